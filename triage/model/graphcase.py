@@ -1,0 +1,126 @@
+"""A captured graph as plain data.
+
+A `GraphCase` is what the agent writes when a graph fails to compile or to run, and what the graph reducer edits. Its
+*printed form* (`triage.reduce.printer`) is the script that is run, judged and reported; this module only holds the data.
+
+Arguments of a node are JSON values in which a reference to another value is a tagged object, one key each:
+
+* `{"ref": "x"}`: the value called x (an input or an earlier node),
+* `{"tuple": [...]}`, `{"slice": [start, stop, step]}`, `{"dict": [[key, value], ...]}`, lists are JSON lists,
+* `{"dtype": "float32"}`, `{"device": "cpu"}`, `{"layout": "strided"}`, `{"memory_format": "channels_last"}`,
+* `{"float": "nan"}` (also inf, -inf), `{"complex": [re, im]}`, `{"ellipsis": true}`, `{"graph": "body_0"}` (a sub-graph),
+* `{"code": "torch.float16"}`: any other expression that prints as it stands; `{"opaque": "reason"}`: cannot be printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TensorMeta:
+    """Shape, stride (in elements), dtype name without `torch.`, device, and autograd state of one tensor.
+
+    `symbols` names the symbolic sizes of dynamic dimensions, e.g. {0: "s0"}; `shape` then holds the sizes as seen.
+    """
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    device: str = "cpu"
+    requires_grad: bool = False
+    storage_offset: int = 0
+    symbols: dict[str, str] = field(default_factory=dict)
+    layout: str = "strided"
+
+
+@dataclass(frozen=True)
+class GraphInput:
+    """One input of the graph.
+
+    `kind` is tensor, int, float, bool or opaque; `role` input, parameter, buffer or constant. `value` holds the number of a
+    scalar. `fill` says how a tensor's values are made: randn, rand, zeros, ones, arange, randint:LOW:HIGH, empty, values;
+    with `values`, `data` is the nested list of its elements (numbers, or the strings nan, inf, -inf). `base` names an
+    earlier input of whose storage this one is a view. `parameter` inputs are leaves that require grad.
+    """
+
+    name: str
+    kind: str = "tensor"
+    meta: TensorMeta | None = None
+    role: str = "input"
+    value: Any = None
+    fill: str = "randn"
+    data: Any = None
+    base: str | None = None
+    source: str = ""  # what the script calls it, e.g. L['self'].lin.weight
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """One operation.
+
+    `kind` is call_function, call_method or get_item; `target` is its printable name: `torch.relu`,
+    `torch.nn.functional.linear`, `operator.add`, `torch.ops.aten.relu.default`, or the method's name. `out` is the
+    meta of its result: one TensorMeta, or a list for several (None where it is not a tensor). `where` is the user's
+    line that made it. An `opaque` node cannot be printed, for the reason given.
+    """
+
+    name: str
+    kind: str
+    target: str
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    out: list[TensorMeta | None] = field(default_factory=list)
+    multi: bool = False  # the result is a tuple or list of tensors
+    where: str = ""
+    opaque: str = ""
+    origin: str = ""  # name of the module or function of the user that it came from
+
+
+@dataclass(frozen=True)
+class SubGraph:
+    """A nested function: the body of torch.cond, of an autograd.Function, of a checkpoint. Inputs are positional."""
+
+    name: str
+    inputs: tuple[str, ...]
+    nodes: tuple[GraphNode, ...]
+    outputs: Any  # JSON tree of argument values
+
+
+@dataclass(frozen=True)
+class Context:
+    """The state the graph ran under. `config` are config lines as written, `autocast` (device type, dtype name)."""
+
+    grad_enabled: bool = True
+    inference_mode: bool = False
+    autocast: tuple[str, ...] = ()
+    deterministic: bool = False
+    config: tuple[str, ...] = ()
+    dynamic: bool | None = None
+    fullgraph: bool = False
+    mode: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    training: bool = False
+
+
+@dataclass(frozen=True)
+class GraphCase:
+    """A whole captured graph, in topological order.
+
+    `level` is dynamo (the user's torch.* calls) or aten. `preamble` is source text that must come first (custom operator
+    registrations, imports), in order. `backward` says that the failure needs a backward pass.
+    """
+
+    level: str
+    inputs: tuple[GraphInput, ...]
+    nodes: tuple[GraphNode, ...]
+    outputs: tuple[Any, ...]
+    graph_id: str = "0/0"
+    direction: str = "forward"
+    backward: bool = False
+    context: Context = field(default_factory=Context)
+    preamble: tuple[str, ...] = ()
+    subgraphs: tuple[SubGraph, ...] = ()
+    backend: str = "inductor"
+    unprintable: tuple[str, ...] = ()  # why it cannot be printed as a whole, empty where it can

@@ -1,0 +1,101 @@
+"""What a probe found out: facts only, no judgement.
+
+An exception is described by the agent inside the target (`RaisedException`), or read from the text of a traceback where
+no agent could speak (a child process without one, a rank that was killed). Either way it has the same shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from triage.model.stage import OutcomeKind
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of a traceback, outermost first. `file` is as the interpreter saw it; `code` is the source line."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class RaisedException:
+    """An exception as it was raised.
+
+    `type` is the qualified name (`torch._inductor.exc.InductorError`; builtins without module). `inner` is the
+    exception this one only wraps (`inner_exception` of BackendCompilerFailed and InductorError). `user_code` are the
+    lines Dynamo prints under "from user code:", `phase` is where it crossed the compile boundary.
+    """
+
+    type: str
+    message: str
+    frames: tuple[Frame, ...] = ()
+    inner: RaisedException | None = None
+    user_code: tuple[Frame, ...] = ()
+    phase: str = "uncaught"  # compile | call | backward | uncaught | test | text
+    swallowed: bool = False  # the program went on after it
+    rank: int | None = None
+
+    def innermost(self) -> RaisedException:
+        """The exception at the bottom of the wrappers."""
+        return self if self.inner is None else self.inner.innermost()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one probe ended. `seconds` is wall-clock time; `exit_code` is negative where a signal ended the process."""
+
+    kind: OutcomeKind
+    seconds: float = 0.0
+    exit_code: int | None = None
+    signal: str | None = None
+    exception: RaisedException | None = None
+    detail: str = ""  # the telling line of stderr for a crash, the phase for a hang, the reason for `invalid`
+    stacks: str = ""  # faulthandler stacks, where there are any
+
+    @property
+    def failed(self) -> bool:
+        return self.kind not in (OutcomeKind.OK, OutcomeKind.INVALID)
+
+
+@dataclass(frozen=True)
+class BoundaryPoint:
+    """Where in the program a failure happened: how many calls of compiled functions and backward passes had begun."""
+
+    calls: int = 0
+    backwards: int = 0
+
+
+@dataclass(frozen=True)
+class CompileCall:
+    """One use of `torch.compile` as the script wrote it. `backend` is None for the default."""
+
+    backend: str | None
+    mode: str | None = None
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    options: tuple[str, ...] = ()
+    custom_backend: bool = False
+    name: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class AgentNotes:
+    """What the agents of one probe wrote, over all processes of the target."""
+
+    started: bool = False
+    torch_version: str | None = None
+    python_version: str | None = None
+    compile_calls: tuple[CompileCall, ...] = ()
+    raised: tuple[RaisedException, ...] = ()
+    graphs: int = 0
+    graph_breaks: int = 0
+    recompiles: int = 0
+    last_breadcrumb: str = ""
+    point: BoundaryPoint = field(default_factory=BoundaryPoint)
+    stopped_early: bool = False
+    missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason

@@ -1,0 +1,131 @@
+"""The tree behind `report.json` (schema_version 1). It is the only source of every rendered report.
+
+Field names are a contract with CI jobs and other tools: fields may be added, never renamed or dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from triage.model.stage import Stage, Symptom
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class ReportVerdict:
+    symptom: Symptom = Symptom.NONE
+    stage: Stage = Stage.NONE
+    direction: str | None = None
+    summary: str = ""
+    runs: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True)
+class ReportSignature:
+    exception_type: str
+    message: str
+    frames: tuple[str, ...] = ()
+    fingerprint: str = ""
+    user_line: str | None = None  # "train.py:31 in forward: y = self.lin(x)"
+    excerpt: str = ""  # the telling part of the error text, bounded
+
+
+@dataclass(frozen=True)
+class LadderRow:
+    """`face` is same, other or null: whether the rung failed with the signature of the report."""
+
+    rung: str
+    on: str  # script | reproducer
+    outcome: str
+    seconds: float
+    face: str | None = None
+    note: str | None = None
+    log: str | None = None  # file of the run directory
+
+
+@dataclass(frozen=True)
+class AblationRow:
+    setting: str
+    outcome: str  # ok | same_failure | other_failure | not_run
+    seconds: float = 0.0
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Culprit:
+    op: str | None
+    graph: str | None = None
+    subsystem: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    path: str
+    verified: bool
+    verified_runs: int
+    same_signature: bool
+    case: str  # graph | source
+    engine: str  # native | repro_after | none
+    ops: int | None
+    lines: int
+    queries: int
+    seconds: float
+    minimal: bool
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class NearestPassing:
+    path: str
+    difference: str
+
+
+@dataclass(frozen=True)
+class Sibling:
+    fingerprint: str
+    message: str
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class RepositoryState:
+    """The state of the user's git repository. `remote` has its credentials stripped."""
+
+    commit: str
+    branch: str | None = None
+    dirty: bool = False
+    remote: str | None = None
+
+
+@dataclass(frozen=True)
+class TriageReport:
+    tool: dict[str, str]
+    command: tuple[str, ...]
+    verdict: ReportVerdict
+    schema_version: int = SCHEMA_VERSION
+    signature: ReportSignature | None = None
+    ladder: tuple[LadderRow, ...] = ()
+    ablation: tuple[AblationRow, ...] = ()
+    culprit: Culprit | None = None
+    workarounds: tuple[str, ...] = ()
+    reproducer: Reproducer | None = None
+    reproducer_note: str | None = None
+    nearest_passing: NearestPassing | None = None
+    siblings: tuple[Sibling, ...] = ()
+    regression: dict[str, Any] | None = None
+    graph_breaks: int = 0
+    recompiles: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+    collect_env: str = ""  # text of torch.utils.collect_env from the target interpreter
+    repository: RepositoryState | None = None
+    compile_calls: tuple[dict[str, Any], ...] = ()
+    timings: dict[str, float] = field(default_factory=dict)
+    complete: bool = True
+    incomplete_reason: str | None = None
+    artifacts: dict[str, str] = field(default_factory=dict)
+    rerun: str = ""  # the exact command to run it again
+    notes: tuple[str, ...] = ()  # things the reader must know: what was skipped, drifted, stopped early

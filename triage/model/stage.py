@@ -1,0 +1,53 @@
+"""The parts of the stack that can be to blame, and how a failure shows."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Stage(str, Enum):
+    """The part of the stack that is to blame: the first one whose rung fails while the rung below it passes."""
+
+    SCRIPT = "script"
+    DYNAMO = "dynamo"
+    AOT_AUTOGRAD = "aot_autograd"
+    DECOMP_PARTITION = "decomp_partition"
+    INDUCTOR = "inductor"
+    BACKEND = "backend"
+    NONE = "none"
+
+
+class Symptom(str, Enum):
+    """How the failure shows to the person who runs the script."""
+
+    EXCEPTION = "exception"
+    CRASH = "crash"
+    HANG = "hang"
+    WRONG_RESULT = "wrong_result"
+    NONDETERMINISTIC = "nondeterministic"
+    NONE = "none"
+
+
+class OutcomeKind(str, Enum):
+    """What one probe ended in. `INVALID` means that it says nothing about the failure (the target could not start)."""
+
+    OK = "ok"
+    EXCEPTION = "exception"
+    WRONG_RESULT = "wrong_result"
+    CRASH = "crash"
+    HANG = "hang"
+    OOM = "oom"
+    INVALID = "invalid"
+
+
+class Verdict(str, Enum):
+    """What an oracle makes of an outcome."""
+
+    SAME_FAILURE = "same_failure"
+    NO_FAILURE = "no_failure"
+    UNRESOLVED = "unresolved"
+
+
+class Direction(str, Enum):
+    FORWARD = "forward"
+    BACKWARD = "backward"

@@ -1,0 +1,131 @@
+"""What the engines, the candidate runners and the driver agree on.
+
+A *candidate* is the text of a Python script (design rule 2: what is tested is, to the letter, what the report prints). A
+runner executes candidates and reports facts; an oracle judges the facts; an engine proposes candidates until nothing
+smaller fails the same way. `Reduction` is the result of an engine, also when it was interrupted: it is then the best
+candidate so far, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from triage.model.graphcase import GraphCase
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.signature import FailureSignature
+from triage.model.stage import Stage, Verdict
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """Facts about one run of a candidate. `compiled` is False where it ended before its first use of torch.compile."""
+
+    outcome: Outcome
+    notes: AgentNotes
+    signature: FailureSignature | None
+    compiled: bool
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with its reason, in words a report can print. `sibling` is the other failure that was met, if any."""
+
+    verdict: Verdict
+    reason: str = ""
+    sibling: FailureSignature | None = None
+
+
+class CandidateRunner(Protocol):
+    """Runs candidates. `rung` is a backend name put into TORCH_COMPILE_BACKEND; None leaves the script's own default.
+
+    `run_many` yields (index, result) as they finish, with at most `jobs` running at once; closing the iterator early
+    cancels what is still running. A candidate that crashes, hangs or eats memory is a result, never an exception.
+    """
+
+    jobs: int
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult: ...
+
+    def run_many(
+        self, sources: Sequence[str], *, rung: str | None = None, timeout: float | None = None
+    ) -> Iterator[tuple[int, CandidateResult]]: ...
+
+    def close(self) -> None: ...
+
+
+class Oracle(Protocol):
+    """Judges facts; never runs anything."""
+
+    def judge(self, result: CandidateResult) -> Judgement: ...
+
+
+class Budget(Protocol):
+    """Time that may be spent. `left()` is in seconds (infinite where there is no limit)."""
+
+    def left(self) -> float: ...
+
+    def spent(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an engine is given: the failure, where it was found, and everything captured of it (most suspect first)."""
+
+    signature: FailureSignature
+    stage: Stage
+    rung: str  # backend of the lowest rung that fails
+    direction: str | None
+    cases: tuple[GraphCase, ...]
+    workdir: Path  # private to the engine, inside the run directory
+    evidence: tuple[str, ...] = ()  # op names in the error text, e.g. aten.lerp.Scalar
+    torch_version: str = ""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The smallest candidate that was judged the same failure. `ops` counts graph operations in `source`."""
+
+    source: str
+    engine: str
+    case: str  # graph | source
+    ops: int | None
+    queries: int
+    seconds: float
+    minimal: bool
+    complete: bool
+    graph: GraphCase | None = None
+    passing: str | None = None  # nearest passing script
+    passing_difference: str | None = None
+    siblings: tuple[tuple[FailureSignature, str], ...] = ()  # (signature, candidate that showed it)
+    notes: tuple[str, ...] = ()
+    statistics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NoReduction:
+    """No candidate failed the same way. `reason` is a sentence for the report."""
+
+    engine: str
+    reason: str
+    queries: int = 0
+    seconds: float = 0.0
+    siblings: tuple[tuple[FailureSignature, str], ...] = ()
+
+
+class Engine(Protocol):
+    name: str
+
+    def reduce(
+        self,
+        problem: Problem,
+        runner: CandidateRunner,
+        oracle: Oracle,
+        budget: Budget,
+        emit: Callable[..., None],
+    ) -> Reduction | NoReduction:
+        """Reduce. `emit(kind, **facts)` tells the listeners what goes on; KeyboardInterrupt may arrive at any moment."""
+        ...
