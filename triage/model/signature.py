@@ -70,7 +70,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bc[a-z0-9]{40,}\b"), "<hash>"),
     (re.compile(r"\b[0-9a-f]{16,}\b"), "<hash>"),
     (re.compile(r"\b(?:cpp|triton)_(?:fused|poi|per|red)\w*"), "<kernel>"),
-    (re.compile(r"\b(?:buf|tmp|primals_|tangents_|arg|getitem_?|view_?|add_?|mul_?|sum_?|fwd_|s|u|i|x|ks|op|zuf|p)_?\d+(?:_\d+)*\b"), "<sym>"),
+    (
+        re.compile(
+            r"\b(?:buf|tmp|primals_|tangents_|arg|getitem_?|view_?|add_?|mul_?|sum_?|fwd_|s|u|i|x|ks|op|zuf|p)_?\d+(?:_\d+)*\b"
+        ),
+        "<sym>",
+    ),
     (re.compile(r"%\w+"), "%<sym>"),
     (re.compile(r"\b[A-Za-z_]*\d+__[a-z_]*\b"), "<sym>"),
     (re.compile(r"[-+]?\b\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[LlfU]?\b"), "N"),
@@ -81,7 +86,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[ \t]+"), " "),
 )
 
-_TORCH_FILE = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python[\d.]+)/?(?:.*/)?(torch|functorch|torchgen)/(.*)$")
+_TORCH_FILE = re.compile(
+    r"(?:^|/)(?:site-packages|dist-packages|lib/python[\d.]+)/?(?:.*/)?(torch|functorch|torchgen)/(.*)$"
+)
 # Frames that every failure of a kind shares; naming one as innermost would make different failures look alike.
 _UNTELLING = re.compile(
     r"(?:^|/)torch/(?:_ops\.py|_dynamo/eval_frame\.py|_dynamo/external_utils\.py|nn/modules/module\.py|utils/_contextlib\.py"
@@ -136,12 +143,18 @@ def signature_of(outcome: Outcome) -> FailureSignature | None:
     """The signature of a failed outcome, None where nothing failed."""
     if not outcome.failed:
         return None
-    if outcome.exception is not None and outcome.kind in (OutcomeKind.EXCEPTION, OutcomeKind.WRONG_RESULT, OutcomeKind.OOM):
+    if outcome.exception is not None and outcome.kind in (
+        OutcomeKind.EXCEPTION,
+        OutcomeKind.WRONG_RESULT,
+        OutcomeKind.OOM,
+    ):
         return _of_exception(outcome.kind, outcome.exception)
     if outcome.kind is OutcomeKind.CRASH:
         found = _ABORT_LINE.search(outcome.detail)
         telling = found.group(1) if found else outcome.detail
-        return FailureSignature(outcome.kind, outcome.signal or f"exit {outcome.exit_code}", skeleton(telling), message=telling)
+        return FailureSignature(
+            outcome.kind, outcome.signal or f"exit {outcome.exit_code}", skeleton(telling), message=telling
+        )
     return FailureSignature(outcome.kind, outcome.kind.value, skeleton(outcome.detail), message=outcome.detail)
 
 

@@ -1,0 +1,147 @@
+"""The compile boundary: `torch.compile` itself, calls of what it returns, and backward passes.
+
+`torch.compile` is replaced by a function that forces the backend of the probe's rung and wraps what comes back, so that an
+exception is recorded where it leaves compiled code, also when the program catches it. Tried on torch 2.1 to 2.15: this
+catches `torch.compile(m)`, the decorator with and without arguments, `m.compile()`, and imports by name.
+"""
+
+import functools
+import os
+import sys
+
+UNCOMPILED = "uncompiled"
+BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
+
+_IGNORED = (StopIteration, StopAsyncIteration, GeneratorExit)
+
+
+def patch_torch(torch, recorder):
+    """Replace torch.compile and watch backward passes."""
+    original = torch.compile
+    if getattr(original, "_triage_original", None) is not None:
+        return
+    rung = recorder.config.get("rung")
+
+    @functools.wraps(original)
+    def compile(model=None, *args, **kwargs):
+        if model is None:  # decorator with arguments
+            return functools.wraps(original)(lambda function: compile(function, *args, **kwargs))
+        _note_use(recorder, model, kwargs)
+        if rung == UNCOMPILED:
+            return _record_calls(_uncompiled(torch, original, model, args, kwargs), torch, recorder)
+        return _record_calls(original(model, *args, **_forced(kwargs, rung)), torch, recorder)
+
+    compile._triage_original = original
+    torch.compile = compile
+    _watch_backward(torch, recorder)
+
+
+def _forced(kwargs, rung):
+    """The keyword arguments with the rung's backend. `mode` and `options` only make sense to Inductor."""
+    if rung is None:
+        return kwargs
+    forced = dict(kwargs)
+    backend = forced.get("backend")
+    if rung != "inductor" or (backend is not None and backend != "inductor"):
+        forced.pop("mode", None)
+        forced.pop("options", None)
+    forced["backend"] = rung
+    return forced
+
+
+def _uncompiled(torch, original, model, args, kwargs):
+    """The same interface without a compiler: a module keeps its `_orig_mod` wrapper, as programs rely on it."""
+    if isinstance(model, torch.nn.Module):
+        try:
+            import torch._dynamo
+
+            return torch._dynamo.disable(model)
+        except Exception:
+            kwargs = dict(kwargs, disable=True)
+            return original(model, *args, **kwargs)
+    return model
+
+
+def _record_calls(compiled, torch, recorder):
+    """Watch the calls of a compiled function or module; the object keeps its type and its attributes."""
+    if isinstance(compiled, torch.nn.Module):
+        forward = compiled.__dict__.get("forward")
+        if forward is not None:
+            compiled.__dict__["forward"] = _watched(forward, recorder)
+        return compiled
+    if not callable(compiled) or isinstance(compiled, type):
+        return compiled
+    return _watched(compiled, recorder)
+
+
+def _watched(function, recorder):
+    def watched(*args, **kwargs):
+        recorder.enter("calls")
+        try:
+            return function(*args, **kwargs)
+        except _IGNORED:
+            raise
+        except Exception as error:
+            recorder.raised(error, "call")
+            raise
+        finally:
+            recorder.leave("calls")
+
+    try:
+        return functools.wraps(function)(watched)
+    except Exception:
+        return watched
+
+
+def _watch_backward(torch, recorder):
+    """Wrap the one function every backward pass goes through (torch 2.4 and newer; before that, the public two)."""
+    graph = getattr(torch.autograd, "graph", None)
+    if hasattr(graph, "_engine_run_backward"):
+        wrapped = _watched_backward(graph._engine_run_backward, recorder)
+        graph._engine_run_backward = wrapped
+        if hasattr(torch.autograd, "_engine_run_backward"):
+            torch.autograd._engine_run_backward = wrapped
+        return
+    for name in ("backward", "grad"):
+        setattr(torch.autograd, name, _watched_backward(getattr(torch.autograd, name), recorder))
+
+
+def _watched_backward(function, recorder):
+    @functools.wraps(function)
+    def watched(*args, **kwargs):
+        recorder.enter("backwards")
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            recorder.mark(error, phase="backward")
+            recorder.raised(error, "backward")
+            raise
+        finally:
+            recorder.leave("backwards")
+
+    return watched
+
+
+def _note_use(recorder, model, kwargs):
+    backend = kwargs.get("backend")
+    named = (
+        backend if isinstance(backend, str) or backend is None else getattr(backend, "__name__", type(backend).__name__)
+    )
+    frame = sys._getframe(2)
+    while frame is not None and _is_torch_or_agent(frame.f_code.co_filename):
+        frame = frame.f_back
+    recorder.channel.say(
+        "compile_call",
+        backend=named,
+        custom_backend=backend is not None and backend not in BUILT_IN,
+        mode=kwargs.get("mode"),
+        fullgraph=bool(kwargs.get("fullgraph", False)),
+        dynamic=kwargs.get("dynamic"),
+        options=sorted(str(name) for name in (kwargs.get("options") or ())),
+        name=getattr(model, "__qualname__", type(model).__qualname__),
+        where="%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno) if frame is not None else "",
+    )
+
+
+def _is_torch_or_agent(file):
+    return file.startswith(os.path.dirname(os.path.abspath(__file__))) or ("%storch%s" % (os.sep, os.sep)) in file

@@ -1,0 +1,70 @@
+"""The state a graph runs under, as the fields of `GraphCase.Context`: what torch is told outside of the graph."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List
+
+# Settings that say where things go or how much is printed: they cannot matter to a failure.
+_IRRELEVANT = re.compile(
+    r"\.(repro_|log_|verbose|debug_dir|cache_|.*_cache|compile_threads|worker_|trace\.|minifier_|.*_dir\b|.*_path\b"
+    r"|fx_graph_|autotune_(local|remote)|suppress_errors|_save_config_ignore|_cache_config|profile|save_args)"
+)
+_PLAIN = re.compile(
+    r"^torch\.[\w.]+ = (True|False|None|-?[\d.]+(e-?\d+)?|'[^'/\\]*'|\"[^\"/\\]*\"|[\[({][^/\\<>]*[\])}])$"
+)
+
+
+def current_context() -> Dict[str, Any]:
+    """The Context fields that can be read off the interpreter now; how torch.compile was called is not among them."""
+    import torch
+
+    context: Dict[str, Any] = {
+        "grad_enabled": bool(torch.is_grad_enabled()),
+        "inference_mode": bool(torch.is_inference_mode_enabled()),
+        "autocast": [],
+        "deterministic": False,
+        "config": [],
+    }
+    for key, read in (
+        ("autocast", _autocast),
+        ("deterministic", torch.are_deterministic_algorithms_enabled),
+        ("config", config_lines),
+    ):
+        try:
+            context[key] = read()
+        except Exception:  # a torch without this state: it cannot be on
+            pass
+    return context
+
+
+def _autocast() -> List[str]:
+    import torch
+
+    for device in ("cuda", "cpu"):
+        try:
+            enabled = torch.is_autocast_enabled(device)
+            dtype = torch.get_autocast_dtype(device) if enabled else None
+        except TypeError:  # torch before 2.4 asks without a device
+            enabled = torch.is_autocast_cpu_enabled() if device == "cpu" else torch.is_autocast_enabled()
+            dtype = torch.get_autocast_cpu_dtype() if device == "cpu" else torch.get_autocast_gpu_dtype()
+        if enabled:
+            return [device, str(dtype).split(".")[-1]]
+    return []
+
+
+def config_lines() -> List[str]:
+    """Settings of torch._dynamo, _inductor and _functorch that differ from their defaults, as statements."""
+    import sys
+
+    lines: List[str] = []
+    for name in ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config"):
+        module = sys.modules.get(name)
+        if module is None:
+            continue
+        try:
+            text = module.codegen_config()
+        except Exception:
+            continue
+        lines += [line for line in text.splitlines() if _PLAIN.match(line) and not _IRRELEVANT.search(line)]
+    return lines

@@ -1,0 +1,96 @@
+"""An exception object as plain data (the shape of `RaisedException` in triage's model)."""
+
+import linecache
+import re
+import sys
+import traceback
+
+MESSAGE_LIMIT = 24_000
+FRAME_LIMIT = 80
+
+_USER_CODE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+
+
+def describe(error, phase, swallowed=False, depth=0):
+    """`error` as a dictionary; the exception it wraps, if it is one of torch's wrappers, under `inner`."""
+    kind = type(error)
+    inner = getattr(error, "inner_exception", None)
+    if not isinstance(inner, BaseException) or inner is error or depth > 4:
+        inner = None
+    message = _message(error)
+    return {
+        "type": _type_name(kind),
+        "message": _bounded(message),
+        "frames": _frames(error),
+        "inner": describe(inner, phase, swallowed, depth + 1) if inner is not None else None,
+        "user_code": _user_code(error, message),
+        "phase": phase,
+        "swallowed": swallowed,
+        "rank": _rank(),
+    }
+
+
+def _type_name(kind):
+    module = getattr(kind, "__module__", "")
+    return kind.__qualname__ if module in ("builtins", "__main__") else "%s.%s" % (module, kind.__qualname__)
+
+
+def _message(error):
+    if isinstance(error, SyntaxError):
+        return "%s (%s, line %s)" % (error.msg, error.filename, error.lineno)
+    try:
+        return str(error)
+    except Exception as broken:
+        return "<message could not be read: %s>" % type(broken).__name__
+
+
+def _bounded(text):
+    if len(text) <= MESSAGE_LIMIT:
+        return text
+    return (
+        text[: MESSAGE_LIMIT - 4000] + "\n... %d characters left out ...\n" % (len(text) - MESSAGE_LIMIT) + text[-4000:]
+    )
+
+
+def _frames(error):
+    found = []
+    node = error.__traceback__
+    count = 0
+    while node is not None and count < 2000:
+        frame = node.tb_frame
+        found.append((frame.f_code.co_filename, node.tb_lineno, frame.f_code.co_name, frame.f_globals))
+        node, count = node.tb_next, count + 1
+    if len(found) > FRAME_LIMIT:  # a recursion: both ends tell more than the middle
+        found = found[: FRAME_LIMIT // 2] + found[-FRAME_LIMIT // 2 :]
+    return [_frame(*entry) for entry in found if "_triage_agent" not in entry[3].get("__name__", "")]
+
+
+def _frame(file, line, function, module_globals=None):
+    return {
+        "file": file,
+        "line": line or 0,
+        "function": function,
+        "code": linecache.getline(file, line or 0, module_globals).strip()[:300],
+    }
+
+
+def _user_code(error, message):
+    """Lines of the user's program that the compiler itself names: Dynamo's stack, or the node's recorded one."""
+    stack = getattr(error, "real_stack", None)
+    if isinstance(stack, traceback.StackSummary) and stack:
+        return [_frame(entry.filename, entry.lineno, entry.name) for entry in stack[-8:]]
+    place = max(message.rfind("from user code:"), message.rfind("Original traceback:"))
+    if place < 0:
+        return []
+    found = [_USER_CODE.match(line) for line in message[place:].splitlines()]
+    return [_frame(m.group("file"), int(m.group("line")), m.group("function")) for m in found if m][-8:]
+
+
+def _rank():
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank()
+    except Exception:
+        return None
+    return None

@@ -1,0 +1,109 @@
+"""Install the agent in this interpreter: the hooks, the last words of a dying process, the time limit's stacks.
+
+`install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The
+config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, or null for as it is), `capture`
+(write every graph before it is compiled), `record_values`, `stop_after`, `stacks_after` (seconds until the stacks of all
+threads are written, because the time limit is near).
+"""
+
+import atexit
+import faulthandler
+import os
+import platform
+import sys
+
+from . import boundary, frames, imports
+from .channel import Channel
+from .recorder import Recorder
+
+
+def install(config):
+    """Hook this interpreter. Returns the recorder."""
+    channel = Channel(config["channel"])
+    recorder = Recorder(channel, config)
+    channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
+    _last_words(recorder)
+    _stacks(config)
+
+    def patch_torch(torch):
+        channel.say("torch", version=str(torch.__version__), python=platform.python_version())
+        boundary.patch_torch(torch, recorder)
+
+    imports.after_import(
+        {
+            "torch": patch_torch,
+            "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
+            "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
+            "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
+            "_pytest.runner": lambda module: _patch_pytest(module, recorder),
+            "unittest.result": lambda module: _patch_unittest(module, recorder),
+        }
+    )
+    return recorder
+
+
+def _argv():
+    return [str(word)[:200] for word in getattr(sys, "orig_argv", getattr(sys, "argv", []))][:40]
+
+
+def _last_words(recorder):
+    """Record the uncaught exception whatever the program made of `sys.excepthook`."""
+    previous = sys.excepthook
+
+    def excepthook(kind, error, trace):
+        recorder.uncaught(error)
+        previous(kind, error, trace)
+
+    sys.excepthook = excepthook
+
+    def at_exit():
+        # The interpreter keeps the exception it printed, also where another excepthook was installed.
+        error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        if isinstance(error, BaseException):
+            recorder.uncaught(error)
+        recorder.end()
+
+    atexit.register(at_exit)
+
+
+def _stacks(config):
+    """Python stacks on a fatal signal and shortly before the time limit, into files of the channel."""
+    try:
+        fatal = open(os.path.join(config["channel"], "fatal-%d.txt" % os.getpid()), "w")  # noqa: SIM115
+        faulthandler.enable(file=fatal, all_threads=True)
+        if config.get("stacks_after"):
+            late = open(os.path.join(config["channel"], "stacks-%d.txt" % os.getpid()), "w")  # noqa: SIM115
+            faulthandler.dump_traceback_later(float(config["stacks_after"]), repeat=False, file=late)
+    except Exception:
+        return
+
+
+def _patch_pytest(module, recorder):
+    """A failing test is caught by pytest; its exception is recorded where the report of the test is made."""
+    original = module.CallInfo.from_call.__func__
+
+    def from_call(cls, *args, **kwargs):
+        call = original(cls, *args, **kwargs)
+        if call.excinfo is not None and isinstance(call.excinfo.value, Exception):
+            if type(call.excinfo.value).__name__ not in ("Skipped", "XFailed"):
+                recorder.raised(call.excinfo.value, "test")
+        return call
+
+    module.CallInfo.from_call = classmethod(from_call)
+
+
+def _patch_unittest(module, recorder):
+    for name in ("addError", "addFailure", "addSubTest"):
+        setattr(module.TestResult, name, _recording(getattr(module.TestResult, name), recorder))
+
+
+def _recording(method, recorder):
+    def recorded(self, test, *rest):
+        error = rest[-1][1] if rest and isinstance(rest[-1], tuple) else None
+        if isinstance(error, Exception):
+            recorder.raised(error, "test")
+        return method(self, test, *rest)
+
+    recorded.__name__ = method.__name__
+    recorded.__doc__ = method.__doc__
+    return recorded

@@ -1,0 +1,78 @@
+"""Run a function right after a module has been imported, whoever imports it and when.
+
+One finder at the head of `sys.meta_path` that finds nothing itself: for the few names it watches it asks the other
+finders, and wraps the loader that they give.
+"""
+
+import importlib.abc
+import importlib.util
+import sys
+
+
+class _PatchingLoader(importlib.abc.Loader):
+    def __init__(self, loader, patch):
+        self._loader, self._patch = loader, patch
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        # The module must keep its own loader: resources, sources and reloads go through it.
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _safely(self._patch, module)
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+
+class _Watcher(importlib.abc.MetaPathFinder):
+    def __init__(self, patches):
+        self._patches = dict(patches)
+        self._busy = set()
+
+    def find_spec(self, name, path=None, target=None):
+        patch = self._patches.get(name)
+        if patch is None or name in self._busy:
+            return None
+        self._busy.add(name)
+        try:
+            spec = importlib.util.find_spec(name) if path is None else _find(name, path, target)
+        finally:
+            self._busy.discard(name)
+        if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
+            return None
+        spec.loader = _PatchingLoader(spec.loader, patch)
+        return spec
+
+
+def _find(name, path, target):
+    for finder in sys.meta_path:
+        if isinstance(finder, _Watcher) or not hasattr(finder, "find_spec"):
+            continue
+        spec = finder.find_spec(name, path, target)
+        if spec is not None:
+            return spec
+    return None
+
+
+def _safely(patch, module):
+    try:
+        patch(module)
+    except Exception as error:
+        sys.stderr.write("triage: %s could not be hooked: %s: %s\n" % (module.__name__, type(error).__name__, error))
+
+
+def after_import(patches):
+    """`patches` maps module names to functions of the module; those already imported are patched at once."""
+    waiting = {}
+    for name, patch in patches.items():
+        module = sys.modules.get(name)
+        if module is not None:
+            _safely(patch, module)
+        else:
+            waiting[name] = patch
+    if waiting:
+        sys.meta_path.insert(0, _Watcher(waiting))

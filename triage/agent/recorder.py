@@ -1,0 +1,130 @@
+"""What the agent remembers while the target runs, and the events that it makes of it.
+
+An exception is recorded once, where it first crosses the compile boundary, and again (by number) where it is seen later:
+swallowed, or uncaught at the end of the program.
+"""
+
+import os
+import sys
+import threading
+
+from .describe_exception import describe
+
+EVENT_LIMIT = 200
+
+
+class Recorder:
+    """Counts and records. One per process; `config` is the probe's."""
+
+    def __init__(self, channel, config):
+        self.channel = channel
+        self.config = config
+        self.calls = 0
+        self.backwards = 0
+        self.graphs = 0
+        self._ids = 0
+        self._local = threading.local()
+
+    # -- exceptions ---------------------------------------------------------------------------------------------
+
+    def mark(self, error, **facts):
+        """Attach facts (phase, graph) to an exception without recording it yet. The first word on a fact stays."""
+        try:
+            known = error.__dict__.setdefault("_triage_facts", {})
+            for name, value in facts.items():
+                known.setdefault(name, value)
+        except Exception:
+            return
+
+    def raised(self, error, phase, swallowed=False):
+        """Record an exception at a boundary, or where it was seen again."""
+        try:
+            facts = error.__dict__.setdefault("_triage_facts", {})
+        except Exception:
+            facts = {}
+        if "id" in facts:
+            self.channel.say("raised_again", id=facts["id"], phase=phase, swallowed=swallowed)
+            return
+        self._ids += 1
+        if self._ids > EVENT_LIMIT:
+            return
+        facts["id"] = self._ids
+        self.channel.say(
+            "raised",
+            id=self._ids,
+            phase=phase,
+            exception=describe(error, facts.get("phase", phase), swallowed),
+            chain=_chain(error),
+            graph=facts.get("graph"),
+            point={"calls": self.calls, "backwards": self.backwards},
+            pid=os.getpid(),
+        )
+
+    def uncaught(self, error):
+        """The exception that ended the program."""
+        if isinstance(error, Exception):
+            self.raised(error, "uncaught")
+
+    # -- progress -----------------------------------------------------------------------------------------------
+
+    def breadcrumb(self, text):
+        """Where the program is now: the last one tells what a crash or a hang was doing."""
+        self.channel.say("breadcrumb", text=text)
+
+    def enter(self, what):
+        """A compiled function is called, or a backward pass begins; nested ones do not count. Returns the depth."""
+        depth = getattr(self._local, what, 0)
+        setattr(self._local, what, depth + 1)
+        if depth == 0:
+            setattr(self, what, getattr(self, what) + 1)
+            self._stop_if_passed(what)
+        return depth
+
+    def leave(self, what):
+        setattr(self._local, what, getattr(self._local, what, 1) - 1)
+
+    def _stop_if_passed(self, what):
+        """End the program once it is well past the point at which the failure was seen in an earlier probe.
+
+        Well past: the call that failed and the one after it have returned, and so has the backward pass.
+        """
+        stop = self.config.get("stop_after")
+        if not stop or what != "calls":
+            return
+        if self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]:
+            self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
+            self.end()
+            try:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(0)
+
+    def end(self):
+        """Totals, as far as this torch counts them."""
+        breaks = recompiles = 0
+        utils = sys.modules.get("torch._dynamo.utils")
+        counters = getattr(utils, "counters", None)
+        if counters is not None:
+            breaks = sum(counters.get("graph_break", {}).values())
+            failures = getattr(utils, "guard_failures", {})
+            recompiles = sum(len(entries) for entries in dict(failures).values()) if failures else 0
+            frames = counters.get("stats", {})
+            self.channel.say(
+                "end", graphs=frames.get("unique_graphs", self.graphs), graph_breaks=breaks, recompiles=recompiles
+            )
+        else:
+            self.channel.say("end", graphs=self.graphs, graph_breaks=0, recompiles=0)
+
+
+def _chain(error):
+    """Numbers of the recorded exceptions that this one was raised from."""
+    found = []
+    seen = 0
+    node = error.__cause__ or error.__context__
+    while node is not None and seen < 20:
+        number = getattr(node, "__dict__", {}).get("_triage_facts", {}).get("id")
+        if number is not None:
+            found.append(number)
+        node, seen = node.__cause__ or node.__context__, seen + 1
+    return found

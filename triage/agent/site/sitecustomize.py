@@ -1,0 +1,54 @@
+"""The way in: Python imports a module of this name at start-up, and this directory comes first on PYTHONPATH.
+
+It loads the user's own sitecustomize, if there is one further down the path, and then installs the agent's hook. The
+agent package lives one directory up and is loaded by file location, so nothing of it becomes importable by the target.
+"""
+
+import os
+import sys
+
+
+def _chain_load(here):
+    """Run the sitecustomize that would have been found without us."""
+    import importlib.machinery
+    import importlib.util
+
+    others = [entry for entry in sys.path if os.path.realpath(entry or ".") != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is None or spec.loader is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    ours = sys.modules.get("sitecustomize")
+    sys.modules["sitecustomize"] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # Python itself only reports this, and goes on
+        sys.modules["sitecustomize"] = ours
+        sys.stderr.write("Error in sitecustomize: %s: %s\n" % (type(error).__name__, error))
+
+
+def _install():
+    config = os.environ.get("TRIAGE_AGENT")
+    if not config:
+        return
+    import importlib.util
+
+    agent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    spec = importlib.util.spec_from_file_location("_triage_boot", os.path.join(agent, "boot.py"))
+    boot = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(boot)
+    boot.load_agent()
+    import json
+
+    from _triage_agent import hook
+
+    hook.install(json.loads(config))
+
+
+_here = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != _here]
+_chain_load(_here)
+try:
+    _install()
+except Exception as _error:  # the target runs on without the agent, and the probe says that it did
+    sys.stderr.write("triage: the agent could not start: %s: %s\n" % (type(_error).__name__, _error))

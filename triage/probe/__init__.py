@@ -1,0 +1,1 @@
+"""One run of the target: preparing its surroundings, launching it, and telling what came back."""

@@ -1,0 +1,145 @@
+"""The only place that starts a target. A `Launch` goes in, an `Exit` comes out; nothing of the target is left running.
+
+The work is done by `supervisor.py` in a process and session of its own, so a target that kills its parent's process group
+cannot reach us, and a killed triage leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.probe import supervisor
+
+MARKER = supervisor.MARKER
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to run. `timeout` is in seconds; output is kept in the files `stdout` and `stderr`, each bounded to 4 MiB."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    stdout: Path
+    stderr: Path
+    timeout: float = 300.0
+    grace: float = 2.0
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How it ended. `code` is negative for a signal, None where the process could not be started (`error` says why)."""
+
+    code: int | None
+    seconds: float
+    timed_out: bool = False
+    cancelled: bool = False
+    error: str | None = None
+
+    @property
+    def signal_name(self) -> str | None:
+        """`SIGSEGV` for -11, also for the 128+n of a shell or launcher in between."""
+        if self.code is None:
+            return None
+        number = -self.code if self.code < 0 else self.code - 128 if 128 < self.code < 160 else 0
+        with contextlib.suppress(ValueError):
+            return signal.Signals(number).name if number else None
+        return None
+
+
+class Cancel:
+    """Ends running launches from another thread. A set one ends new launches at once."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+
+def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
+    """Run to the end, to the time limit, or to cancellation. On KeyboardInterrupt the target is ended first."""
+    identity = uuid.uuid4().hex
+    body = {
+        "argv": list(request.argv),
+        "cwd": str(request.cwd),
+        "env": {**request.env, MARKER: identity},
+        "stdout": str(request.stdout),
+        "stderr": str(request.stderr),
+        "timeout": request.timeout,
+        "grace": request.grace,
+        "identity": identity,
+    }
+    began = time.monotonic()
+    keeper = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(Path(supervisor.__file__))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return _converse(keeper, body, began, cancel)
+    finally:
+        _let_go(keeper, identity)
+
+
+def _converse(keeper: subprocess.Popen[bytes], body: dict[str, object], began: float, cancel: Cancel | None) -> Exit:
+    assert keeper.stdin is not None and keeper.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        keeper.stdin.write(json.dumps(body).encode() + b"\n")
+        keeper.stdin.flush()
+    answer: list[bytes] = []
+    reader = threading.Thread(target=lambda: answer.append(keeper.stdout.readline()), daemon=True)  # type: ignore[union-attr]
+    reader.start()
+    told = False
+    while reader.is_alive():
+        reader.join(0.05)
+        if cancel is not None and cancel.is_set() and not told:
+            told = True
+            _cut(keeper)
+    if answer and answer[0].strip():
+        facts = json.loads(answer[0])
+        return Exit(
+            code=facts.get("exit_code"),
+            seconds=float(facts["seconds"]),
+            timed_out=bool(facts.get("timed_out")),
+            cancelled=bool(facts.get("cancelled")),
+            error=facts.get("error"),
+        )
+    return Exit(None, time.monotonic() - began, error="the target killed the process that was watching it")
+
+
+def _cut(keeper: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        keeper.stdin.close()  # type: ignore[union-attr]
+
+
+def _let_go(keeper: subprocess.Popen[bytes], identity: str) -> None:
+    """The supervisor ends its target when its standard input ends; if it was killed itself, we do it."""
+    _cut(keeper)
+    try:
+        keeper.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        keeper.kill()
+        keeper.wait()
+    for pid in supervisor.marked_processes(identity) if sys.platform == "linux" else []:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    if keeper.stdout is not None:
+        with contextlib.suppress(OSError, ValueError):
+            keeper.stdout.close()

@@ -1,0 +1,164 @@
+"""One probe, from request to facts: stage, launch, read what the agents wrote, interpret, clean up.
+
+What is worth keeping goes to the run directory as it is learned: `logs/<name>.{out,err,torch}.log`, `trace/<name>/`,
+`graph/<name>/` (captured graphs), `logs/<name>.events.jsonl`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
+from triage.model.signature import FailureSignature, signature_of
+from triage.probe import interpret
+from triage.probe.launch import Cancel, Exit, Launch, launch
+from triage.probe.staging import environment, harvest_neutral, make_stage
+from triage.probe.target import Target
+
+
+@dataclass(frozen=True)
+class ProbeRequest:
+    """What to run and how. `rung` is a backend name, `uncompiled`, or None for the script as it is."""
+
+    name: str
+    target: Target
+    rung: str | None
+    timeout: float
+    directory: Path  # the run directory
+    capture: bool = False
+    record_values: bool = False
+    stop_after: BoundaryPoint | None = None
+    extra_env: Mapping[str, str] = field(default_factory=dict)
+    neutral: Path | None = None
+    verbose_logs: bool = True
+    keep: bool = True  # keep logs and traces in the run directory
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The facts of one probe."""
+
+    name: str
+    rung: str | None
+    outcome: Outcome
+    signature: FailureSignature | None
+    notes: AgentNotes
+    log: Path
+    graphs: tuple[Path, ...] = ()  # captured graphs, the failing one first
+    cancelled: bool = False
+
+
+def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+    """Run it. Everything the target does is a fact in the result; only our own mistakes raise."""
+    logs = request.directory / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    stdout, stderr = logs / f"{request.name}.out.log", logs / f"{request.name}.err.log"
+    stage = make_stage(request.neutral)
+    try:
+        done = launch(_launch(request, stage_env(request, stage), stdout, stderr), cancel)
+        events = interpret.read_events(stage.channel)
+        notes = interpret.notes_of(events)
+        graphs = _keep_graphs(stage.channel, request, events)
+        _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
+        _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")
+        outcome = interpret.outcome_of(
+            done,
+            notes,
+            _text(stdout),
+            _text(stderr),
+            interpret.read_stacks(stage.channel),
+            uncompiled=request.rung == "uncompiled",
+        )
+        if done.code is not None and not done.timed_out:
+            harvest_neutral(stage, request.neutral)
+    finally:
+        stage.remove()
+    return Probe(
+        request.name,
+        request.rung,
+        outcome,
+        signature_of(outcome),
+        notes,
+        stderr,
+        graphs,
+        done.cancelled and not done.timed_out,
+    )
+
+
+def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
+    """The environment of this request in this stage."""
+    from triage.probe.staging import Stage
+
+    assert isinstance(stage, Stage)
+    agent: dict[str, object] = {
+        "rung": request.rung,
+        "capture": request.capture,
+        "record_values": request.record_values,
+        "stacks_after": max(1.0, request.timeout * 0.9 - 0.5),
+    }
+    if request.stop_after is not None:
+        agent["stop_after"] = {"calls": request.stop_after.calls, "backwards": request.stop_after.backwards}
+    trace = None
+    if request.verbose_logs:
+        trace = request.directory / "trace" / request.name
+        trace.mkdir(parents=True, exist_ok=True)
+    env = environment(os.environ, stage, agent, trace=trace, extra={})
+    if request.verbose_logs:
+        env["TORCH_LOGS_OUT"] = str(stage.root / "torch.log")
+    env.update(request.extra_env)
+    return env
+
+
+def _launch(request: ProbeRequest, env: Mapping[str, str], stdout: Path, stderr: Path) -> Launch:
+    return Launch(request.target.command, request.target.cwd, env, stdout, stderr, request.timeout)
+
+
+def _keep_graphs(channel: Path, request: ProbeRequest, events: list[dict[str, object]]) -> tuple[Path, ...]:
+    names = interpret.graph_order(events)
+    if not names:
+        return ()
+    goal = request.directory / "graph" / request.name
+    goal.mkdir(parents=True, exist_ok=True)
+    kept = []
+    for name in names:
+        with contextlib.suppress(OSError):
+            shutil.copy2(channel / name, goal / name)
+            kept.append(goal / name)
+    return tuple(kept)
+
+
+def _keep_log(source: Path, goal: Path, limit: int = 8 * 1024 * 1024) -> None:
+    """Keep the first and last part of torch's own log."""
+    with contextlib.suppress(OSError):
+        size = source.stat().st_size
+        with source.open("rb") as file:
+            if size <= limit:
+                goal.write_bytes(file.read())
+                return
+            head = file.read(limit // 2)
+            file.seek(size - limit // 2)
+            goal.write_bytes(head + b"\n... %d bytes left out ...\n" % (size - limit) + file.read())
+
+
+def _keep_events(channel: Path, goal: Path) -> None:
+    with contextlib.suppress(OSError), goal.open("wb") as out:
+        for path in sorted(channel.glob("events-*.jsonl")):
+            out.write(path.read_bytes())
+
+
+def _text(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
+def exit_words(done: Exit) -> str:
+    """`exit status 1`, `SIGSEGV`, `time limit`: how a process ended, in words."""
+    if done.timed_out:
+        return "time limit"
+    return done.signal_name or f"exit status {done.code}"

@@ -1,0 +1,148 @@
+"""The surroundings of one probe: a private directory for temporary files and compiler caches, and the environment.
+
+Every probe starts with an empty Inductor cache, because a warm one can hide a failure (the AOTAutograd cache skips the
+compile that fails); caches are not switched off, because some failures exist only with them. Only the *neutral* parts of
+the cache, those that say nothing about the user's graphs (the C++ instruction-set checks and precompiled headers, which
+cost 8 s each time), are carried over from one probe to the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+AGENT = Path(__file__).parent.parent / "agent"
+SITE = AGENT / "site"
+
+# Variables that would change what a probe sees or does, and that the person did not set for the failing run's sake.
+POISONOUS = (
+    "TORCHDYNAMO_REPRO_AFTER",
+    "TORCHDYNAMO_REPRO_LEVEL",
+    "TORCH_COMPILE_DEBUG",
+    "TORCH_TRACE",
+    "TORCH_LOGS",
+    "TORCH_LOGS_OUT",
+    "TORCH_LOGS_FORMAT",
+    "TORCH_COMPILE_BACKEND",
+    "TORCH_COMPILE_DISABLE",
+    "TORCHDYNAMO_DISABLE",
+    "TORCHDYNAMO_SUPPRESS_ERRORS",
+    "TORCH_BISECT_BACKEND",
+    "TORCH_BISECT_SUBSYSTEM",
+    "TORCH_BISECT_MAX",
+    "TORCH_COMPILE_OVERRIDE_BACKENDS",
+    "PYTHONSTARTUP",
+    "PYTHONINSPECT",
+)
+KEPT_WHEN_SET = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE", "TORCHDYNAMO_SUPPRESS_ERRORS")
+# Present in every torch from 2.1 on; an unknown name would be an error at import.
+LOGS = "dynamo,aot,inductor,graph_breaks,recompiles"
+NEUTRAL_LIMIT = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The private directory of one probe. It lies under the system's temporary directory: paths there are short."""
+
+    root: Path
+
+    @property
+    def channel(self) -> Path:
+        return self.root / "channel"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    @property
+    def tmp(self) -> Path:
+        return self.root / "tmp"
+
+    def remove(self) -> None:
+        """Delete it, also what the target made read-only."""
+
+        def force(function: object, path: str, _info: object) -> None:
+            with contextlib.suppress(OSError):
+                Path(path).parent.chmod(0o700)
+                Path(path).unlink()
+
+        shutil.rmtree(self.root, onerror=force)
+
+
+def make_stage(neutral: Path | None) -> Stage:
+    """A new directory with `channel`, `cache` (seeded from the `neutral` store) and `tmp`."""
+    stage = Stage(Path(tempfile.mkdtemp(prefix="triage-")))
+    for part in (stage.channel, stage.cache, stage.tmp):
+        part.mkdir()
+    if neutral is not None and neutral.is_dir():
+        _link_tree(neutral, stage.cache)
+    return stage
+
+
+def harvest_neutral(stage: Stage, neutral: Path | None) -> None:
+    """Keep the neutral parts of a finished probe's cache for the next one."""
+    if neutral is None:
+        return
+    with contextlib.suppress(OSError):
+        for source in _neutral_files(stage.cache):
+            goal = neutral / source.relative_to(stage.cache)
+            if not goal.exists() and source.stat().st_size < NEUTRAL_LIMIT:
+                goal.parent.mkdir(parents=True, exist_ok=True)
+                part = goal.with_name(goal.name + f".{os.getpid()}.part")
+                shutil.copy2(source, part)
+                part.replace(goal)
+
+
+def _neutral_files(cache: Path) -> list[Path]:
+    """Instruction-set checks (small C++ files without `main` in their name, with their library) and precompiled headers."""
+    found = [path for path in cache.glob("precompiled_headers/**/*") if path.is_file()]
+    for library in cache.glob("??/*.so"):
+        source = library.with_suffix(".cpp")
+        if ".main" in library.name or not source.is_file():
+            continue
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            text = source.read_text()
+            if "kernel" not in text and len(text) < 1500:
+                found += [library, source]
+    return found
+
+
+def _link_tree(source: Path, goal: Path) -> None:
+    for path in source.rglob("*"):
+        if path.is_file() and not path.name.endswith(".part"):
+            place = goal / path.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            # Copied, not linked: a target may write into its cache.
+            with contextlib.suppress(OSError):
+                shutil.copy2(path, place)
+
+
+def environment(
+    base: Mapping[str, str], stage: Stage, agent: Mapping[str, object], *, trace: Path | None, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment of a probe. `agent` is the agent's config (it gets the channel); `extra` wins over everything."""
+    env = {
+        name: value
+        for name, value in base.items()
+        if (name not in POISONOUS or (name in KEPT_WHEN_SET and value not in ("", "0")))
+        and not name.startswith("TRIAGE_")
+    }
+    env["PYTHONPATH"] = os.pathsep.join([str(SITE), *filter(None, [env.get("PYTHONPATH")])])
+    env["TRIAGE_AGENT"] = json.dumps({**agent, "channel": str(stage.channel)})
+    env["TMPDIR"] = env["TEMP"] = env["TMP"] = str(stage.tmp)
+    env["TORCHINDUCTOR_CACHE_DIR"] = str(stage.cache)
+    env["TRITON_CACHE_DIR"] = str(stage.cache / "triton")
+    env["PYTHONDONTWRITEBYTECODE"] = "1"  # the user's directories stay as they are
+    env["PYTHONUNBUFFERED"] = "1"  # what a dying program printed is not lost
+    env["TORCHDYNAMO_VERBOSE"] = "1"
+    env["TORCH_LOGS"] = ",".join(filter(None, [base.get("TORCH_LOGS", ""), LOGS]))
+    if trace is not None:
+        env["TORCH_TRACE"] = str(trace)
+    env.update(extra)
+    return env

@@ -1,0 +1,217 @@
+"""The process between triage and a target: it alone starts, limits and ends one, and nothing of the target survives it.
+
+Standard library only, started as `python -I -S supervisor.py` in a session of its own; the request is one line of JSON on
+standard input, the answer one line of JSON on standard output. Why a process of its own: a target may kill its parent's
+process group, and triage itself may be killed; the supervisor notices the end of its standard input (the lifeline) and
+ends the target. On Linux it is a sub-reaper, so that whatever the target forks off stays below it.
+
+The target's output goes through pipes into files with a bound: the first part and the last part are kept.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+HEAD_BYTES = 2 * 1024 * 1024
+TAIL_BYTES = 2 * 1024 * 1024
+MARKER = "TRIAGE_PROBE_ID"
+
+
+def become_subreaper() -> None:
+    """Orphans of the target become our children (Linux, PR_SET_CHILD_SUBREAPER = 36 in linux/prctl.h)."""
+    with contextlib.suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)
+
+
+class BoundedFile:
+    """Copies a stream into a file: its first HEAD_BYTES, then (at the end) its last TAIL_BYTES."""
+
+    def __init__(self, stream: BinaryIO, path: str) -> None:
+        self._stream = stream
+        self._path = path
+        self._thread = threading.Thread(target=self._copy, daemon=True)
+        self._stop = threading.Event()
+        self._thread.start()
+
+    def _copy(self) -> None:
+        descriptor = self._stream.fileno()
+        written, dropped, tail = 0, 0, bytearray()
+        with Path(self._path).open("wb") as file:
+            while True:
+                ready, _, _ = select.select([descriptor], [], [], 0.2)
+                if not ready:
+                    if self._stop.is_set():
+                        break
+                    continue
+                chunk = os.read(descriptor, 1 << 16)
+                if not chunk:
+                    break
+                if written < HEAD_BYTES:
+                    file.write(chunk[: HEAD_BYTES - written])
+                    file.flush()
+                    chunk, written = chunk[HEAD_BYTES - written :], min(HEAD_BYTES, written + len(chunk))
+                if chunk:
+                    tail += chunk
+                    if len(tail) > 2 * TAIL_BYTES:
+                        dropped += len(tail) - TAIL_BYTES
+                        del tail[:-TAIL_BYTES]
+            if len(tail) > TAIL_BYTES:
+                dropped += len(tail) - TAIL_BYTES
+                del tail[:-TAIL_BYTES]
+            if dropped:
+                file.write(b"\n... %d bytes left out ...\n" % dropped)
+            file.write(tail)
+
+    def finish(self) -> None:
+        """Read what is left and close; a process that still holds the other end does not keep us."""
+        self._stop.set()
+        self._thread.join(5)
+
+
+def marked_processes(identity: str) -> list[int]:
+    """Every process whose environment carries this probe's marker (Linux), except ourselves."""
+    needle = f"{MARKER}={identity}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        pid = int(entry.name)
+        if pid == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            if needle in (entry / "environ").read_bytes().split(b"\0") and not _is_zombie(entry):
+                found.append(pid)
+    return found
+
+
+def _is_zombie(entry: Path) -> bool:
+    with contextlib.suppress(OSError, IndexError):
+        return (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    return True
+
+
+def children_of(parent: int) -> list[int]:
+    """Processes whose parent is `parent` (Linux)."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == parent and not _is_zombie(entry):
+                found.append(int(entry.name))
+    return found
+
+
+def end_everything(group: int, identity: str, grace: float) -> None:
+    """SIGTERM to the target's group, after `grace` seconds SIGKILL to it and to every process that belongs to it."""
+    _signal_group(group, signal.SIGTERM)
+    limit = time.monotonic() + grace
+    while time.monotonic() < limit and (_group_alive(group) or marked_processes(identity)):
+        _reap()
+        time.sleep(0.05)
+    for _ in range(20):
+        _signal_group(group, signal.SIGKILL)
+        left = set(marked_processes(identity)) | set(children_of(os.getpid()))
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        _reap()
+        if not left:
+            break
+        time.sleep(0.05)
+
+
+def _signal_group(group: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(group, number)
+
+
+def _group_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _reap() -> None:
+    with contextlib.suppress(OSError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def lifeline_cut() -> bool:
+    """Whether triage has gone (end of file on standard input) or told us to end (any byte)."""
+    ready, _, _ = select.select([0], [], [], 0)
+    return bool(ready)
+
+
+def supervise(request: dict[str, Any]) -> dict[str, Any]:
+    """Run the request to its end. The answer has exit_code (negative for a signal), seconds, timed_out, cancelled."""
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            request["argv"],
+            cwd=request["cwd"],
+            env=request["env"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return {"error": f"{type(error).__name__}: {error}", "seconds": 0.0}
+    assert process.stdout is not None and process.stderr is not None
+    copies = [BoundedFile(process.stdout, request["stdout"]), BoundedFile(process.stderr, request["stderr"])]  # type: ignore[arg-type]
+    timed_out = cancelled = False
+    pause = 0.002
+    while process.poll() is None:
+        if time.monotonic() - began > request["timeout"]:
+            timed_out = True
+            break
+        if lifeline_cut():
+            cancelled = True
+            break
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.05)
+    seconds = time.monotonic() - began
+    code = process.poll()
+    grace = request.get("grace", 2.0) if (timed_out or cancelled) else 0.3
+    end_everything(process.pid, request["identity"], grace if process.poll() is None or timed_out or cancelled else 0.0)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        final = process.wait(5)
+        code = final if code is None else code
+    for copy in copies:
+        copy.finish()
+    return {"exit_code": code, "seconds": seconds, "timed_out": timed_out, "cancelled": cancelled}
+
+
+def main() -> None:
+    """Read the request, run it, print the answer."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    become_subreaper()
+    request = json.loads(_first_line())
+    answer = supervise(request)
+    with contextlib.suppress(OSError):
+        os.write(1, json.dumps(answer).encode() + b"\n")
+
+
+def _first_line() -> bytes:
+    # Unbuffered: what follows the line must stay visible to select().
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            break
+        line += byte
+    return bytes(line)
+
+
+if __name__ == "__main__":
+    main()

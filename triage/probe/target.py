@@ -1,0 +1,164 @@
+"""The target: which interpreter, which command, from where."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.errors import TargetError, UsageError
+
+
+@dataclass(frozen=True)
+class Target:
+    """An interpreter and a command line. `script` is the program's own file where there is one."""
+
+    python: str
+    command: tuple[str, ...]
+    cwd: Path
+    script: Path | None = None
+    label: str = "target"
+
+    def with_command(self, *command: str, cwd: Path | None = None) -> Target:
+        """The same interpreter, another command."""
+        return Target(self.python, command, cwd or self.cwd, None, self.label)
+
+
+def find_python(wanted: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """The target interpreter: as asked for, else that of the active environment, else the one that runs triage.
+
+    Raises TargetError where it is no interpreter.
+    """
+    if wanted:
+        found = shutil.which(str(Path(wanted).expanduser()))
+        if found is None:
+            raise TargetError(
+                what=f"There is no interpreter at {wanted}.",
+                why="--python must name an executable Python, such as ~/venv/bin/python.",
+                next="Correct the path, or leave --python out to use the active environment.",
+            )
+        return _absolute(found)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if environ.get(variable):
+            candidate = Path(environ[variable]) / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+            if candidate.exists():
+                return str(candidate)
+    return sys.executable
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())  # not resolved: a venv's python is a link, and the link is what makes the venv
+
+
+def make_target(words: Sequence[str], *, module: str | None, raw: bool, python: str, cwd: Path) -> Target:
+    """The target for `SCRIPT ARGS`, `-m MODULE ARGS`, or a raw command after `--`.
+
+    Raises UsageError where the script cannot be read or does not parse.
+    """
+    if raw:
+        return _raw(words, python, cwd)
+    if module is not None:
+        return Target(python, (python, "-m", module, *words), cwd, None, module.rsplit(".", 1)[-1])
+    script = _checked_script(words[0], cwd)
+    return Target(python, (python, words[0], *words[1:]), cwd, script, script.stem)
+
+
+def _raw(words: Sequence[str], python: str, cwd: Path) -> Target:
+    first = words[0]
+    script = next((cwd / word for word in words if word.endswith(".py") and (cwd / word).is_file()), None)
+    label = script.stem if script else Path(first).name
+    if Path(first).name.startswith("python") and first != python and not Path(first).is_absolute():
+        return Target(python, (python, *words[1:]), cwd, script, label)
+    beside = Path(python).parent / first
+    found = str(beside) if os.sep not in first and beside.exists() else shutil.which(first, path=None)
+    if found is None:
+        raise UsageError(
+            what=f"The command {first} was not found.",
+            why=f"It is neither beside the target interpreter ({python}) nor on PATH.",
+            next="Install it there, choose another interpreter with --python, or give its full path.",
+        )
+    return Target(python, (found, *words[1:]), cwd, script, label)
+
+
+def _checked_script(name: str, cwd: Path) -> Path:
+    path = cwd / name
+    if path.is_dir():
+        if (path / "__main__.py").is_file():
+            return path / "__main__.py"
+        raise UsageError(
+            what=f"{name} is a directory.",
+            why="triage runs one script, a module (-m) or a command (after --), and this directory has no __main__.py.",
+            next=f"Name the script in it, for example: triage run {name.rstrip('/')}/train.py",
+        )
+    if not path.exists():
+        raise UsageError(
+            what=f"There is no script {name}.",
+            why=f"Looked for {path}.",
+            next="Check the path, or use `triage run -m package.module` for a module.",
+        )
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            what=f"{name} cannot be read.", why=str(error), next="Check its permissions, then run the same command."
+        ) from error
+    if path.suffix == ".ipynb":
+        raise UsageError(
+            what=f"{name} is a notebook.",
+            why="triage runs programs, not notebooks.",
+            next=f"Convert it first: jupyter nbconvert --to script {name}",
+        )
+    if b"\0" in source[:4096]:
+        raise UsageError(what=f"{name} is not a Python script.", why="It holds binary data.", next="Name the script.")
+    return path
+
+
+def check_syntax(target: Target) -> None:
+    """Raise UsageError where the script does not parse for the *target* interpreter (its Python may be newer or older)."""
+    if target.script is None or target.command[0] != target.python:
+        return
+    code = (
+        "import sys, ast, tokenize\n"
+        "try:\n"
+        "    ast.parse(tokenize.open(sys.argv[1]).read(), sys.argv[1])\n"
+        "except (SyntaxError, UnicodeDecodeError, ValueError) as e:\n"
+        '    print(f\'line {getattr(e, "lineno", "?")}: {getattr(e, "msg", e)}: {(getattr(e, "text", None) or "").strip()}\')\n'
+    )
+    done = run_python(target.python, ["-I", "-S", "-c", code, str(target.script)], timeout=30)
+    if done.returncode == 0 and done.stdout.strip():
+        raise UsageError(
+            what=f"{target.script.name} is not valid Python: {done.stdout.strip()}",
+            why="The target interpreter cannot parse it, so nothing can be run.",
+            next="Correct the script (or choose the interpreter it was written for with --python).",
+        )
+
+
+def run_python(python: str, arguments: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+    """Run a few lines in the target interpreter and return what it printed. Raises TargetError where it cannot run."""
+    try:
+        return subprocess.run(
+            [python, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(
+            what=f"{python} did not answer within {timeout:.0f} s.",
+            why="The target interpreter is stuck or very slow to start.",
+            next=f"Try: {python} -c 'import torch'",
+        ) from error
+    except OSError as error:
+        raise TargetError(
+            what=f"{python} cannot be run.",
+            why=str(error),
+            next="Name a working interpreter with --python.",
+        ) from error
