@@ -12,6 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 SECRET = "<secret>"
 
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _ISSUED = (
     r"gh[pousr]_[A-Za-z0-9]{20,}",  # GitHub: personal, OAuth, user-to-server, server-to-server, refresh
     r"github_pat_[A-Za-z0-9_]{20,}",
@@ -31,22 +36,24 @@ _ISSUED = (
     r"pypi-[\w-]{50,}",
     r"npm_[A-Za-z0-9]{30,}",
     r"dapi[0-9a-f]{32}",  # Databricks
-    r"(?<![A-Za-z0-9_-])eyJ[\w-]{6,}(?:\.[\w-]*){1,4}",  # JSON web token: header.payload.signature
+    r"(?<![A-Za-z0-9])eyJ[\w-]{6,}(?:\.[\w-]*){1,4}",  # JSON web token: header.payload.signature
 )
 _SHAPES = re.compile("|".join(_ISSUED))
 # A key that was cut off has no END line: then everything that can belong to it goes.
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\:,-]*)",
+    r"(?:(?:(?!-----BEGIN).)*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\:,-]*)",
     re.DOTALL,
 )
-_URL_LOGIN = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#'\"<>]+)@")
+_URL_LOGIN = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)(?P<login>[^\s/?#'\"<>]{1,1000})@")
 _HEADER = re.compile(
-    r"(?i)\b(?P<name>(?:proxy-)?authorization|x-(?:api-key|auth-token)|(?:set-)?cookie)(?P<gap>[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\r\n\"']{4,})"
+    r"(?i)\b(?P<name>(?:proxy-)?authorization|x-(?:api-key|auth-token)|(?:set-)?cookie)(?P<gap>[\"']?\s*:\s*[\"']?)(?P<value>[^\r\n\"']{4,})"
 )
-_BEARER = re.compile(r"\b(?P<kind>[Bb]earer)\s+[\w.~+/=-]{8,}|\b(?P<basic>Basic|[Tt]oken)\s+(?=[^\s]*\d)[\w.~+/=-]{16,}")
+_BEARER = re.compile(
+    r"\b(?P<kind>[Bb]earer)\s+[\w.~+/=-]{8,}|\b(?P<basic>Basic|[Tt]oken)\s+(?=[^\s]*\d)[\w.~+/=-]{16,}"
+)
 _AWS_SECRET = re.compile(
-    r"(?i)(?P<name>\b[\w.-]*(?:aws|secret)[\w .-]{0,30}?(?:key|secret)[\"']?\s*(?:[:=]|is)?\s*[\"']?)"
+    r"(?i)(?P<name>\b[\w.-]{0,40}(?:aws|secret)[\w .-]{0,30}?(?:key|secret)[\"']?\s*(?:[:=]|is)?\s*[\"']?)"
     r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"
 )
 _HEX_KEY = re.compile(
@@ -58,47 +65,59 @@ _ASSIGNED = re.compile(
 )
 _OPTION = re.compile(r"(?P<name>(?<![\w-])--?[A-Za-z][\w-]+)(?P<gap>=|\s+)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'`]+)")
 
-_ENDINGS = ("TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "CREDENTIALS", "COOKIE")
+_ENDINGS = (
+    "TOKEN",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "APIKEY",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "COOKIE",
+)
 _WORDS = frozenset({"KEY", "AUTH", "AUTHORIZATION", "COOKIES", "DSN", "PWD", "PASS", "PAT", "SIGNATURE"})
 _FAMILY = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL")
+_AMBIGUOUS = frozenset({"TOKEN", "KEY", "PASS", "SIGNATURE", "AUTH", "COOKIE"})
 # A name that ends so describes a secret, or where it lies, but is none.
-_DESCRIBES = frozenset(
-    "FILE PATH DIR SOCK SOCKET TYPE NAME ALGORITHM LENGTH LEN SIZE DIM COUNT TTL TIMEOUT ENABLED METHOD MODE FORMAT ID".split()
+_DESCRIBES = words(
+    "FILE PATH DIR SOCK SOCKET TYPE NAME ALGORITHM LENGTH LEN SIZE DIM COUNT TTL TIMEOUT ENABLED METHOD MODE FORMAT ID"
 )
 # Language models have tokens, caches have keys, compilers have passes.
 _HARMLESS_BEFORE = {
-    "TOKEN": frozenset("PAD EOS BOS SEP CLS MASK UNK SPECIAL NUM MAX MIN N START END IMAGE PER NEXT NEW FIRST LAST DECODER".split()),
-    "KEY": frozenset("CACHE SORT PARTITION PRIMARY FOREIGN PUBLIC DISPATCH QUERY GUARD HASH NUM".split()),
-    "PASS": frozenset("PRE POST GRAD CUSTOM FX OPT FUSION FORWARD BACKWARD NUM ONE".split()),
-    "SIGNATURE": frozenset("FAILURE GRAPH FUNCTION INPUT OUTPUT SAME".split()),
+    "TOKEN": words(
+        "PAD EOS BOS SEP CLS MASK UNK SPECIAL NUM MAX MIN N START END IMAGE PER NEXT NEW FIRST LAST DECODER"
+    ),
+    "KEY": words("CACHE SORT PARTITION PRIMARY FOREIGN PUBLIC DISPATCH QUERY GUARD HASH NUM"),
+    "PASS": words("PRE POST GRAD CUSTOM FX OPT FUSION FORWARD BACKWARD NUM ONE"),
+    "SIGNATURE": words("FAILURE GRAPH FUNCTION INPUT OUTPUT SAME"),
 }
-_TRIVIAL = frozenset(
+_TRIVIAL = words(
     "true false none null yes no on off auto default enabled disabled required optional basic bearer token any all "
-    "password secret <secret> str int float bool bytes string".split()
+    "password secret <secret> str int float bool bytes string"
 )
-_NUMBER = re.compile(r"[-+]?\d{1,5}(?:\.\d*)?\Z|v?\d+(?:\.\d+)+(?:[.+-]?\w+)*\Z")
+_NUMBER = re.compile(
+    r"[-+]?\d{1,5}(?:\.\d*)?\Z|v?\d+(?:\.\d+)+(?:[.+-]?(?:dev|rc|a|b|post|cpu|cu|rocm|xpu|git)[0-9a-f]{0,12})*\Z"
+)
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
 def is_secret_name(name: str) -> bool:
     """Whether a variable, option or key of this name holds a secret: HF_TOKEN, --api-key, db.password, sentryDsn."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.rsplit(".", 1)[-1]).upper()
-    words = [word for word in re.split(r"[^A-Z0-9]+", snake) if word]
-    if not words or words == ["PWD"] or words == ["OLDPWD"]:
+    parts = [word for word in re.split(r"[^A-Z]+", snake) if word]
+    if not parts or parts in (["PWD"], ["OLDPWD"]):
         return False
-    last = words[-1]
-    if last in _DESCRIBES and not (last == "ID" and "KEY" in words and "ACCESS" in words):
+    if parts[-1] in _DESCRIBES and parts[-3:] != ["ACCESS", "KEY", "ID"]:
         return False
-    for place, word in enumerate(words):
-        ending = next((ending for ending in _ENDINGS if word.endswith(ending)), word if word in _WORDS else None)
-        if ending is None:
+    for place, word in enumerate(parts):
+        kind = next((ending for ending in _ENDINGS if word.endswith(ending)), word if word in _WORDS else None)
+        if kind is None or (place and parts[place - 1] in _HARMLESS_BEFORE.get(kind, frozenset())):
             continue
-        if place and words[place - 1] in _HARMLESS_BEFORE.get(ending, frozenset()):
-            continue
-        # "token_embedding" and "key_states" are tensors; "TOKEN_GITHUB" is rare but real, so only the ambiguous are strict.
-        if ending in ("TOKEN", "KEY", "PASS", "SIGNATURE", "AUTH", "COOKIE") and place + 1 < len(words) and snake != name:
-            continue
-        return True
+        # `token_embedding` and `key_states` are tensors; only environment variables put such a word in front.
+        if kind not in _AMBIGUOUS or place + 1 == len(parts) or name.isupper():
+            return True
     return False
 
 
@@ -123,7 +142,12 @@ def argument_secrets(command: Sequence[str]) -> Iterator[tuple[int, str]]:
         name, equals, value = argument.partition("=")
         if equals and is_secret_name(name.lstrip("-")) and not _NUMBER.match(value):
             yield place, value
-        elif not equals and argument.startswith("-") and is_secret_name(argument.lstrip("-")) and place + 1 < len(command):
+        elif (
+            not equals
+            and argument.startswith("-")
+            and is_secret_name(argument.lstrip("-"))
+            and place + 1 < len(command)
+        ):
             value = command[place + 1]
             if not value.startswith("-") and not _NUMBER.match(value):
                 yield place + 1, value
@@ -164,8 +188,8 @@ def _without_option(found: re.Match[str]) -> str:
 
 def _without_assigned(found: re.Match[str]) -> str:
     name, value = found["name"], found["value"]
-    if found["next"] or not worth_hiding(value) or not is_secret_name(name):
-        return found[0]
+    if found["next"] or not worth_hiding(value) or not is_secret_name(name) or name.lower() == "key":
+        return found[0]  # caches and dictionaries print "key: ..." all the time
     if not found["quote"] and _DOTTED_NAME.match(value):  # source code: password=self.password
         return found[0]
     family = any(part in name.upper().replace("-", "_") for part in _FAMILY)

@@ -1,0 +1,225 @@
+"""What must not leave the machine, taken out of every text before it becomes part of a report.
+
+Paths of the person become `~`, `<tmp>` or relative to the project; names of users and hosts, e-mail and network addresses
+become placeholders; secrets go by the values the environment holds, by the values given on the command line, and by shape.
+Invariants: redaction comes before any cutting (half a secret has no shape); it is idempotent; the placeholders say what
+stood there. A name that is also a word ("root", "mark", "torch") is only taken out where its place says that it is a name.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from triage.report import credentials
+from triage.report.credentials import SECRET, words
+
+# Names that are words of English or of this field; replacing them everywhere would destroy the text.
+_WORDS = words(
+    """root user users admin administrator ubuntu debian fedora centos alpine runner builder build jenkins travis circleci docker
+    vagrant worker node nobody guest test tests tester default python torch pytorch triton cuda inductor dynamo linux darwin
+    windows local localhost localdomain host hostname server client desktop laptop computer machine main master model models
+    data train trainer home work team developer student research lambda spark hadoop slurm cluster conda miniconda jupyter
+    jovyan colab kaggle sagemaker mark grant bill drew chase frank grace hope faith rich will dean amber page stone april june
+    august summer autumn crystal pearl young king wood field long case code error file line type graph tensor value input
+    output backward forward kernel compile script stage report debug trace stack frame call list dict self none true false
+    name path"""
+)
+_FLAG_OR_START = r"(?:(?<![\w./)~-])|(?<=\s-[A-Z])|(?<=file://))"  # -I/home/... is a path too
+_OTHERS_HOME = re.compile(
+    r"(?P<root>(?:/(?:home|Users)/|\b[A-Za-z]:\\{1,2}Users\\{1,2}))(?!<)(?P<name>[^\s/\\'\":;,<>()\[\]]+)"
+)
+_TORCH_CACHE = re.compile(r"(?<=torchinductor_)(?!<)[\w.-]+")  # torch/_inductor/runtime/cache_dir_utils.py
+_MAC_TEMPORARY = re.compile(r"(?:/private)?/var/folders/\w\w/\w+/[TC0]\b")
+_EMAIL = re.compile(
+    r"(?<![\w.+/-])(?!git@)[\w.+-]{2,64}@(?:[A-Za-z0-9-]{2,63}\.){1,4}"
+    r"(?:com|org|net|edu|gov|mil|io|ai|dev|info|cloud|tech|co|de|fr|uk|jp|cn|kr|ru|nl|ch|se|no|fi|pl|br|ca|au|eu|be|cz|dk|il"
+    r"|sg|tw|hk|nz|local|lan|internal)"
+    r"(?![\w(-])"
+)
+# Only where the place says address: library versions (`cublas 12.4.5.8`) look the same.
+_KEPT_ADDRESS = r"(?!127\.|0\.0\.0\.0|255\.)"
+_IPV4 = re.compile(
+    r"(?i)(?:(?<=://)|(?<=@)|(?<=addr=)|(?<=addr: )|(?<=host=)|(?<=host )|(?<=::ffff:))"
+    rf"{_KEPT_ADDRESS}\d{{1,3}}(?:\.\d{{1,3}}){{3}}\b"
+    rf"|(?<![\w.=+-]){_KEPT_ADDRESS}(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?=:\d{{2,5}}\b)|(?<![\w.=+-])192\.168\.\d{{1,3}}\.\d{{1,3}}\b"
+)
+_IPV6 = re.compile(r"(?<!\w)\[(?!::1\])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F.]*\](?=:\d)")
+_CLOUD_HOST = re.compile(r"\bip-\d{1,3}(?:-\d{1,3}){3}(?:\.[\w.-]+)?\b")
+_LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, eq=False)
+class Redactor:
+    """Takes out what belongs to one person and one machine.
+
+    `home`, `project` and `temporary` are absolute directories; `user` and `host` names; `environ` the variables whose
+    secret values must not appear; `known` further secret values. What is empty is not looked for.
+    """
+
+    home: str = ""
+    user: str = ""
+    host: str = ""
+    temporary: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    project: str = ""
+    known: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @classmethod
+    def of_this_machine(cls, environ: Mapping[str, str], project: Path, temporary: Iterable[Path] = ()) -> Redactor:
+        """For this user on this host. `temporary` are directories of the run beside the system's own."""
+        try:
+            user = getpass.getuser()
+        except (OSError, KeyError, ImportError):  # a container may run under a number without a name
+            user = environ.get("USER", "")
+        places = [Path(tempfile.gettempdir()), *temporary]
+        return cls(
+            home=str(Path(environ.get("HOME") or environ.get("USERPROFILE") or "~").expanduser()),
+            user=user,
+            host=socket.gethostname(),
+            temporary=tuple(
+                dict.fromkeys(str(form) for place in places for form in (place.absolute(), place.resolve()))
+            ),
+            environ=dict(environ),
+            project=str(project.absolute()),
+        )
+
+    def knowing(self, command: Sequence[str]) -> Redactor:
+        """Also takes out, wherever they appear, the secrets given as arguments of this command."""
+        found = {value for _, value in credentials.argument_secrets(command) if credentials.worth_hiding(value)}
+        return replace(self, known=self.known | found) if found else self
+
+    def text(self, text: str) -> str:
+        """Any text but program text."""
+        text = self.source(text)
+        for pattern, placeholder in self._bare_names:
+            text = pattern.sub(placeholder, text)
+        text = _EMAIL.sub("<email>", text)
+        text = _IPV4.sub("<ip>", text)
+        text = _IPV6.sub("[<ip>]", text)
+        return _CLOUD_HOST.sub("<host>", text)
+
+    def source(self, text: str) -> str:
+        """Program text: as `text`, but a bare word is never taken for a name, nor `a@b.c` for an address."""
+        return self._names_in_place(
+            self._paths(credentials.scrub(self._known_values(_LONE_SURROGATES.sub("\ufffd", text))))
+        )
+
+    def command(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """A command line, argument by argument: the value after `--token` goes whatever it looks like."""
+        hidden = dict(credentials.argument_secrets(argv))
+        return tuple(
+            self.text(argument.replace(hidden[place], SECRET) if hidden.get(place) else argument)
+            for place, argument in enumerate(argv)
+        )
+
+    def tree(self, value: Any) -> Any:
+        """JSON data, keys included. A key `command` holds an argument list, `rerun` a command line."""
+        redactor = self
+        if isinstance(value, dict) and isinstance(value.get("command"), list):
+            redactor = self.knowing([str(argument) for argument in value["command"]])
+        return redactor._walk(value, "")
+
+    def _walk(self, value: Any, key: str) -> Any:
+        if isinstance(value, str):
+            if credentials.worth_hiding(value) and credentials.is_secret_name(key) and key.lower() != "key":
+                return SECRET
+            return self.text(credentials.scrub_command(value) if key == "rerun" else value)
+        if isinstance(value, dict):
+            return {self.text(str(name)): self._walk(item, str(name)) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            if key == "command" and all(isinstance(item, str) for item in value):
+                return list(self.command(value))
+            return [self._walk(item, "") for item in value]
+        return value
+
+    @cached_property
+    def _values(self) -> tuple[str, ...]:
+        values = {
+            value
+            for value in (*credentials.secret_values(self.environ), *self.known)
+            if credentials.worth_hiding(value)
+        }
+        forms = {form for value in values for form in (value, quote(value, safe=""), repr(value)[1:-1])}
+        return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+    @cached_property
+    def _value_pattern(self) -> re.Pattern[str] | None:
+        # A short value is a word as well (a password "cats"), so it must stand alone; a long one goes from inside words too.
+        parts = [re.escape(value) if len(value) >= 8 else rf"(?<!\w){re.escape(value)}(?!\w)" for value in self._values]
+        return re.compile("|".join(parts)) if parts else None
+
+    def _known_values(self, text: str) -> str:
+        if self._value_pattern is None:
+            return text
+        text = self._value_pattern.sub(SECRET, text)
+        for value in self._values:  # whoever bounded the text may have cut a secret in two
+            for length in range(min(len(value) - 1, len(text)), 7, -1):
+                if text.endswith(value[:length]):
+                    return text[:-length] + SECRET
+        return text
+
+    @cached_property
+    def _path_rules(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        places = [(place, "<tmp>") for place in self.temporary] + [(self.home, "~")]
+        if self.project != self.home:
+            places.append((self.project, ""))
+        rules: list[tuple[re.Pattern[str], str]] = []
+        for place, placeholder in sorted(places, key=lambda item: -len(item[0])):
+            bare = place.rstrip("/\\")
+            if not bare:
+                continue
+            spelled = "|".join(dict.fromkeys((re.escape(bare), re.escape(bare.replace("\\", "\\\\")))))
+            if placeholder:
+                rules.append((re.compile(rf"{_FLAG_OR_START}(?:{spelled})(?![\w-])"), placeholder))
+            else:
+                rules.append((re.compile(rf"{_FLAG_OR_START}(?:{spelled})[/\\]+(?=[\w.])"), ""))
+                rules.append((re.compile(rf"{_FLAG_OR_START}(?:{spelled})(?![\w-])"), "."))
+        return tuple(rules)
+
+    def _paths(self, text: str) -> str:
+        for pattern, placeholder in self._path_rules:
+            text = pattern.sub(placeholder, text)
+        text = _MAC_TEMPORARY.sub("<tmp>", text)
+        text = _TORCH_CACHE.sub("<user>", text)
+        return _OTHERS_HOME.sub(r"\g<root><user>", text)
+
+    @cached_property
+    def _hosts(self) -> tuple[str, ...]:
+        """The full name before the short one. localhost is everybody's."""
+        names = dict.fromkeys((self.host, self.host.split(".", 1)[0]))
+        return tuple(name for name in names if name and name not in ("localhost", "127"))
+
+    def _names_in_place(self, text: str) -> str:
+        for pattern, placeholder in self._placed_names:
+            text = pattern.sub(placeholder, text)
+        return text
+
+    @cached_property
+    def _placed_names(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        """Names where the text says that they are: user@host, user=..., host=... . `x @ w` is a product."""
+        hosts, rules = "|".join(map(re.escape, self._hosts)), []
+        if self.user and hosts:
+            rules.append((rf"(?<![\w.-]){re.escape(self.user)}@(?:{hosts})\b", "<user>@<host>"))
+        if self.user:
+            rules.append((rf"(?P<says>\b(?i:user|username|login)[=:] ?){re.escape(self.user)}\b", r"\g<says><user>"))
+        if hosts:
+            rules.append((rf"(?P<says>\b(?i:host|hostname)[=:] ?|@|://)(?:{hosts})\b", r"\g<says><host>"))
+        return tuple((re.compile(pattern), placeholder) for pattern, placeholder in rules)
+
+    @cached_property
+    def _bare_names(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        named = [(host, "<host>") for host in self._hosts] + [(self.user, "<user>")]
+        return tuple(
+            (re.compile(rf"(?<![A-Za-z0-9<]){re.escape(name)}(?![A-Za-z0-9>])"), placeholder)
+            for name, placeholder in named
+            if len(name) >= 4 and name.lower() not in _WORDS and not name.isdigit()
+        )
