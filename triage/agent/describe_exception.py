@@ -53,8 +53,8 @@ def _bounded(text):
 
 
 def _frames(error):
-    found = []
     node = error.__traceback__
+    found = _callers(node.tb_frame) if node is not None else []
     count = 0
     while node is not None and count < 2000:
         frame = node.tb_frame
@@ -63,6 +63,16 @@ def _frames(error):
     if len(found) > FRAME_LIMIT:  # a recursion: both ends tell more than the middle
         found = found[: FRAME_LIMIT // 2] + found[-FRAME_LIMIT // 2 :]
     return [_frame(*entry) for entry in found if "_triage_agent" not in entry[3].get("__name__", "")]
+
+
+def _callers(frame):
+    """The frames above the one that caught the exception: its traceback does not reach them yet."""
+    found = []
+    frame = frame.f_back
+    while frame is not None and len(found) < 2000:
+        found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_globals))
+        frame = frame.f_back
+    return found[::-1]
 
 
 def _frame(file, line, function, module_globals=None):

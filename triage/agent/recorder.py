@@ -72,13 +72,15 @@ class Recorder:
         self.channel.say("breadcrumb", text=text)
 
     def enter(self, what):
-        """A compiled function is called, or a backward pass begins; nested ones do not count. Returns the depth."""
+        """A compiled function is called, or a backward pass begins; nested ones do not count.
+
+        Nor does a backward pass inside a call: AOTAutograd runs one while it traces.
+        """
         depth = getattr(self._local, what, 0)
         setattr(self._local, what, depth + 1)
-        if depth == 0:
+        if depth == 0 and not (what == "backwards" and getattr(self._local, "calls", 0)):
             setattr(self, what, getattr(self, what) + 1)
             self._stop_if_passed(what)
-        return depth
 
     def leave(self, what):
         setattr(self._local, what, getattr(self._local, what, 1) - 1)

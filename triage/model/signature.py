@@ -91,7 +91,7 @@ _TORCH_FILE = re.compile(
 )
 # Frames that every failure of a kind shares; naming one as innermost would make different failures look alike.
 _UNTELLING = re.compile(
-    r"(?:^|/)torch/(?:_ops\.py|_dynamo/eval_frame\.py|_dynamo/external_utils\.py|nn/modules/module\.py|utils/_contextlib\.py"
+    r"(?:^|/)torch/(?:_ops\.py|_dynamo/exc\.py|_dynamo/eval_frame\.py|_dynamo/external_utils\.py|nn/modules/module\.py|utils/_contextlib\.py"
     r"|utils/_traceback\.py|_tensor\.py|autograd/__init__\.py|autograd/graph\.py|_utils_internal\.py|_compile\.py)$"
 )
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ POISONOUS = (
 KEPT_WHEN_SET = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE", "TORCHDYNAMO_SUPPRESS_ERRORS")
 # Present in every torch from 2.1 on; an unknown name would be an error at import.
 LOGS = "dynamo,aot,inductor,graph_breaks,recompiles"
+_KERNEL = re.compile(r"\b(?:kernel|cpp_fused\w*|call)\s*\(")  # a compiled graph of the user's
 NEUTRAL_LIMIT = 256 * 1024 * 1024
 
 
@@ -108,7 +110,7 @@ def _neutral_files(cache: Path) -> list[Path]:
             continue
         with contextlib.suppress(OSError, UnicodeDecodeError):
             text = source.read_text()
-            if "kernel" not in text and len(text) < 1500:
+            if len(text) < 1500 and not _KERNEL.search(text):
                 found += [library, source]
     return found
 

@@ -1,0 +1,69 @@
+"""What the target interpreter has: asked once, in a process of its own, in the target itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from triage.errors import TargetError
+from triage.probe.staging import AGENT
+from triage.probe.target import run_python
+
+TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class TargetEnvironment:
+    """Facts about the target. `facts` holds all of them; `torch` is None where it cannot be imported."""
+
+    python: str
+    torch: str | None
+    torch_error: str | None
+    collect_env: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, str]:
+        """The short table of a report: names and versions."""
+        pip = {name: value for name, value in (self.facts.get("pip") or {}).items() if value}
+        compiler = self.facts.get("compiler") or {}
+        found = {
+            "torch": self.torch,
+            "git_version": self.facts.get("git_version"),
+            "python": self.facts.get("python"),
+            "platform": self.facts.get("platform"),
+            "compiler": compiler.get("version"),
+            "cuda": self.facts.get("cuda_built"),
+            "device": self.facts.get("cuda_device") or "cpu",
+            "cpu_capability": self.facts.get("cpu_capability"),
+            **pip,
+        }
+        return {name: str(value) for name, value in found.items() if value}
+
+
+def describe_target(python: str, *, collect_env: bool = True) -> TargetEnvironment:
+    """Ask the interpreter. Raises TargetError where it cannot be run at all."""
+    arguments = [str(AGENT / "boot.py"), "environment", *(["--collect-env"] if collect_env else [])]
+    done = run_python(python, arguments, timeout=TIMEOUT_SECONDS)
+    line = next((line for line in reversed(done.stdout.splitlines()) if line.startswith("{")), None)
+    if line is None:
+        raise TargetError(
+            what=f"{python} is not a Python interpreter that triage can use.",
+            why=(done.stderr.strip().splitlines() or [f"It ended with status {done.returncode}."])[-1],
+            next="Name the interpreter of the failing script: triage run --python ~/venv/bin/python script.py",
+        )
+    facts = json.loads(line)
+    text = str(facts.pop("collect_env", "") or "")
+    return TargetEnvironment(python, facts.get("torch"), facts.get("torch_error"), text, facts)
+
+
+def require_torch(environment: TargetEnvironment) -> None:
+    """Raise TargetError where the target has no torch that can be imported."""
+    if environment.torch is not None:
+        return
+    missing = "ModuleNotFoundError" in (environment.torch_error or "")
+    raise TargetError(
+        what=f"{'There is no torch' if missing else 'torch cannot be imported'} in {environment.python}.",
+        why=environment.torch_error or "The import failed.",
+        next="Activate the environment of the failing script, or name it: triage run --python ~/venv/bin/python script.py",
+    )

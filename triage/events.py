@@ -1,0 +1,57 @@
+"""What happens, told to whoever listens. The core is silent: it emits, and views, journals and tests listen."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from triage.model.codec import encode
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened. `kind` is a word such as `probe_started`; `facts` are JSON-ready."""
+
+    kind: str
+    facts: dict[str, Any]
+    time: float = field(default_factory=time.time)
+
+
+Listener = Callable[[Event], None]
+
+
+class Emitter:
+    """Hands events to listeners, from any thread, one at a time. A listener that raises is dropped, the run goes on."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners = list(listeners)
+        self._lock = threading.RLock()
+
+    def add(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def __call__(self, kind: str, /, **facts: Any) -> None:
+        event = Event(kind, {name: encode(value) for name, value in facts.items()})
+        with self._lock:
+            for listener in list(self._listeners):
+                try:
+                    listener(event)
+                except Exception:  # noqa: BLE001  a broken view must not end a run
+                    self._listeners.remove(listener)
+
+
+class Journal:
+    """Appends every event to `journal.jsonl`, flushed as it is learned."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self, event: Event) -> None:
+        with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"t": round(event.time, 3), "kind": event.kind, **event.facts}, default=str) + "\n")

@@ -1,0 +1,32 @@
+"""Everything one run has learned so far. Each step of the pipeline adds to it; a report can be made of it at any moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from triage.environments.describe import TargetEnvironment
+from triage.locate.walk import Walk
+from triage.model.graphcase import GraphCase
+from triage.model.report import AblationRow
+from triage.probe.target import Target
+from triage.reduce.choose import Reproduced
+from triage.session import Session
+
+
+@dataclass
+class Findings:
+    """What is known. `incomplete` says why the run ended early, in words."""
+
+    session: Session
+    target: Target
+    command: tuple[str, ...]
+    walk: Walk
+    environment: TargetEnvironment | None = None
+    cases: tuple[GraphCase, ...] = ()
+    capture_note: str | None = None
+    reproduced: Reproduced | None = None
+    reproducer_note: str | None = None
+    ablation: tuple[AblationRow, ...] = ()
+    workarounds: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    incomplete: str | None = None

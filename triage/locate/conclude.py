@@ -1,0 +1,190 @@
+"""From what the probes of a ladder showed to a conclusion. Pure functions: no probe is run here.
+
+The stage is that of the lowest rung that fails, once the rung below it has been seen to pass. A script that fails
+uncompiled, with whatever face, is its own culprit. An exception that the program handles itself counts as a failure only
+where the uncompiled program did not meet the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from triage.locate.ladder import LADDER, UNCOMPILED, Rung
+from triage.model.outcome import Outcome, RaisedException
+from triage.model.signature import FailureSignature, same_face, same_failure, signature_of
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+
+Seen = Mapping[str, Sequence[Probe]]
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """`failing` is the lowest rung that fails, `passing` the one below it; None where that is not known (yet)."""
+
+    stage: Stage
+    symptom: Symptom
+    signature: FailureSignature | None = None
+    outcome: Outcome | None = None
+    direction: Direction | None = None
+    failing: Rung | None = None
+    passing: Rung | None = None
+    runs: int = 0
+    failures: int = 0
+    settled: bool = False
+    monotone: bool = True
+
+
+def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
+    """What the probes seen so far say. `top` is the index of the rung the script as it is stands on."""
+    judged = {name: [discount(probe, expected_exceptions(seen)) for probe in probes] for name, probes in seen.items()}
+    state = {rung.name: _state(judged.get(rung.name, ())) for rung in rungs}
+    failing = [rung for rung in rungs if state[rung.name] is True]
+    if not failing:
+        return Conclusion(
+            Stage.NONE, Symptom.NONE, settled=state[rungs[top].name] is False, runs=_count(judged, rungs[top])
+        )
+    reported = _reported(judged, rungs, top, failing)
+    signature = signature_of(reported.outcome)
+    assert signature is not None
+    lowest = failing[0]
+    below = rungs[rungs.index(lowest) - 1] if rungs.index(lowest) > 0 else None
+    settled = below is None or state[below.name] is False
+    runs, failures = _rate(judged, rungs, lowest)
+    symptom = Symptom.NONDETERMINISTIC if 0 < failures < runs else symptom_of(reported.outcome)
+    above = [state[rung.name] for rung in rungs[rungs.index(lowest) : top + 1]]
+    return Conclusion(
+        stage=lowest.stage,
+        symptom=symptom,
+        signature=signature,
+        outcome=reported.outcome,
+        direction=direction_of(reported.outcome),
+        failing=lowest,
+        passing=below if settled else None,
+        runs=runs,
+        failures=failures,
+        settled=settled,
+        monotone=False not in above,
+    )
+
+
+def expected_exceptions(seen: Seen) -> tuple[FailureSignature, ...]:
+    """Exceptions that the program meets and handles without any compiler."""
+    found = []
+    for probe in seen.get(UNCOMPILED.name, ()):
+        found += [_signature(exception) for exception in probe.notes.raised if exception.swallowed]
+    return tuple(found)
+
+
+def discount(probe: Probe, expected: Sequence[FailureSignature]) -> Probe:
+    """The probe without failures that only show what the program does anyway."""
+    outcome = probe.outcome
+    if (
+        outcome.kind is OutcomeKind.OK
+        or outcome.exit_code != 0
+        or outcome.exception is None
+        or not outcome.exception.swallowed
+    ):
+        return probe
+    news = [
+        exception
+        for exception in probe.notes.raised
+        if exception.swallowed and not any(_alike(_signature(exception), known) for known in expected)
+    ]
+    if not news:
+        return replace(probe, outcome=replace(outcome, kind=OutcomeKind.OK, exception=None), signature=None)
+    if news[0] is outcome.exception:
+        return probe
+    outcome = replace(outcome, exception=news[0])
+    return replace(probe, outcome=outcome, signature=signature_of(outcome))
+
+
+def symptom_of(outcome: Outcome) -> Symptom:
+    """How the failure shows. A failed comparison in the script's own code is a wrong result."""
+    by_kind = {
+        OutcomeKind.CRASH: Symptom.CRASH,
+        OutcomeKind.OOM: Symptom.CRASH,
+        OutcomeKind.HANG: Symptom.HANG,
+        OutcomeKind.WRONG_RESULT: Symptom.WRONG_RESULT,
+    }
+    if outcome.kind is OutcomeKind.OOM and outcome.exception is not None:
+        return Symptom.EXCEPTION
+    return by_kind.get(outcome.kind, Symptom.EXCEPTION)
+
+
+def direction_of(outcome: Outcome) -> Direction | None:
+    """Backward where the exception left a backward pass, or was raised while the joint or backward graph was traced."""
+    exception = outcome.exception
+    if exception is None:
+        return None
+    if exception.phase == "backward":
+        return Direction.BACKWARD
+    frames = [(frame.file, frame.function) for level in (exception, exception.innermost()) for frame in level.frames]
+    if any("runtime_wrappers" in file and function == "backward" for file, function in frames):
+        return Direction.BACKWARD
+    if any(
+        function in ("_backward_impl", "backward_impl", "call_bw_compiler", "_compile_bw") for _, function in frames
+    ):
+        return Direction.BACKWARD
+    if any("torch/autograd/__init__" in file and function in ("grad", "backward") for file, function in frames):
+        return Direction.BACKWARD
+    return Direction.FORWARD
+
+
+def face(probe: Probe, reported: FailureSignature | None) -> str | None:
+    """`same` or `other`: whether a failing rung looks like the reported failure."""
+    if probe.signature is None or reported is None:
+        return None
+    return "same" if same_failure(probe.signature, reported) or same_face(probe.signature, reported) else "other"
+
+
+def _state(probes: Sequence[Probe]) -> bool | None:
+    """True: failed at least once. False: ran and passed. None: not known."""
+    told = [probe for probe in probes if probe.outcome.kind is not OutcomeKind.INVALID and not probe.cancelled]
+    if not told:
+        return None
+    return any(probe.outcome.failed for probe in told)
+
+
+def _reported(judged: Mapping[str, Sequence[Probe]], rungs: Sequence[Rung], top: int, failing: Sequence[Rung]) -> Probe:
+    """The failure as the person saw it: that of the script as it is, else that of the lowest failing rung."""
+    order = [rungs[top], *failing] if failing[0] is not UNCOMPILED else [UNCOMPILED]
+    for rung in order:
+        for probe in judged.get(rung.name, ()):
+            if probe.outcome.failed:
+                return probe
+    raise AssertionError("a failing rung has a failing probe")
+
+
+def _rate(judged: Mapping[str, Sequence[Probe]], rungs: Sequence[Rung], lowest: Rung) -> tuple[int, int]:
+    """(runs, failures) over the rungs from the lowest failing one upwards that were repeated or fail alike."""
+    own = [probe for probe in judged.get(lowest.name, ()) if probe.outcome.kind is not OutcomeKind.INVALID]
+    runs, failures = len(own), sum(probe.outcome.failed for probe in own)
+    for rung in rungs[rungs.index(lowest) + 1 :]:
+        for probe in judged.get(rung.name, ()):
+            if probe.outcome.failed:
+                runs, failures = runs + 1, failures + 1
+            elif probe.outcome.kind is OutcomeKind.OK and any(p.outcome.failed for p in judged[rung.name]):
+                runs += 1
+    return runs, failures
+
+
+def _count(judged: Mapping[str, Sequence[Probe]], rung: Rung) -> int:
+    return len(judged.get(rung.name, ()))
+
+
+def _signature(exception: RaisedException) -> FailureSignature:
+    found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=exception))
+    assert found is not None
+    return found
+
+
+def _alike(left: FailureSignature, right: FailureSignature) -> bool:
+    return left.exception_type == right.exception_type and left.skeleton == right.skeleton
+
+
+def rungs_below(rung: Rung) -> tuple[Rung, ...]:
+    """The built-in rungs under this one, lowest first."""
+    names = [known.name for known in LADDER]
+    return LADDER[: names.index(rung.name)] if rung.name in names else LADDER

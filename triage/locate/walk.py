@@ -1,0 +1,185 @@
+"""The walk along the ladder: which rung to probe next, side by side where the machine allows, until the stage is settled.
+
+The first probe is the script as it is. From the boundary that its failure suggests the walk goes outwards; when the script
+is quick, every rung is visited, because a whole table tells a maintainer more. A failure must come back before a stage is
+blamed for it; one that does not is repeated until its rate is known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from triage.locate.conclude import Conclusion, conclude, discount, expected_exceptions, face
+from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
+from triage.model.outcome import BoundaryPoint
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.target import Target
+from triage.session import Session
+
+QUICK_SECONDS = 45.0
+REPEATS = 5
+MEMORY_PER_PROBE = 3 * 1024**3
+
+
+@dataclass
+class Walk:
+    """The state of a walk: what was seen, per rung. It is readable at any moment, also after an interrupt."""
+
+    session: Session
+    target: Target
+    rungs: tuple[Rung, ...] = LADDER
+    top: int = len(LADDER) - 1
+    seen: dict[str, list[Probe]] = field(default_factory=dict)
+    stop_after: BoundaryPoint | None = None
+    probe: Callable[..., Probe] = run_probe
+
+    def conclusion(self) -> Conclusion:
+        """What is known now."""
+        return conclude(self.rungs, self.top, self.seen)
+
+    def first(self) -> Probe:
+        """Run the script as it is; fixes which rungs there are."""
+        probe = self._run(Rung("as_is", None, Stage.NONE), "as_is", capture=True)
+        self.rungs, self.top = ladder_for(probe.notes.compile_calls)
+        self.seen.setdefault(self.rungs[self.top].name, []).append(probe)
+        self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.rungs[self.top].name)
+        self._announce(self.rungs[self.top], probe)
+        exception = probe.outcome.exception
+        if exception is not None and exception.phase in ("compile", "call", "backward") and not exception.swallowed:
+            self.stop_after = probe.notes.point
+        return probe
+
+    def settle(self) -> Conclusion:
+        """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
+        first = self.seen[self.rungs[self.top].name][0]
+        if first.outcome.failed:
+            self._visit(self._first_visits(first))
+            if not self.conclusion().settled:
+                self._search()
+        if self.conclusion().stage is not Stage.SCRIPT:
+            self._confirm(first)
+            if first.outcome.seconds <= QUICK_SECONDS:
+                self._visit([rung for rung in self.rungs if rung.name not in self.seen])
+                if not self.conclusion().settled:
+                    self._search()
+        return self.conclusion()
+
+    # -- which rung next ------------------------------------------------------------------------------------------
+
+    def _first_visits(self, first: Probe) -> list[Rung]:
+        """Uncompiled, the suspected boundary's lower side, and its upper side where that is not the top."""
+        assert first.signature is not None
+        stages = [rung.stage for rung in self.rungs]
+        guess = suspect(first.signature, first.outcome)
+        index = min(stages.index(guess), self.top) if guess in stages else self.top
+        if self.rungs[self.top].stage is Stage.BACKEND:
+            index = self.top
+        visits = [UNCOMPILED, self.rungs[index - 1], self.rungs[index]]
+        return [rung for rung in dict.fromkeys(visits) if rung.name not in self.seen]
+
+    def _search(self) -> None:
+        """Close the gap between the highest passing and the lowest failing rung."""
+        for _ in range(len(self.rungs)):
+            found = self.conclusion()
+            if found.settled or found.failing is None:
+                return
+            high = self.rungs.index(found.failing)
+            passed = [i for i in range(high) if self._passes(self.rungs[i])]
+            low = max(passed, default=-1)
+            unseen = [i for i in range(low + 1, high) if self.rungs[i].name not in self.seen]
+            if not unseen:
+                return
+            self._visit(
+                [self.rungs[i] for i in dict.fromkeys((high - 1, (low + high) // 2)) if i in unseen][: self.jobs()]
+            )
+
+    def _passes(self, rung: Rung) -> bool:
+        probes = self.seen.get(rung.name, [])
+        return bool(probes) and not any(probe.outcome.failed for probe in probes)
+
+    def _confirm(self, first: Probe) -> None:
+        """The failure must come back. One that does not is repeated, and so are the rungs below it."""
+        found = self.conclusion()
+        if found.failing is None or found.stage is Stage.SCRIPT:
+            return
+        if found.runs < 2 and found.outcome is not None and found.outcome.kind is not OutcomeKind.HANG:
+            self._visit([found.failing])
+        found = self.conclusion()
+        if found.symptom is not Symptom.NONDETERMINISTIC:
+            return
+        assert found.failing is not None
+        self._visit([found.failing] * (REPEATS - len(self.seen[found.failing.name])))
+        if found.passing is not None:
+            self._visit([found.passing] * (REPEATS - len(self.seen[found.passing.name])))
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    def jobs(self) -> int:
+        """Probes side by side: as asked for, else one per two gigabytes and core, at most four."""
+        if self.session.settings.jobs:
+            return self.session.settings.jobs
+        try:
+            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+        except (ValueError, OSError, AttributeError):
+            memory = MEMORY_PER_PROBE
+        return max(1, min(os.cpu_count() or 1, int(memory / MEMORY_PER_PROBE), 4))
+
+    def _visit(self, rungs: Sequence[Rung]) -> None:
+        """Probe these rungs, side by side. Stops the others once the script is known to fail uncompiled."""
+        if not rungs:
+            return
+        pool = ThreadPoolExecutor(max_workers=min(self.jobs(), len(rungs)))
+        try:
+            waiting: dict[Future[Probe], Rung] = {}
+            for rung in rungs:
+                number = len(self.seen.get(rung.name, [])) + list(waiting.values()).count(rung)
+                name = rung.name if number == 0 else f"{rung.name}-{number + 1}"
+                waiting[pool.submit(self._run, rung, name)] = rung
+            while waiting:
+                ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    rung = waiting.pop(future)
+                    probe = future.result()
+                    if probe.cancelled:
+                        continue
+                    self.seen.setdefault(rung.name, []).append(probe)
+                    self._announce(rung, probe)
+        except BaseException:
+            self.session.cancel.set()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, rung: Rung, name: str, capture: bool = False) -> Probe:
+        # The failing rung's graphs may be needed where the first run did not get that far.
+        request = ProbeRequest(
+            name=name,
+            target=self.target,
+            rung=rung.force,
+            timeout=self.session.probe_timeout(),
+            directory=self.session.directory,
+            capture=capture or rung.force != UNCOMPILED.force,
+            stop_after=self.stop_after,
+            neutral=self.session.neutral,
+        )
+        self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)
+        return self.probe(request, self.session.cancel)
+
+    def _announce(self, rung: Rung, probe: Probe) -> None:
+        judged = discount(probe, expected_exceptions(self.seen))
+        self.session.emit(
+            "probe_ended",
+            rung=rung.name,
+            name=probe.name,
+            outcome=judged.outcome.kind,
+            signal=probe.outcome.signal,
+            seconds=round(probe.outcome.seconds, 2),
+            message=(judged.signature.message[:200] if judged.signature else ""),
+            exception=(judged.signature.exception_type if judged.signature else None),
+            face=face(judged, self.conclusion().signature),
+            stopped_early=probe.notes.stopped_early,
+        )

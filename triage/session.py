@@ -1,0 +1,143 @@
+"""One run: its directory, its time, its events. Everything learned is on disk as soon as it is learned."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from triage.errors import UsageError
+from triage.events import Emitter, Journal
+from triage.model.outcome import Outcome
+from triage.probe.launch import Cancel
+from triage.settings import Settings
+
+
+class Clock:
+    """A time budget in seconds; 0 means no limit."""
+
+    def __init__(self, seconds: float) -> None:
+        self._began = time.monotonic()
+        self._limit = seconds or float("inf")
+
+    def left(self) -> float:
+        return self._limit - (time.monotonic() - self._began)
+
+    def spent(self) -> bool:
+        return self.left() <= 0
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+
+class BudgetSpentError(Exception):
+    """The budget of the run has ended; what is known goes into a partial report."""
+
+
+@dataclass
+class Session:
+    """What every step of the pipeline shares."""
+
+    directory: Path
+    settings: Settings
+    emit: Emitter
+    clock: Clock
+    neutral: Path | None
+    cancel: Cancel = field(default_factory=Cancel)
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def probe_timeout(self) -> float:
+        """The limit of one probe: the setting, or what is left of the budget. Raises BudgetSpentError where that is nothing."""
+        left = self.clock.left()
+        if left <= 1.0:
+            raise BudgetSpentError
+        return min(self.settings.timeout, left)
+
+    @contextlib.contextmanager
+    def timed(self, step: str):  # type: ignore[no-untyped-def]
+        """Add the time spent inside to `timings[step]`, in seconds."""
+        began = time.monotonic()
+        self.emit("step_started", step=step)
+        try:
+            yield
+        finally:
+            seconds = time.monotonic() - began
+            self.timings[step] = round(self.timings.get(step, 0.0) + seconds, 2)
+            self.emit("step_ended", step=step, seconds=round(seconds, 2))
+
+
+def open_session(settings: Settings, label: str, cwd: Path, emit: Emitter) -> Session:
+    """Make the run directory. It is never an earlier one: a name that is taken gets a number.
+
+    Raises UsageError where it cannot be made.
+    """
+    directory = _make_directory(settings.out, label, cwd)
+    emit.add(Journal(directory / "journal.jsonl"))
+    return Session(directory, settings, emit, Clock(settings.budget), neutral_store())
+
+
+def _make_directory(out: Path | None, label: str, cwd: Path) -> Path:
+    wanted = out if out is not None else cwd / "triage-out" / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+    wanted = wanted if wanted.is_absolute() else cwd / wanted
+    for number in range(1, 1000):
+        path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            if out is not None and path.is_dir() and not any(path.iterdir()):
+                _check_writable(path)
+                return path  # an empty directory that the person made for us
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(
+                what=f"The run directory {path} cannot be made.",
+                why=str(error),
+                next="Choose a directory you may write to: triage run --out DIR script.py",
+            ) from error
+        if out is None:
+            _point_latest(path)
+        return path
+    raise UsageError(
+        what=f"{wanted} exists a thousand times.", why="Runs are never overwritten.", next="Use --out DIR."
+    )
+
+
+def _check_writable(path: Path) -> None:
+    probe = path / ".triage-write-test"
+    probe.touch()
+    probe.unlink()
+
+
+def _point_latest(path: Path) -> None:
+    """`latest` names the newest run. Without links (Windows) there is none."""
+    with contextlib.suppress(OSError):
+        link = path.parent / "latest"
+        fresh = path.parent / f".latest-{os.getpid()}"
+        fresh.symlink_to(path.name)
+        fresh.replace(link)
+        ignore = path.parent / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")  # run directories never show up in the user's git status
+
+
+def neutral_store(limit: int = 512 * 1024 * 1024) -> Path | None:
+    """Where the parts of the compiler cache that hold nothing of the user's are kept between probes and runs."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triage" / "toolchain"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) > limit:
+            shutil.rmtree(root, ignore_errors=True)
+            root.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return root
+
+
+def describe_outcome(outcome: Outcome) -> str:
+    """`ok`, `exception`, `crash (SIGSEGV)`: for tables."""
+    if outcome.signal and outcome.kind.value in ("crash", "oom"):
+        return f"{outcome.kind.value} ({outcome.signal})"
+    return outcome.kind.value
