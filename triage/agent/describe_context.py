@@ -10,6 +10,11 @@ _IRRELEVANT = re.compile(
     r"\.(repro_|log_|verbose|debug_dir|cache_|.*_cache|compile_threads|worker_|trace\.|minifier_|.*_dir\b|.*_path\b"
     r"|fx_graph_|autotune_(local|remote)|suppress_errors|_save_config_ignore|_cache_config|profile|save_args)"
 )
+# torch sets these itself while it compiles (dynamic=True, the fake tensor guards of AOTAutograd, deterministic mode).
+_ITS_OWN = re.compile(
+    r"\.(assume_static_by_default|automatic_dynamic_shapes|fake_tensor_allow_\w+|deterministic|unlift_effect_tokens"
+    r"|allow_non_fake_inputs|error_on_nested_jit_trace|reorderable_logging_functions) = "
+)
 _PLAIN = re.compile(
     r"^torch\.[\w.]+ = (True|False|None|-?[\d.]+(e-?\d+)?|'[^'/\\]*'|\"[^\"/\\]*\"|[\[({][^/\\<>]*[\])}])$"
 )
@@ -66,5 +71,9 @@ def config_lines() -> List[str]:
             text = module.codegen_config()
         except Exception:
             continue
-        lines += [line for line in text.splitlines() if _PLAIN.match(line) and not _IRRELEVANT.search(line)]
+        lines += [line for line in text.splitlines() if _relevant(line)]
     return lines
+
+
+def _relevant(line: str) -> bool:
+    return bool(_PLAIN.match(line)) and not _IRRELEVANT.search(line) and not _ITS_OWN.search(line)

@@ -22,13 +22,12 @@ def inlined(gm: Any) -> Any:
     for node in list(graph.nodes):
         if node.op == "call_module":
             _inline(gm, graph, node)
-    result = torch.fx.GraphModule(gm, graph)
-    return result
+    return torch.fx.GraphModule(gm, graph)
 
 
 def _keep_meta(old: Any, new: Any) -> None:
     """Metas by reference: a deep copy of fake tensors is neither cheap nor always possible."""
-    for before, after in zip(old.nodes, new.nodes):
+    for before, after in zip(old.nodes, new.nodes):  # noqa: B905 - not in Python 3.9
         after.meta = dict(before.meta)
 
 

@@ -1,0 +1,353 @@
+"""Captures real graphs, prints them, runs the printed scripts and captures again: one torch process for all of them.
+
+Usage: describe_programs.py OUT.json [NAME...]. A helper of test_describe.py, not a test.
+"""
+
+# ruff: noqa: E402, N812, BLE001 - the agent is loaded first, F is torch's own habit, and any failure is a result here
+import contextlib
+import importlib
+import io
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "triage" / "agent")]
+boot = importlib.import_module("boot")
+sys.path.pop(1)
+boot.load_agent()
+
+import torch
+import torch._dynamo
+import torch.nn.functional as F
+from _triage_agent import describe
+from torch import nn
+
+from triage.model.codec import decode
+from triage.model.graphcase import GraphCase
+from triage.reduce.printer import Form, Unprintable, print_case
+
+CAPTURED: list = []
+RECORD = {"values": False, "fails": False}
+
+
+def capture(gm, example_inputs, **_):
+    CAPTURED.append(
+        describe.graph_case(
+            gm, example_inputs, level="dynamo", context=describe.current_context(), record_values=RECORD["values"]
+        )
+    )
+    return gm.forward
+
+
+torch._dynamo.register_backend(capture, name="capture")
+PROGRAMS: dict = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def compiled(function, **options):
+    return torch.compile(function, backend="capture", **options)
+
+
+@program
+def linear_relu():
+    lin = nn.Linear(4, 3)
+    compiled(lambda x: torch.relu(lin(x)).sum())(torch.randn(5, 4))
+
+
+@program
+def tensor_constant():
+    table = torch.tensor([1.0, 2.0, float("inf")])
+    compiled(lambda x: x * table + torch.tensor([1, 2, 3]))(torch.randn(2, 3))
+
+
+@program
+def aliased_and_mutated():
+    def fn(base, part):
+        base.add_(100)
+        return part[0] * 2
+
+    base = torch.arange(24.0).reshape(4, 6)
+    compiled(fn)(base, base[1:])
+
+
+@program
+def setitem_and_iadd():
+    def fn(x, y):
+        y = y.clone()
+        y[1:, 0] = x.sum()
+        y += x
+        return y
+
+    compiled(fn)(torch.randn(3, 3), torch.randn(3, 3))
+
+
+@program
+def expanded_strides():
+    compiled(lambda x, y: x + y)(torch.randn(3, 1).expand(3, 5), torch.randn(5).expand(3, 5))
+
+
+@program
+def strange_strides():
+    def fn(a, b, c, d, e):
+        return a + 1, b + 1, c + 1, d + 1, e + 1
+
+    big = torch.randn(4, 8)
+    compiled(fn)(
+        torch.randn(4, 3).t(),
+        big[1:3, 2:6],
+        torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        torch.randn(10)[::3],
+        torch.randn(2, 3, 4).permute(2, 0, 1),
+    )
+
+
+@program
+def zero_d_and_empty():
+    compiled(lambda s, e: (s * 2, e.sum(0), torch.cat([e, e])))(torch.tensor(3.0), torch.randn(0, 4))
+
+
+@program
+def dynamic_sizes():
+    def fn(x, n):
+        y = x.view(x.shape[0] * x.shape[1])
+        return y[: x.shape[0] // 2] * n, torch.zeros(x.shape[0] + n)
+
+    compiled(fn, dynamic=True)(torch.randn(6, 4), 3)
+
+
+@program
+def mixed_dtypes():
+    def fn(h, i, b, z, f8):
+        return h.float() + i, b & (i > 1), z.conj() * 2, f8.to(torch.float32)
+
+    compiled(fn)(
+        torch.randn(4, dtype=torch.float16),
+        torch.tensor([0, 1, 2, 3]),
+        torch.tensor([True, False, True, True]),
+        torch.randn(3, dtype=torch.complex64),
+        torch.randn(3).to(torch.float8_e4m3fn),
+    )
+
+
+@program
+def tuples_and_lists():
+    def fn(x, y):
+        stacked = torch.stack([x, y, x + y])
+        parts = torch.split(stacked, [1, 2])
+        return torch.cat(tuple(parts), dim=0), x.permute((1, 0)), torch.einsum("ij,kj->ik", x, y)
+
+    compiled(fn)(torch.randn(3, 3), torch.randn(3, 3))
+
+
+@program
+def multi_output():
+    def fn(x):
+        values, indices = x.max(1)
+        mean, _ = torch.var_mean(x, dim=1)
+        return values, x.gather(1, indices[:, None]), mean, torch.topk(x, 2).values
+
+    compiled(fn)(torch.randn(3, 5))
+
+
+@program
+def autocast_and_no_grad():
+    def fn(x, w):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ w
+            with torch.no_grad():
+                z = y.float().exp()
+        return y.float() + z
+
+    compiled(fn)(torch.randn(3, 4), torch.randn(4, 2, requires_grad=True))
+
+
+@program
+def random_ops():
+    def fn(x):
+        return F.dropout(x, 0.5) + torch.rand_like(x), torch.randn(3)
+
+    compiled(fn)(torch.randn(4, 4))
+
+
+@program
+def autograd_function():
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w, k):
+            ctx.save_for_backward(x, w)
+            ctx.k = k
+            return x * w * k, x.sum()
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, w = ctx.saved_tensors
+            return g * w * ctx.k + h, g * x * ctx.k, None
+
+    def fn(x, w):
+        a, b = Scale.apply(x, w, 3)
+        return a + b
+
+    compiled(fn)(torch.randn(3, 3, requires_grad=True), torch.randn(3, 3, requires_grad=True)).sum().backward()
+
+
+@program
+def conditional():
+    w = torch.randn(3)
+
+    def fn(x):
+        return torch.cond(x.sum() > 0, lambda x: x.sin() * w, lambda x: x.cos(), (x,))
+
+    compiled(fn)(torch.randn(3))
+
+
+@program
+def checkpointed():
+    from torch.utils.checkpoint import checkpoint
+
+    compiled(lambda x, w: checkpoint(lambda y: torch.relu(y @ w), x, use_reentrant=False) * 2)(
+        torch.randn(3, 3, requires_grad=True), torch.randn(3, 3, requires_grad=True)
+    )
+
+
+@program
+def while_loop():
+    from torch._higher_order_ops.while_loop import while_loop
+
+    def fn(i, x):
+        return while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (i, x))
+
+    compiled(fn)(torch.tensor(0), torch.randn(3))
+
+
+@program
+def scanned():
+    from torch._higher_order_ops.scan import scan
+
+    def fn(init, xs):
+        return scan(lambda c, x: (c + x, c * x), init, xs)
+
+    compiled(fn)(torch.randn(3), torch.randn(4, 3))
+
+
+@program
+def flex():
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def causal(b, h, q, k):
+        return q >= k
+
+    mask = create_block_mask(causal, None, None, 128, 128, device="cpu")
+
+    def fn(q, k, v):
+        return flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + (i - j), block_mask=mask)
+
+    compiled(fn)(*(torch.randn(1, 1, 128, 16) for _ in range(3)))
+
+
+@program
+def shared_parameter():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.emb = nn.Embedding(10, 4)
+            self.out = nn.Linear(4, 10, bias=False)
+            self.out.weight = self.emb.weight
+            self.norm = nn.BatchNorm1d(4)
+
+        def forward(self, ids):
+            return self.out(self.norm(self.emb(ids)))
+
+    compiled(Tied())(torch.randint(0, 10, (5,)))
+
+
+@program
+def not_inlined_modules():
+    with torch._dynamo.config.patch(inline_inbuilt_nn_modules=False):
+        model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+        compiled(model)(torch.randn(2, 3, 8, 8))
+
+
+@program
+def odd_arguments():
+    def fn(x):
+        y = torch.full_like(x, float("-inf"), dtype=torch.float64, device="cpu").masked_fill(x > 0, float("nan"))
+        z = x.to(memory_format=torch.channels_last)[..., None, ::2]
+        return y, z, torch.lerp(x.to(torch.complex64), x.to(torch.complex64), 0.3 + 0.2j), x.T if x.dim() == 2 else x.mT
+
+    compiled(fn)(torch.randn(2, 3, 4, 4))
+
+
+@program
+def inference():
+    with torch.inference_mode():
+        compiled(lambda x: x.sigmoid())(torch.randn(3))
+
+
+@program
+def inplace_on_parameter_view():
+    def fn(x, w):
+        h = x * w
+        h[:, 0].mul_(2)
+        return F.relu(h, inplace=True).sum()
+
+    compiled(fn)(torch.randn(3, 3), torch.randn(3, requires_grad=True))
+
+
+def run(name, function):
+    torch._dynamo.reset()
+    CAPTURED.clear()
+    torch.manual_seed(1)
+    function()
+    return [{"case": case, **replay(name, case)} for case in list(CAPTURED)]
+
+
+def replay(name, data):
+    case = decode(GraphCase, json.loads(json.dumps(data)))
+    answer = {}
+    for form in ("nice", "exact"):
+        try:
+            source = print_case(case, form=Form() if form == "nice" else Form(nice=False, inline=False))
+        except Unprintable as error:
+            answer[form] = {"unprintable": str(error)}
+            continue
+        answer[form] = {"source": source, **execute(source)}
+    return answer
+
+
+def execute(source, backend="capture"):
+    torch._dynamo.reset()
+    CAPTURED.clear()
+    os.environ["TORCH_COMPILE_BACKEND"] = backend
+    directory = tempfile.mkdtemp()
+    path = Path(directory) / "repro.py"
+    path.write_text(source)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
+    except Exception:
+        return {"error": traceback.format_exc(limit=-3)}
+    return {"cases": list(CAPTURED)}
+
+
+def main(out, names):
+    results = {}
+    for name, function in PROGRAMS.items():
+        if names and name not in names:
+            continue
+        try:
+            results[name] = run(name, function)
+        except Exception:
+            results[name] = traceback.format_exc()
+    Path(out).write_text(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

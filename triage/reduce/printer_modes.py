@@ -1,0 +1,60 @@
+"""Graph nodes that switch a mode (gradients, autocast, inference) as the `with` headers they stand for.
+
+Each node is given the stack of modes it runs under. A switch that is never undone holds to the end; an undoing without
+its switch is ignored. So any sub-sequence of a graph still has a meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.model.graphcase import GraphNode
+
+SET_GRAD = "torch._C._set_grad_enabled"
+_ENTER = {
+    "torch.amp.autocast_mode._enter_autocast": "autocast",
+    "torch.autograd.grad_mode._enter_inference_mode": "inference",
+}
+_EXIT = {"torch.amp.autocast_mode._exit_autocast", "torch.autograd.grad_mode._exit_inference_mode"}
+MODE_SWITCHES = frozenset({SET_GRAD, *_ENTER, *_EXIT})
+
+
+def modes_of(nodes: Sequence[GraphNode], grad_enabled: bool = True) -> list[tuple[str, ...]]:
+    """For each node the `with` headers round it, outermost first. `grad_enabled` is the state at the start."""
+    stack: list[tuple[str, str]] = []  # (name of the switching node, header)
+    result = []
+    for node in nodes:
+        if node.target == SET_GRAD and node.args:
+            stack = [item for item in stack if item[0] != "grad"]
+            if bool(node.args[0]) != grad_enabled:
+                stack.append(("grad", "torch.enable_grad()" if node.args[0] else "torch.no_grad()"))
+        elif node.target in _ENTER:
+            stack.append((node.name, _header(node)))
+        elif node.target in _EXIT:
+            reference = node.args[0].get("ref") if node.args and isinstance(node.args[0], dict) else None
+            stack = [item for item in stack if item[0] != reference]
+        result.append(tuple(header for _, header in stack))
+    return result
+
+
+def _header(node: GraphNode) -> str:
+    if _ENTER[node.target] == "inference":
+        return "torch.inference_mode()" if not node.args or node.args[0] is True else "torch.inference_mode(False)"
+    arguments = [*node.args, *node.kwargs.values()]
+    device = arguments[0] if arguments else "cpu"
+    dtype = arguments[1] if len(arguments) > 1 else None
+    enabled = arguments[2] if len(arguments) > 2 else True
+    cache = arguments[3] if len(arguments) > 3 else None
+    return autocast(str(device), dtype.get("dtype") if isinstance(dtype, dict) else None, enabled is not False, cache)
+
+
+def autocast(device: str, dtype: str | None, enabled: bool = True, cache: object = None) -> str:
+    """`torch.autocast("cpu", dtype=torch.bfloat16)`."""
+    options = [f'"{device}"']
+    if dtype is not None and enabled:
+        options.append(f"dtype=torch.{dtype}")
+    if not enabled:
+        options.append("enabled=False")
+    if cache is False:
+        options.append("cache_enabled=False")
+    return f"torch.autocast({', '.join(options)})"

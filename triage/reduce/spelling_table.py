@@ -1,0 +1,103 @@
+"""How recorded operators are written by people: plain data for `triage.reduce.spelling`.
+
+An ATen operator is only listed where the torch function dispatches to it again with the same arguments in the same order,
+so that the graph captured from the printed script holds the operator that was recorded.
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Python operators: (symbol, binding strength); a larger strength binds tighter.
+BINARY: dict[str, tuple[str, int]] = {
+    "or_": ("|", 4), "xor": ("^", 5), "and_": ("&", 6), "lshift": ("<<", 7), "rshift": (">>", 7),
+    "add": ("+", 8), "sub": ("-", 8), "mul": ("*", 9), "truediv": ("/", 9), "floordiv": ("//", 9), "mod": ("%", 9),
+    "matmul": ("@", 9), "pow": ("**", 11),
+    "eq": ("==", 3), "ne": ("!=", 3), "lt": ("<", 3), "le": ("<=", 3), "gt": (">", 3), "ge": (">=", 3),
+}  # fmt: skip
+UNARY: dict[str, str] = {"neg": "-", "invert": "~", "pos": "+"}
+IN_PLACE: dict[str, str] = {
+    "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=", "imatmul": "@=",
+    "ipow": "**=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=", "irshift": ">>=",
+}  # fmt: skip
+
+# Builtins of torch._C._nn that torch.nn.functional offers under these names (torch/nn/functional.py).
+FUNCTIONAL: dict[str, str] = {
+    "linear": "linear", "gelu": "gelu", "softplus": "softplus", "softshrink": "softshrink", "one_hot": "one_hot",
+    "avg_pool2d": "avg_pool2d", "avg_pool3d": "avg_pool3d", "log_sigmoid": "logsigmoid",
+    "scaled_dot_product_attention": "scaled_dot_product_attention", "pad": "pad",
+}  # fmt: skip
+
+# aten.NAME.OVERLOAD that is a Python operator, where both operands are positional and nothing else is given.
+ATEN_BINARY: dict[str, str] = {
+    "add.Tensor": "add", "add.Scalar": "add", "sub.Tensor": "sub", "sub.Scalar": "sub", "mul.Tensor": "mul",
+    "mul.Scalar": "mul", "div.Tensor": "truediv", "div.Scalar": "truediv", "pow.Tensor_Scalar": "pow",
+    "pow.Tensor_Tensor": "pow", "pow.Scalar": "pow", "bitwise_and.Tensor": "and_", "bitwise_or.Tensor": "or_",
+    "bitwise_xor.Tensor": "xor", "bitwise_and.Scalar": "and_", "bitwise_or.Scalar": "or_", "bitwise_xor.Scalar": "xor",
+    "eq.Tensor": "eq", "eq.Scalar": "eq", "ne.Tensor": "ne", "ne.Scalar": "ne", "lt.Tensor": "lt", "lt.Scalar": "lt",
+    "le.Tensor": "le", "le.Scalar": "le", "gt.Tensor": "gt", "gt.Scalar": "gt", "ge.Tensor": "ge", "ge.Scalar": "ge",
+    "remainder.Tensor": "mod", "remainder.Scalar": "mod",
+}  # fmt: skip
+ATEN_UNARY: dict[str, str] = {"neg.default": "neg", "bitwise_not.default": "invert"}
+
+# aten.NAME that is torch.NAME with the same arguments, whatever the overload.
+TORCH_FUNCTIONS = _words(
+    """
+    abs acos acosh add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax any arange argmax argmin
+    argsort asin asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor bmm bucketize cat cdist ceil cholesky clamp clamp_max clamp_min clone
+    complex constant_pad_nd convolution copysign cos cosh cross cummax cummin cumprod cumsum deg2rad diag_embed
+    diagonal digamma div dot empty empty_like empty_strided eq erf erfc erfinv exp exp2 expm1 eye fill flip
+    floor floor_divide fmax fmin fmod frac frexp full full_like gather gcd ge ger grid_sampler_2d
+    grid_sampler_3d gt heaviside histc hypot i0 igamma igammac index_add index_copy index_fill index_put
+    index_reduce index_select isfinite isinf isnan isneginf isposinf kthvalue lcm ldexp le lerp lgamma linspace
+    log log10 log1p log2 logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit
+    logspace logsumexp lt masked_fill masked_scatter masked_select max maximum mean median min minimum mm mode
+    mul multinomial mv mvlgamma nan_to_num nanmedian native_batch_norm native_dropout native_group_norm
+    native_layer_norm ne neg nextafter nonzero norm normal ones ones_like polar polygamma pow prod rad2deg rand
+    rand_like randint randint_like randn randn_like randperm real reciprocal relu remainder renorm
+    repeat_interleave roll rot90 round rsqrt rsub scalar_tensor scatter scatter_add scatter_reduce searchsorted
+    select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter sort split split_with_sizes sqrt square
+    stack std std_mean sub sum svd take tan tanh threshold topk trace triangular_solve tril tril_indices triu
+    triu_indices trunc unbind unique_consecutive var var_mean vdot view_as_complex view_as_real where xlogy
+    zeros zeros_like
+    """
+)
+
+# aten.NAME that is a method of its first argument.
+METHODS = _words(
+    """
+    view expand permute t transpose unsqueeze squeeze unfold as_strided detach repeat copy_ add_ mul_ sub_ div_
+    fill_ zero_ clone new_zeros new_ones new_empty new_full item
+    """
+)
+
+# aten.NAME that is torch.nn.functional.NAME with the same arguments.
+F_FUNCTIONS = _words(
+    """
+    gelu silu leaky_relu elu hardtanh hardswish hardsigmoid softplus softshrink mish avg_pool2d avg_pool3d glu
+    """
+)
+
+# Keyword arguments that say what is the default anyway.
+DEFAULT_KEYWORDS: dict[str, tuple[object, ...]] = {
+    "layout": (None, {"layout": "strided"}),
+    "pin_memory": (False, None),
+    "device": ({"device": "cpu"}, None),
+    "memory_format": (None, {"memory_format": "preserve_format"}),
+    "dtype": (None,),
+    "generator": (None,),
+}
+
+# Operators whose result is random: their order matters.
+RANDOM = _words(
+    """
+    rand randn randint rand_like randn_like randint_like randperm normal bernoulli multinomial native_dropout
+    dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout poisson rrelu
+    rrelu_with_noise uniform exponential geometric cauchy log_normal gumbel_softmax fractional_max_pool2d
+    fractional_max_pool3d scaled_dot_product_attention
+    """
+)
