@@ -1,0 +1,95 @@
+"""What compiles may share although each candidate has a cache directory of its own: facts about the machine.
+
+Two answers cost many seconds of compiler time and do not depend on the program: which vector instructions work (a
+program is built and loaded for each), and where the precompiled form of torch's own headers lies (found by preprocessing
+them). The first candidate that asks finds out, the others read the answer. Only good answers are kept.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+
+from . import compat
+
+
+def share(directory):
+    """Patch both questions in this interpreter, before any child is forked. Returns the names of what is shared."""
+    os.makedirs(directory, exist_ok=True)
+    shared = []
+    isa = compat.vec_isa_probe()
+    if isa:
+        isa.check_build = _remembered_probe(isa.check_build, directory)
+        shared.append("vector instructions")
+    codecache = compat.header_precompiler()
+    if codecache:
+        codecache._precompile_header = _remembered_header(codecache._precompile_header, directory)
+        shared.append("precompiled headers")
+    return shared
+
+
+def _remembered_probe(original, directory):
+    @functools.wraps(original)
+    def check_build(self, code):
+        path = _place(directory, "isa", str(self), self.build_arch_flags(), code)
+        if os.path.exists(path):
+            return True
+        with _lock(path):
+            if os.path.exists(path):
+                return True
+            works = original(self, code)
+            if works:
+                _write(path, "")
+            return works
+
+    return check_build
+
+
+def _remembered_header(original, directory):
+    @functools.wraps(original)
+    def precompile_header(header, command_line, **options):
+        path = _place(directory, "header", header, command_line, repr(sorted(options.items())))
+        known = _read(path)
+        if known is not None:
+            return known
+        with _lock(path):
+            known = _read(path)
+            if known is None:
+                known = original(header, command_line, **options)
+                _write(path, known)
+            return known
+
+    return precompile_header
+
+
+def _place(directory, kind, *parts):
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:24]
+    return os.path.join(directory, "%s-%s.json" % (kind, digest))
+
+
+def _read(path):
+    """The remembered header, if it is still there."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return found if os.path.exists(found) else None
+
+
+def _write(path, value):
+    part = "%s.%d.part" % (path, os.getpid())
+    with open(part, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    os.replace(part, path)
+
+
+@contextlib.contextmanager
+def _lock(path):
+    """One finds out, the others wait for it. The lock goes with its holder, however that ends."""
+    import fcntl
+
+    with open(path + ".lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
