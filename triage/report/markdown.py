@@ -1,0 +1,87 @@
+"""Text of unknown content as GitHub Markdown that shows it as it is.
+
+Invariants: a fence is longer than any run of backticks inside it; a table cell is one line without a bare pipe; prose makes
+no tag, no mention of a person (`@torch` is one) and no link to an issue (`#12`); a comment cannot be closed from inside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_LINKED = re.compile(r"(?<![\w/])[@#]\w[\w./-]*|\b\w[\w./-]*#\d+\b")
+
+
+def clean(text: str) -> str:
+    """Plain text: no terminal colours, no control or direction characters, LF for every line end."""
+    text = _LONE_SURROGATES.sub("\ufffd", _ESCAPES.sub("", text))
+    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def fence(text: str, language: str = "") -> str:
+    """A fenced block of the text."""
+    body = clean(text).strip("\n").rstrip()
+    marks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", body)), default=0))
+    return f"{marks}{language}\n{body}\n{marks}"
+
+
+def code(text: str) -> str:
+    """An inline code span, on one line; empty for an empty text."""
+    body = one_line(text)
+    if not body:
+        return ""
+    marks = "`" * (1 + max((len(run) for run in re.findall(r"`+", body)), default=0))
+    pad = " " if body[0] == "`" or body[-1] == "`" else ""
+    return f"{marks}{pad}{body}{pad}{marks}"
+
+
+def prose(text: str) -> str:
+    """A sentence of ours or of torch, on one line. Code spans in it stay code spans."""
+    body = one_line(text)
+    parts: list[str] = []
+    end = 0
+    for span in _CODE_SPAN.finditer(body):
+        parts += [_plain(body[end : span.start()]), code(span[2])]
+        end = span.end()
+    return "".join([*parts, _plain(body[end:])])
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; headers and cells are Markdown already (`prose` or `code`)."""
+    lines = [_row(headers), _row(["---"] * len(headers))]
+    return "\n".join([*lines, *(_row(row) for row in rows)])
+
+
+def comment(text: str) -> str:
+    """An invisible comment."""
+    return f"<!-- {re.sub(r'--+(?=!?>)|^-?>', '', clean(text).strip())} -->"
+
+
+def one_line(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def clip(text: str, length: int) -> str:
+    """At most `length` characters, with a mark where something was left out."""
+    return text if len(text) <= length else text[: max(0, length - 1)].rstrip() + "…"
+
+
+def _plain(text: str) -> str:
+    parts: list[str] = []
+    end = 0
+    for linked in _LINKED.finditer(text):
+        parts += [_escaped(text[end : linked.start()]), code(linked[0])]
+        end = linked.end()
+    return "".join([*parts, _escaped(text[end:])])
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[\\`*]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|(?<=\])(?=[(\[:])", r"\\\g<0>", text)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(re.sub(r"\s*\n\s*", " ", cell).replace("|", "\\|") for cell in cells) + " |"

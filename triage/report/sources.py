@@ -1,0 +1,91 @@
+"""The files of a run directory that a rendered report quotes, beside the tree itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.model.report import LadderRow, TriageReport
+from triage.report.redact import Redactor
+
+ERROR_LOG = "error.log"
+LONGEST = 1_000_000  # bytes of a log that are looked at, from its end
+
+_TRACEBACK = re.compile(r"(?:\[rank\d+\]:\s?)?Traceback \(most recent call last\):")
+_CHAINED = re.compile(
+    r"(?m)^(?:\[rank\d+\]:\s?)?(?:The above exception was the direct cause of|During handling of the above exception)"
+)
+_CARETS = re.compile(r"(?m)^(?:\[rank\d+\]:)?[ \t]+[\^~]+[ \t]*\n")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Texts, empty where there are none. `error_log` is what the failing run printed, from its traceback on."""
+
+    reproducer: str = ""
+    passing: str = ""
+    error_log: str = ""
+
+
+def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sources:
+    """The quoted files, redacted. A file that is missing, or not inside the run directory, is an empty text."""
+    reproducer = _read(run_dir, report.reproducer.path) if report.reproducer is not None else ""
+    passing = _read(run_dir, report.nearest_passing.path) if report.nearest_passing is not None else ""
+    return Sources(
+        reproducer=redactor.source(reproducer),
+        passing=redactor.source(passing),
+        error_log=redactor.text(_read(run_dir, report.artifacts.get("error_log", ""))),
+    )
+
+
+def failing_log(run_dir: Path, report: TriageReport) -> str:
+    """What the first run with the reported failure printed, from its traceback on; empty where that was not kept."""
+    rows = [
+        row
+        for row in report.ladder
+        if row.log and row.on == "script" and row.outcome not in ("ok", "invalid", "not_run")
+    ]
+    for row in sorted(rows, key=_face_first):
+        text = _read(run_dir, row.log or "")
+        if text.strip():
+            return from_traceback(text)
+    return ""
+
+
+def from_traceback(log: str) -> str:
+    """The log from the last traceback on, with the ones that caused it; the whole log where there is none.
+
+    Without the lines of carets that newer Pythons print under each line of code.
+    """
+    log = _CARETS.sub("", log)
+    found = list(_TRACEBACK.finditer(log))
+    if not found:
+        return log
+    place = len(found) - 1
+    while place and _CHAINED.search(log, found[place - 1].end(), found[place].start()):
+        place -= 1
+    return log[found[place].start() :]
+
+
+def _face_first(row: LadderRow) -> int:
+    return ("same", None, "other").index(row.face) if row.face in ("same", None, "other") else 1
+
+
+def _read(run_dir: Path, name: str) -> str:
+    if not name:
+        return ""
+    root = run_dir.resolve()
+    place = (root / name).resolve()
+    # A report may come from somebody else: it must not make us quote files of this machine.
+    if not place.is_relative_to(root) or not place.is_file():
+        return ""
+    try:
+        with place.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - LONGEST))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    # Begin at a whole line: half a secret would not be recognised.
+    return text if size <= LONGEST else text.partition("\n")[2]

@@ -1,0 +1,114 @@
+"""Reports on disk: written whole or not at all, redacted before they are written, read back with a clear word on failure.
+
+`report.json` is the only source of every other format, so rendering an earlier run again gives the same text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from triage.errors import UsageError
+from triage.model.codec import decode, encode
+from triage.model.report import SCHEMA_VERSION, TriageReport
+from triage.report.redact import Redactor
+from triage.report.render import FORMATS, render
+from triage.report.sources import ERROR_LOG, failing_log, read_sources
+
+FILES = {"json": "report.json", "md": "report.md", "github": "issue.md"}
+
+
+def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor) -> TriageReport:
+    """Writes `report.json`, the formats asked for, and `error.log`: what the failing run printed, fit to be attached.
+
+    Returns the report as written: redacted, its artifacts completed. Raises UsageError for an unknown format or where
+    nothing can be written.
+    """
+    wanted = list(dict.fromkeys(("json", *formats)))
+    for unknown in (name for name in wanted if name not in FORMATS):
+        render(report, unknown, read_sources(run_dir, report, redactor))  # raises, and says which there are
+    redactor = redactor.knowing(report.command)
+    log = redactor.text(failing_log(run_dir, report))
+    written = {f"report_{name}" if name != "github" else "issue_md": FILES[name] for name in wanted}
+    artifacts = {**report.artifacts, **written, **({"error_log": ERROR_LOG} if log else {})}
+    clean = decode(TriageReport, redactor.tree(encode(replace(report, artifacts=artifacts))))
+    # The files are found by the names that the run gave them, whatever redaction made of these names.
+    sources = read_sources(run_dir, report, redactor)
+    if sources.reproducer != read_sources(run_dir, report, Redactor()).reproducer:
+        clean = replace(
+            clean,
+            notes=(*clean.notes, "Private values in the reproducer were replaced by placeholders in this report."),
+        )
+    try:
+        if log:
+            write_atomically(run_dir / ERROR_LOG, log)
+        for name in wanted:
+            write_atomically(run_dir / FILES[name], render(clean, name, replace(sources, error_log=log)))
+    except OSError as error:
+        raise UsageError(
+            f"The report could not be written to {run_dir}.",
+            f"{type(error).__name__}: {error.strerror or error}",
+            "Name a directory that can be written, with room on its disk: --out DIR",
+        ) from error
+    return clean
+
+
+def load_report(path: Path) -> TriageReport:
+    """The report of a run directory, or of a `report.json`. Raises UsageError where there is none that can be read."""
+    file = path / FILES["json"] if path.is_dir() else path
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise UsageError(
+            f"{path} holds no report.",
+            f"There is no file {file}." if path.exists() else f"{path} does not exist.",
+            "Name a run directory such as triage-out/latest, or a report.json.",
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be read.", f"{type(error).__name__}: {error.strerror or error}", "Check its permissions."
+        ) from error
+    except ValueError as error:  # also what is not UTF-8
+        raise _unreadable(file, f"It is not JSON: {error}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("schema_version"), int):
+        raise _unreadable(file, "It has no schema_version, so triage did not write it.")
+    if data["schema_version"] > SCHEMA_VERSION:
+        raise UsageError(
+            f"{file} was written by a newer triage.",
+            f"Its schema version is {data['schema_version']}; this triage reads up to {SCHEMA_VERSION}.",
+            "Upgrade: pip install --upgrade torch-triage",
+        )
+    try:
+        return decode(TriageReport, data)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise _unreadable(file, f"Its fields are not those of a report: {error}") from error
+
+
+def render_again(path: Path, fmt: str, redactor: Redactor) -> str:
+    """An earlier run as `fmt`, from its directory or its `report.json`."""
+    report = load_report(path)
+    run_dir = path if path.is_dir() else path.parent
+    redactor = redactor.knowing(report.command)
+    clean = decode(TriageReport, redactor.tree(encode(report)))
+    return render(clean, fmt, read_sources(run_dir, report, redactor))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """All of the text or nothing, whatever happens on the way. Raises OSError."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with new.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(text)
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _unreadable(file: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{file} is not a report that can be read.", why, "Run triage again on the script to get a new one."
+    )

@@ -1,0 +1,201 @@
+"""The facts of a report in a reader's words: titles, outcomes, tables. Pure functions; cells and facts are Markdown.
+
+Every text that comes from outside is clipped here, so that what is not a quoted part has a bounded size.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from triage.model.report import AblationRow, LadderRow, Reproducer, TriageReport
+from triage.model.stage import Stage, Symptom
+from triage.report.markdown import clip, code, one_line, prose, table
+
+ROWS = 24
+STAGES = {
+    Stage.SCRIPT: "the script itself",
+    Stage.DYNAMO: "Dynamo",
+    Stage.AOT_AUTOGRAD: "AOTAutograd",
+    Stage.DECOMP_PARTITION: "decompositions and partitioner",
+    Stage.INDUCTOR: "Inductor",
+    Stage.BACKEND: "a custom backend",
+}
+_TAGS = {
+    Stage.DYNAMO: "dynamo",
+    Stage.AOT_AUTOGRAD: "aot_autograd",
+    Stage.DECOMP_PARTITION: "decomp",
+    Stage.INDUCTOR: "inductor",
+    Stage.BACKEND: "custom backend",
+}
+_OUTCOMES = {
+    "ok": "passes",
+    "exception": "fails",
+    "wrong_result": "wrong result",
+    "crash": "crashes",
+    "hang": "hangs",
+    "oom": "runs out of memory",
+    "invalid": "could not be run",
+    "not_run": "not run",
+}
+_ABLATED = {
+    "ok": "passes",
+    "same_failure": "**same failure**",
+    "other_failure": "another failure",
+    "not_run": "not run",
+}
+_UNQUOTED = re.compile(r"[\w@%+=:,./~<>-]+")
+
+
+def title(report: TriageReport) -> str:
+    """A title for the issue, at most 120 characters of plain text."""
+    verdict, signature = report.verdict, report.signature
+    if verdict.symptom is Symptom.NONE:
+        return "No failure under torch.compile was seen"
+    what = {
+        Symptom.WRONG_RESULT: "wrong result under torch.compile",
+        Symptom.HANG: "torch.compile does not finish",
+    }.get(verdict.symptom, "")
+    if not what and signature is not None:
+        first = next((line for line in signature.message.splitlines() if line.strip()), "")
+        told = first.strip().startswith(signature.exception_type)
+        what = first if told or not first else f"{signature.exception_type}: {first}"
+        what = what or signature.exception_type
+    what = what or "torch.compile fails"
+    if verdict.stage is Stage.SCRIPT:
+        return clip(one_line(f"Fails without torch.compile too: {what}"), 120)
+    if verdict.symptom is Symptom.NONDETERMINISTIC:
+        return clip(one_line(f"Fails in {verdict.failures} of {verdict.runs} runs under torch.compile: {what}"), 120)
+    tag = f"[{_TAGS[verdict.stage]}] " if verdict.stage in _TAGS else ""
+    op = f"{report.culprit.op}: " if report.culprit is not None and report.culprit.op else ""
+    return clip(one_line(f"{tag}{op}{what}"), 120)
+
+
+def facts(report: TriageReport) -> list[tuple[str, str]]:
+    """(name, Markdown) of what fails where, most telling first; nothing where nothing fails."""
+    verdict, signature, culprit = report.verdict, report.signature, report.culprit
+    found: list[tuple[str, str]] = []
+    if verdict.symptom is Symptom.NONE:
+        return found
+    where = [STAGES[verdict.stage]] if verdict.stage in STAGES else []
+    where += [f"{verdict.direction} pass"] if verdict.direction else []
+    where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
+    if verdict.symptom is not Symptom.NONDETERMINISTIC:
+        found.append(("Where", ", ".join(where) or "not located"))
+    if signature is not None and signature.user_line:
+        found.append(("Line", code(clip(signature.user_line, 240))))
+    if culprit is not None and (culprit.op or culprit.subsystem or culprit.detail):
+        named = [code(clip(culprit.op, 120))] if culprit.op else []
+        named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
+        detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
+        found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
+    if verdict.runs > 1 and verdict.symptom is not Symptom.NONDETERMINISTIC:
+        found.append(("How often", f"{verdict.failures} of {verdict.runs} runs"))
+    called = [text for text in map(compile_call, report.compile_calls) if text != "torch.compile()"]
+    if called:
+        found.append(("Called as", ", ".join(code(clip(text, 160)) for text in list(dict.fromkeys(called))[:3])))
+    if report.graph_breaks or report.recompiles:
+        counts = ((report.graph_breaks, "graph break"), (report.recompiles, "recompilation"))
+        found.append(("Compilation", ", ".join(plural(count, name) for count, name in counts if count)))
+    if report.regression:
+        found.append(("Regression", regression(report.regression)))
+    return found
+
+
+def compile_call(call: Mapping[str, Any]) -> str:
+    """`torch.compile(mode='max-autotune')`: the arguments that are not torch's defaults."""
+    given = [
+        f"{name}={call[name]!r}"
+        for name in ("backend", "mode", "fullgraph", "dynamic")
+        if call.get(name) not in (None, False, "") or (name == "dynamic" and call.get(name) is False)
+    ]
+    options = call.get("options")
+    given += [f"options={list(options)!r}"] if isinstance(options, Sequence) and options else []
+    return f"torch.compile({', '.join(given)})"
+
+
+def shell(command: Sequence[str]) -> str:
+    """A command line to read and to type; placeholders such as `<secret>` and `~` stay unquoted."""
+    return " ".join(part if _UNQUOTED.fullmatch(part) else shlex.quote(part) for part in command)
+
+
+def regression(window: Mapping[str, Any]) -> str:
+    good, bad = window.get("last_good"), window.get("first_bad")
+    return f"last good torch {code(clip(str(good), 40))}, first bad torch {code(clip(str(bad), 40))}"
+
+
+def ladder_table(rows: Sequence[LadderRow]) -> str:
+    """One line per backend; a column for the script and one for the reproducer, where it was run as well."""
+    shown = rows[: 2 * ROWS]
+    places = list(dict.fromkeys(row.on for row in shown))
+    by_rung: dict[str, dict[str, LadderRow]] = {}
+    for row in shown:
+        by_rung.setdefault(row.rung, {}).setdefault(row.on, row)
+    notes = any(row.note for row in shown)
+    lines = []
+    for rung, found in list(by_rung.items())[:ROWS]:
+        cells = [_rung_name(rung), *(rung_outcome(found[place]) if place in found else "" for place in places)]
+        told = dict.fromkeys(row.note for row in found.values() if row.note)
+        lines.append([*cells, "; ".join(prose(clip(note, 120)) for note in told)] if notes else cells)
+    headers = ["backend", *(prose(clip(place, 40)) for place in places)] + (["note"] if notes else [])
+    return table(headers, lines)
+
+
+def ablation_table(rows: Sequence[AblationRow]) -> str:
+    shown = rows[:ROWS]
+    notes = any(row.note for row in shown)
+    lines = []
+    for row in shown:
+        cells = [code(clip(row.setting, 80)), _ABLATED.get(row.outcome, prose(clip(row.outcome, 40)))]
+        lines.append([*cells, prose(clip(row.note or "", 120))] if notes else cells)
+    return table(["setting", "result", "note"] if notes else ["setting", "result"], lines)
+
+
+def rung_outcome(row: LadderRow) -> str:
+    """What happened, and how long it took: `**fails** (2.0 s)`, `fails, another error (2.0 s)`."""
+    told = _OUTCOMES.get(row.outcome, prose(clip(row.outcome, 40)))
+    failed = row.outcome not in ("ok", "invalid", "not_run")
+    if failed:
+        told = f"{told}, another error" if row.face == "other" else f"**{told}**"
+    return told if row.outcome in ("not_run", "invalid") else f"{told} ({seconds(row.seconds)})"
+
+
+def reproducer_claim(reproducer: Reproducer) -> str:
+    """What was shown about the reproducer, in a sentence or two. Never more than was shown."""
+    runs = reproducer.verified_runs
+    note = f" {prose(clip(reproducer.note, 300))}" if reproducer.note else ""
+    if not reproducer.verified:
+        reason = note or (" It was run and did not fail again." if runs else " It was not run.")
+        return f"**NOT verified.**{reason}"
+    if not reproducer.same_signature:
+        return f"**Fails in {runs}/{runs} runs in fresh processes, but NOT with the error of this report.**{note}"
+    minimal = " Nothing more can be taken away without losing the failure." if reproducer.minimal else ""
+    return f"Verified: fails with this error in {runs}/{runs} runs, each in a fresh process.{minimal}{note}"
+
+
+def reproducer_name(reproducer: Reproducer) -> str:
+    """The heading, `Minimal reproducer (1 op, 9 lines)`; it says minimal only where that was shown."""
+    name = "Minimal reproducer" if reproducer.minimal and reproducer.verified else "Reproducer"
+    ops = [plural(reproducer.ops, "op")] if reproducer.ops is not None else []
+    lines = [plural(reproducer.lines, "line")] if reproducer.lines else []
+    return f"{name} ({', '.join(ops + lines)})" if ops or lines else name
+
+
+def environment_line(environment: Mapping[str, str]) -> str:
+    """What fits on a line, as plain text: `torch 2.13.0+cpu, python 3.11.7, ...`."""
+    short = [f"{name} {value}" for name, value in environment.items() if 0 < len(value) <= 32]
+    return clip(one_line(", ".join(short[:6])), 200)
+
+
+def plural(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < 100 else f"{value:.0f} s"
+
+
+def _rung_name(rung: str) -> str:
+    return "uncompiled" if rung == "uncompiled" else code(clip(rung, 60))
