@@ -1,0 +1,5 @@
+"""`python -m triage`."""
+
+from triage.cli.app import main
+
+main()

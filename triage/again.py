@@ -1,0 +1,80 @@
+"""`triage verify`: run a reproducer again in fresh processes, and compare with what it was made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.errors import UsageError
+from triage.model.signature import FailureSignature
+from triage.model.stage import OutcomeKind
+from triage.probe.target import find_python
+from triage.reduce.interface import CandidateResult
+from triage.reduce.runner import verify
+from triage.report.store import load_report
+from triage.session import neutral_store
+
+
+@dataclass(frozen=True)
+class Told:
+    """`same`: every run failed, with one signature, and with that of the report where there is one."""
+
+    same: bool
+    lines: tuple[str, ...]
+
+
+def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> Told:
+    """Run the reproducer of a run directory, or a script. Raises UsageError where there is none."""
+    source, wanted = _find(what)
+    results = verify(source, find_python(python), runs=runs, timeout=timeout, neutral=neutral_store())
+    lines = [f"run {number}: {_describe(result)}" for number, result in enumerate(results, 1)]
+    prints = {result.signature.fingerprint if result.signature else None for result in results}
+    failed = None not in prints
+    agree = len(prints) == 1
+    same = failed and agree and (wanted is None or wanted in prints)
+    return Told(same, (*lines, _verdict(failed, agree, same, wanted)))
+
+
+def _verdict(failed: bool, agree: bool, same: bool, wanted: str | None) -> str:
+    if not failed:
+        return "The failure is gone: every run passes." if agree else "The failure comes and goes."
+    if wanted is not None:
+        return (
+            f"The same failure ({wanted}) in every run."
+            if same
+            else f"It fails, but not always as reported ({wanted})."
+        )
+    return "It fails the same way in every run." if same else "It fails in more than one way."
+
+
+def _find(what: Path) -> tuple[str, str | None]:
+    """(source, fingerprint of the report) for a run directory or a script."""
+    if what.is_dir():
+        report = load_report(what)
+        if report.reproducer is None:
+            raise UsageError(
+                what=f"The run {what} has no reproducer.",
+                why=report.reproducer_note or "None was made.",
+                next=f"Run it again: {report.rerun}",
+            )
+        wanted = report.signature.fingerprint if report.signature else None
+        return _read(what / report.reproducer.path), wanted
+    return _read(what), None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            what=f"{path} cannot be read.", why=str(error), next="Name a run directory (triage-out/...) or a script."
+        ) from error
+
+
+def _describe(result: CandidateResult) -> str:
+    signature: FailureSignature | None = result.signature
+    if signature is None:
+        passed = result.outcome.kind is OutcomeKind.OK
+        return "passes" if passed else f"{result.outcome.kind.value}: {result.outcome.detail}"
+    first = signature.message.splitlines()[0][:120] if signature.message else ""
+    return f"{signature.exception_type}: {first} [{signature.fingerprint}]"

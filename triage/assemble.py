@@ -1,0 +1,231 @@
+"""From the findings to the report tree: every field of `report.json` is filled here, from facts alone."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import triage
+from triage.findings import Findings
+from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.locate.culprit import culprit_of
+from triage.locate.ladder import Rung
+from triage.model.codec import encode
+from triage.model.report import (
+    LadderRow,
+    NearestPassing,
+    ReportSignature,
+    ReportVerdict,
+    Reproducer,
+    Sibling,
+    TriageReport,
+)
+from triage.model.signature import user_frame
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+from triage.report.repository import repository_state
+from triage.session import describe_outcome
+from triage.wording import summary_sentence
+
+EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 3, 5, 130
+EXCERPT_LIMIT = 6000
+
+
+def assemble(found: Findings) -> TriageReport:
+    """The report of what is known now."""
+    walk = found.walk
+    conclusion = walk.conclusion()
+    session = found.session
+    made = found.reproduced
+    environment = found.environment
+    first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
+    session.timings["total"] = round(session.clock.elapsed(), 2)
+    return TriageReport(
+        tool={"name": "triage", "version": triage.__version__},
+        command=found.command,
+        verdict=ReportVerdict(
+            symptom=conclusion.symptom,
+            stage=conclusion.stage if conclusion.settled or conclusion.stage is Stage.NONE else Stage.NONE,
+            direction=conclusion.direction.value if conclusion.direction else None,
+            summary=summary_sentence(conclusion, first, found.incomplete),
+            runs=conclusion.runs,
+            failures=conclusion.failures,
+        ),
+        signature=_signature(conclusion),
+        ladder=tuple(_rows(found, conclusion)),
+        ablation=found.ablation,
+        culprit=culprit_of(conclusion, made.graph if made else None, found.cases),
+        workarounds=found.workarounds,
+        reproducer=_reproducer(found),
+        reproducer_note=found.reproducer_note if made is None else None,
+        nearest_passing=NearestPassing("passing.py", made.passing_difference or "")
+        if made is not None and made.passing is not None
+        else None,
+        siblings=tuple(
+            Sibling(
+                signature.fingerprint,
+                f"{signature.exception_type}: {signature.message[:200]}",
+                f"siblings/{signature.fingerprint}.py",
+            )
+            for signature, _ in (made.siblings if made else ())
+        ),
+        graph_breaks=first.notes.graph_breaks if first else 0,
+        recompiles=first.notes.recompiles if first else 0,
+        environment=environment.summary() if environment else _bare_environment(first),
+        collect_env=environment.collect_env if environment else "",
+        repository=repository_state(found.target.script.parent if found.target.script else found.target.cwd),
+        compile_calls=tuple(encode(call) for call in first.notes.compile_calls) if first else (),
+        timings=dict(session.timings),
+        complete=found.incomplete is None,
+        incomplete_reason=found.incomplete,
+        artifacts=_artifacts(session.directory),
+        rerun=rerun_command(found),
+        notes=tuple(dict.fromkeys([*found.notes, *_walk_notes(found, conclusion)])),
+    )
+
+
+def exit_code(report: TriageReport, interrupted: bool) -> int:
+    """The contract's exit code for this report."""
+    if interrupted:
+        return EXIT_INTERRUPTED
+    if report.verdict.stage is Stage.SCRIPT:
+        return EXIT_SCRIPT
+    if not report.complete:
+        return EXIT_BUDGET
+    return EXIT_NOTHING if report.verdict.symptom is Symptom.NONE else EXIT_OK
+
+
+def rerun_command(found: Findings) -> str:
+    """What to type to do it again."""
+    return shlex.join(["triage", "run", *found.command])
+
+
+def _signature(conclusion: Conclusion) -> ReportSignature | None:
+    signature, outcome = conclusion.signature, conclusion.outcome
+    if signature is None or outcome is None:
+        return None
+    line = user_frame(outcome.exception) if outcome.exception else None
+    return ReportSignature(
+        exception_type=signature.exception_type,
+        message=signature.message,
+        frames=signature.frames,
+        fingerprint=signature.fingerprint,
+        user_line=f"{Path(line.file).name}:{line.line} in {line.function}: {line.code}".rstrip(": ") if line else None,
+        excerpt=_excerpt(conclusion),
+    )
+
+
+def _excerpt(conclusion: Conclusion) -> str:
+    """The error as a traceback, without the frames in the middle that say nothing."""
+    outcome = conclusion.outcome
+    assert outcome is not None
+    error = outcome.exception
+    if error is None:
+        return "\n".join(filter(None, [outcome.detail, outcome.stacks]))[:EXCERPT_LIMIT]
+    inner = error.innermost()
+    frames = inner.frames[-14:]
+    lines = ["Traceback (most recent call last):"] if frames else []
+    if len(inner.frames) > len(frames):
+        lines.append(f"  ... {len(inner.frames) - len(frames)} outer frames left out")
+    for frame in frames:
+        lines.append(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
+        if frame.code:
+            lines.append(f"    {frame.code}")
+    lines.append(f"{error.type}: {error.message}")
+    if outcome.kind is OutcomeKind.CRASH and outcome.detail:
+        lines.append(outcome.detail)
+    return "\n".join(lines)[:EXCERPT_LIMIT]
+
+
+def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
+    expected = expected_exceptions(found.walk.seen)
+    rows = []
+    for rung in found.walk.rungs:
+        probes = found.walk.seen.get(rung.name, [])
+        if not probes:
+            rows.append(LadderRow(rung.name, "script", "not_run", 0.0))
+        for number, probe in enumerate(probes):
+            judged = discount(probe, expected)
+            if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
+                continue  # a repeat that says the same
+            rows.append(_row(rung, judged, conclusion, len(probes)))
+    return rows
+
+
+def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderRow:
+    notes = []
+    if probe.notes.stopped_early:
+        notes.append("stopped once past the point of the failure")
+    if probe.outcome.exception is not None and probe.outcome.exception.swallowed:
+        notes.append("the program went on after it")
+    if runs > 1:
+        notes.append(f"{runs} runs")
+    alike = face(probe, conclusion.signature)
+    if alike == "other" and probe.signature is not None:
+        first_line = next(iter(probe.signature.message.splitlines()), "")
+        notes.append(f"{probe.signature.exception_type}: {first_line[:120]}")
+    return LadderRow(
+        rung=rung.name,
+        on="script",
+        outcome=describe_outcome(probe.outcome),
+        seconds=round(probe.outcome.seconds, 2),
+        face=alike,
+        note="; ".join(notes) or None,
+        log=f"logs/{probe.log.name}",
+    )
+
+
+def _reproducer(found: Findings) -> Reproducer | None:
+    made = found.reproduced
+    if made is None:
+        return None
+    return Reproducer(
+        path="repro.py",
+        verified=made.verified,
+        verified_runs=made.verified_runs,
+        same_signature=made.same_signature,
+        case=made.case,
+        engine=made.engine,
+        ops=made.ops,
+        lines=made.lines,
+        queries=made.queries,
+        seconds=round(made.seconds, 2),
+        minimal=made.minimal,
+        note=" ".join(made.notes) or None,
+    )
+
+
+def _bare_environment(first: Probe | None) -> dict[str, str]:
+    if first is None:
+        return {}
+    found = {"torch": first.notes.torch_version, "python": first.notes.python_version}
+    return {name: value for name, value in found.items() if value}
+
+
+def _artifacts(directory: Path) -> dict[str, str]:
+    found = {"report_md": "report.md", "report_json": "report.json", "journal": "journal.jsonl"}
+    logs = sorted((directory / "trace").glob("*/*.log"))
+    best = [path for path in logs if path.parent.name == "as_is"] or logs
+    if best:
+        found["trace"] = str(best[0].relative_to(directory))
+    if (directory / "repro.py").exists():
+        found["repro"] = "repro.py"
+    return found
+
+
+def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
+    notes = []
+    if not conclusion.monotone:
+        notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
+    if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):
+        notes.append(found.capture_note)
+    if any(probe.notes.stopped_early for probes in found.walk.seen.values() for probe in probes):
+        notes.append("Probes that passed were stopped once they were past the point at which the script had failed.")
+    if conclusion.stage is Stage.SCRIPT and conclusion.symptom is Symptom.HANG:
+        notes.append(
+            f"The script did not end within {found.session.settings.timeout:.0f} s without torch.compile either; "
+            "if it needs longer, raise --timeout."
+        )
+    if not any(probe.notes.compile_calls for probes in found.walk.seen.values() for probe in probes):
+        notes.append("The script never called torch.compile.")
+    return notes

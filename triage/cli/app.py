@@ -1,0 +1,104 @@
+"""`triage`: the commands, and what an error looks like.
+
+Nothing heavy is imported here: each command imports its pipeline when it runs, so that `triage --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+import triage
+from triage.cli import doctor, report, run, verify
+from triage.cli.words import arrange
+from triage.errors import TriageError
+
+EXIT_BUG, EXIT_INTERRUPTED = 70, 130
+
+app = typer.Typer(
+    name="triage",
+    help="From a script that fails under torch.compile to the guilty stage, a verified reproducer and a bug report.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="run", context_settings={"allow_interspersed_args": False})(run.run)
+app.command(name="report")(report.report)
+app.command(name="verify")(verify.verify)
+app.command(name="doctor")(doctor.doctor)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"triage {triage.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """From a script that fails under torch.compile to the guilty stage, a verified reproducer and a bug report."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script. Every error ends in words and an exit code of the contract, never in a traceback of ours."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=arrange(command, words), prog_name="triage", standalone_mode=False)
+    except TriageError as error:
+        code = _tell(error)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted.", err=True)
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        code = 0  # whoever read our output has had enough
+    except Exception as error:  # noqa: BLE001  the last resort
+        code = _click_error(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell(error: TriageError) -> int:
+    typer.echo(f"triage: {error.what}\n  why:  {error.why}\n  next: {error.next}", err=True)
+    return error.exit_code
+
+
+def _click_error(error: Exception) -> int:
+    """Usage errors of the parser, and, for everything else, where the traceback of our bug lies."""
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        context = getattr(error, "ctx", None)
+        what = str(error.format_message())
+        name = context.command_path if context is not None else "triage"
+        if what:
+            typer.echo(f"triage: {what}\n  why:  the command line does not fit.\n  next: {name} --help", err=True)
+        return int(error.exit_code)
+    if type(error).__name__ == "Abort":
+        typer.echo("Interrupted.", err=True)
+        return EXIT_INTERRUPTED
+    return _bug()
+
+
+def _bug() -> int:
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="triage-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        traceback.print_exc(file=file)
+        print("arguments:", sys.argv[1:], file=file)
+    typer.echo(
+        f"triage: a bug of triage itself.\n  why:  {sys.exc_info()[1]!r}"
+        f"\n  next: its traceback lies in {file.name}; please report it with that file.",
+        err=True,
+    )
+    return EXIT_BUG
+
+
+if __name__ == "__main__":
+    main()

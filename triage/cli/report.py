@@ -1,0 +1,20 @@
+"""`triage report`: render an earlier run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def report(
+    run: Path = typer.Argument(..., metavar="RUN", help="A run directory, or its report.json."),
+    format: str = typer.Option("md", "--format", "-f", metavar="md|json|github", help="What to print."),
+) -> None:
+    """Render the report of an earlier run again, on standard output."""
+    import os
+
+    from triage.report.redact import Redactor
+    from triage.report.store import render_again
+
+    typer.echo(render_again(run, format, Redactor.of_this_machine(os.environ, Path.cwd())), nl=False)

@@ -1,0 +1,61 @@
+"""`triage run`: everything, from an unmodified script to a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def run(
+    words: list[str] = typer.Argument(
+        None,
+        metavar="SCRIPT [ARGS]...",
+        help="The script and its arguments, or after -- a whole command.",
+        show_default=False,
+    ),
+    module: str = typer.Option(None, "-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does."),
+    python: str = typer.Option(
+        None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
+    ),
+    out: Path = typer.Option(None, metavar="DIR", help="Run directory (default: triage-out/SCRIPT-TIME)."),
+    timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one probe (default: 300)."),
+    budget: float = typer.Option(None, metavar="SECONDS", help="Limit of the whole run (default: none)."),
+    jobs: int = typer.Option(None, metavar="N", help="Processes side by side (default: by cores and memory)."),
+    no_reduce: bool = typer.Option(False, "--no-reduce", help="Locate the stage only."),
+    engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
+    accuracy: str = typer.Option(None, metavar="auto|always|never", help="Compare values (default: auto)."),
+    format: str = typer.Option(None, metavar="md,json,github", help="Formats of the report (default: md,json)."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print the report tree on standard output, and nothing else there."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the report lies."),
+    raw: bool = typer.Option(False, "--raw-command", hidden=True),
+) -> None:
+    """Find the guilty stage of a script that fails under torch.compile, shrink the failure, write a report.
+
+    Exit status: 0 a failure was located, 1 nothing to report, 2 wrong usage, 3 the script also fails without
+    torch.compile, 4 the target cannot be used, 5 the budget ended, 70 a bug of triage, 130 interrupted.
+    """
+    from triage.cli.view import listener_for, show_result
+    from triage.errors import UsageError
+    from triage.events import Emitter
+    from triage.pipeline import run as run_pipeline
+    from triage.probe.target import find_python, make_target
+    from triage.settings import load_settings
+
+    if not words and module is None:
+        raise UsageError(
+            what="There is nothing to run.",
+            why="`triage run` needs a script, -m MODULE, or a command after --.",
+            next="For example: triage run train.py",
+        )
+    given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
+    settings = load_settings({**given, "accuracy": accuracy, "format": format, "reduce": False if no_reduce else None})
+    cwd = Path.cwd()
+    target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=cwd)
+    command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
+    with listener_for(quiet=quiet, as_json=as_json) as listener:
+        done = run_pipeline(target, tuple(str(word) for word in command), settings, Emitter(listener))
+    show_result(done, quiet=quiet, as_json=as_json)
+    raise typer.Exit(done.exit_code)

@@ -1,0 +1,235 @@
+"""What a person sees while a run goes on, and at its end: a live ladder on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from triage.events import Event, Listener
+
+if TYPE_CHECKING:
+    from triage.pipeline import Run
+
+_STEPS = {
+    "script": "running the script as it is",
+    "locate": "walking the ladder of backends",
+    "capture": "reading the captured graphs",
+    "reduce": "reducing",
+    "ablate": "ablation of the reproducer",
+}
+
+
+def listener_for(*, quiet: bool, as_json: bool) -> AbstractContextManager[Listener]:
+    """The listener for this terminal. With --json or --quiet nothing is shown on the way."""
+    if quiet or as_json:
+        return _silent()
+    if sys.stderr.isatty():
+        return _live()
+    return _plain()
+
+
+@contextmanager
+def _silent() -> Iterator[Listener]:
+    yield lambda event: None
+
+
+@contextmanager
+def _plain() -> Iterator[Listener]:
+    began = time.monotonic()
+
+    def show(event: Event) -> None:
+        line = plain_line(event)
+        if line:
+            print(f"[{time.monotonic() - began:6.1f} s] {line}", file=sys.stderr, flush=True)  # noqa: T201
+
+    yield show
+
+
+def plain_line(event: Event) -> str | None:
+    """One event as one line, None where it is not worth one."""
+    facts = event.facts
+    if event.kind == "run_started":
+        return f"run directory {facts['directory']}"
+    if event.kind == "probe_started":
+        return f"{facts['name']}: running (limit {facts['timeout']:.0f} s)"
+    if event.kind == "probe_ended":
+        return f"{facts['name']}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
+    if event.kind == "located":
+        return f"stage: {facts['stage']}" if facts["settled"] and facts["fails"] else None
+    if event.kind == "engine_started":
+        return f"reducing with the {facts['engine']} engine"
+    if event.kind == "engine_step":
+        return str(facts.get("text"))
+    if event.kind == "reduced":
+        return f"smaller: {facts.get('ops')} ops, {facts.get('lines')} lines"
+    if event.kind == "verify_ended":
+        return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
+    return None
+
+
+def _outcome(facts: dict[str, Any]) -> str:
+    return f"{facts['outcome']} ({facts['signal']})" if facts.get("signal") else str(facts["outcome"])
+
+
+def _telling(facts: dict[str, Any]) -> str:
+    if not facts.get("exception"):
+        return ""
+    first = str(facts.get("message") or "").splitlines()
+    return f": {facts['exception']}: {first[0][:100]}" if first else f": {facts['exception']}"
+
+
+@contextmanager
+def _live() -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.live import Live
+
+    state = _State()
+    console = Console(stderr=True)
+    with Live(console=console, refresh_per_second=8, get_renderable=state.render, transient=False):
+        yield state.listen
+
+
+class _State:
+    """The ladder as it fills in, and the line below it that says what is going on and for how long."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.began = time.monotonic()
+        self.step = "starting"
+        self.detail = ""
+        self.queries = 0
+        self.directory = ""
+
+    def listen(self, event: Event) -> None:
+        facts = event.facts
+        if event.kind == "run_started":
+            self.directory = facts["directory"]
+        elif event.kind == "step_started":
+            self.step, self.detail = _STEPS.get(facts["step"], facts["step"]), ""
+        elif event.kind == "ladder":
+            known, self.rows = self.rows, {name: {} for name in facts["rungs"]}
+            self.rows[facts["top"]] = known.get("as_is", {})
+        elif event.kind == "probe_started":
+            row = self.rows.setdefault(facts["rung"], {})
+            row.update(running=time.monotonic(), limit=facts["timeout"])
+        elif event.kind == "probe_ended":
+            row = self.rows.setdefault(facts["rung"], {})
+            row.pop("running", None)
+            row.update(facts)
+        elif event.kind == "query":
+            self.queries += 1
+            self.detail = f"{self.queries} candidates tried" + (
+                f", {facts['left']} ops left" if facts.get("left") else ""
+            )
+        elif plain_line(event) and event.kind not in ("located",):
+            self.detail = str(plain_line(event))
+
+    def render(self) -> Any:
+        from rich.console import Group
+        from rich.spinner import Spinner
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        for name, row in self.rows.items():
+            table.add_row(*_cells(name, row))
+        elapsed = time.monotonic() - self.began
+        line = Text(f"{self.step}  {elapsed:.0f} s  {self.detail}", overflow="ellipsis", no_wrap=True)
+        return Group(table, Spinner("dots", text=line))
+
+
+def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
+    from rich.text import Text
+
+    if "running" in row:
+        seconds = time.monotonic() - row["running"]
+        return (
+            Text(name, "bold"),
+            Text("running", "cyan"),
+            Text(f"{seconds:.0f} s", "dim"),
+            Text(f"limit {row['limit']:.0f} s", "dim"),
+        )
+    if "outcome" not in row:
+        return Text(name, "dim"), Text("·", "dim"), "", ""
+    good = row["outcome"] == "ok"
+    word = Text(
+        "passes" if good else _outcome(row), "green" if good else "bold red" if row.get("face") != "other" else "yellow"
+    )
+    telling = _telling(row)[2:] or ("stopped once past the failure" if row.get("stopped_early") else "")
+    return (
+        Text(name),
+        word,
+        Text(f"{row['seconds']:.1f} s", "dim"),
+        Text(telling, "dim", overflow="ellipsis", no_wrap=True),
+    )
+
+
+def show_result(done: Run, *, quiet: bool, as_json: bool) -> None:
+    """The end of a run: the report tree, the directory alone, or the panel."""
+    if as_json:
+        sys.stdout.write((done.directory / "report.json").read_text(encoding="utf-8"))
+        return
+    if quiet:
+        print(done.directory)  # noqa: T201
+        return
+    from rich.console import Console
+
+    Console().print(_panel(done))
+
+
+def _panel(done: Run) -> Any:
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.syntax import Syntax
+    from rich.text import Text
+
+    from triage.model.stage import Stage, Symptom
+
+    report = done.report
+    failed = report.verdict.symptom is not Symptom.NONE
+    parts: list[Any] = [Text(report.verdict.summary, "bold")]
+    for name, value in _facts(done):
+        parts.append(Text.assemble((f"{name:<11}", "dim"), value))
+    source = done.directory / "repro.py"
+    if report.reproducer is not None and report.reproducer.lines <= 30 and source.exists():
+        parts += [Text(""), Syntax(source.read_text(encoding="utf-8").rstrip(), "python", background_color="default")]
+    title = f"stage: {report.verdict.stage.value}" if failed and report.verdict.stage is not Stage.NONE else "triage"
+    return Panel(Group(*parts), title=title, title_align="left", border_style="red" if failed else "green")
+
+
+def _facts(done: Run) -> Iterator[tuple[str, str]]:
+    report = done.report
+    if report.signature is not None and report.signature.user_line:
+        yield "line", report.signature.user_line
+    if report.culprit is not None and report.culprit.op:
+        yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
+    made = report.reproducer
+    if made is not None:
+        size = f"{made.ops} op{'s' if made.ops != 1 else ''}, " if made.ops is not None else ""
+        state = f"verified {made.verified_runs}/{made.verified_runs}" if made.verified else "NOT verified"
+        yield "reproducer", f"{done.directory / made.path} ({size}{made.lines} lines, {state})"
+    elif report.reproducer_note:
+        yield "reproducer", f"none: {report.reproducer_note}"
+    for cure in report.workarounds[:2]:
+        yield "workaround", cure
+    yield "report", str(done.directory / "report.md")
+    yield "time", f"{report.timings.get('total', 0.0):.0f} s"
+    if report.incomplete_reason:
+        yield "incomplete", report.incomplete_reason
+    yield "next", _next(done)
+
+
+def _next(done: Run) -> str:
+    from triage.model.stage import Stage, Symptom
+
+    verdict = done.report.verdict
+    if verdict.symptom is Symptom.NONE:
+        return "nothing to do: the script passes"
+    if verdict.stage is Stage.SCRIPT:
+        return "correct the script first: it fails without torch.compile too"
+    if not done.report.complete:
+        return f"run it again with more time: {done.report.rerun}"
+    return f"read report.md, add your own words, and attach it to an issue (triage report {done.directory} -f github)"

@@ -1,0 +1,91 @@
+"""Which operation, and which part inside the stage: read from the error's own words, and from what the reduction left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from triage.locate.conclude import Conclusion
+from triage.model.graphcase import GraphCase
+from triage.model.outcome import RaisedException
+from triage.model.report import Culprit
+from triage.model.stage import Stage
+
+_TARGET = re.compile(r"^\s*target: (?:<.*?)?([a-z_]\w*(?:\.\w+)+)", re.MULTILINE)
+_OPERATOR = re.compile(
+    r"\b(?:torch\.ops\.)?((?:aten|prims|torchvision|[a-z_]\w*)(?:\.|::)[a-z_]\w*(?:\.(?:default|[A-Z]\w*))?)\b"
+)
+_NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
+
+# Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
+_SUBSYSTEMS: tuple[tuple[str, str], ...] = (
+    ("_inductor/decomposition", "decompositions"),
+    ("torch/_decomp/", "decompositions"),
+    ("torch/_refs/", "decompositions"),
+    ("_inductor/lowering", "lowerings"),
+    ("_inductor/kernel/", "kernel templates"),
+    ("_inductor/fx_passes/", "fx passes"),
+    ("_inductor/pattern_matcher", "fx passes"),
+    ("_inductor/scheduler", "scheduler"),
+    ("_inductor/codegen/", "code generation"),
+    ("_inductor/cpp_builder", "C++ build"),
+    ("_inductor/codecache", "C++ build"),
+    ("_inductor/index_propagation", "index propagation"),
+    ("_inductor/sizevars", "symbolic sizes"),
+    ("_inductor/ir", "inductor IR"),
+    ("_inductor/graph", "lowerings"),
+    ("_inductor/cudagraph", "cudagraphs"),
+    ("_functorch/partitioners", "partitioner"),
+    ("_functorch/_aot_autograd/runtime_wrappers", "runtime wrappers"),
+    ("_functorch/", "aot_autograd"),
+    ("fx/experimental/symbolic_shapes", "symbolic shapes"),
+    ("_subclasses/functional_tensor", "functionalization"),
+    ("_subclasses/fake_tensor", "fake tensors"),
+    ("_dynamo/guards", "guards"),
+    ("_dynamo/variables/", "variable tracking"),
+    ("_dynamo/symbolic_convert", "bytecode"),
+    ("_dynamo/", "dynamo"),
+)
+
+
+def culprit_of(conclusion: Conclusion, reduced: GraphCase | None, cases: Sequence[GraphCase]) -> Culprit | None:
+    """The operation to name, most certain source first: what the reduction left, then the error's own words."""
+    if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
+        return None
+    subsystem = subsystem_of(conclusion.signature.frames if conclusion.signature else ())
+    named = operators_in(conclusion.outcome.exception)
+    graph = cases[0].graph_id if cases else None
+    if reduced is not None and reduced.nodes:
+        targets = list(dict.fromkeys(node.target for node in reduced.nodes))
+        if len(targets) == 1:
+            return Culprit(
+                targets[0],
+                graph,
+                subsystem,
+                f"the only operation left in the reproducer; {reduced.nodes[0].where}".rstrip("; "),
+            )
+        return Culprit(targets[-1], graph, subsystem, "the reproducer needs " + ", ".join(targets[:8]))
+    if named:
+        return Culprit(named[0], graph, subsystem, "named by the error")
+    return Culprit(None, graph, subsystem, None) if subsystem else None
+
+
+def operators_in(error: RaisedException | None) -> tuple[str, ...]:
+    """Operator names in the text of an error, in the order of how directly they are named."""
+    if error is None:
+        return ()
+    found: list[str] = []
+    for level in (error, error.innermost()):
+        for pattern in (_TARGET, _NODE):
+            found += pattern.findall(level.message)
+        found += [name for name in _OPERATOR.findall(level.message[:4000]) if name.startswith(("aten", "prims"))]
+    return tuple(dict.fromkeys(name.replace("::", ".") for name in found))
+
+
+def subsystem_of(frames: Sequence[str]) -> str | None:
+    """The part inside the stage, from the frames of a signature (innermost first)."""
+    for frame in frames:
+        for mark, name in _SUBSYSTEMS:
+            if mark in frame:
+                return name
+    return None

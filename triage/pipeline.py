@@ -1,0 +1,198 @@
+"""The story of `triage run`, top to bottom: reproduce, locate, capture, reduce, ablate, report.
+
+Every step adds to the findings; whatever ends the run early (budget, interrupt), a report is made of what is known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triage.assemble import assemble, exit_code
+from triage.environments.describe import TargetEnvironment, describe_target, require_torch
+from triage.errors import TargetError
+from triage.events import Emitter
+from triage.findings import Findings
+from triage.locate.conclude import Conclusion
+from triage.locate.walk import Walk
+from triage.model.codec import decode
+from triage.model.graphcase import GraphCase
+from triage.model.outcome import Outcome
+from triage.model.report import TriageReport
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+from triage.probe.target import Target, check_syntax
+from triage.report.redact import Redactor
+from triage.report.store import write_report
+from triage.session import BudgetSpentError, open_session
+from triage.settings import Settings
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `triage run` ends in."""
+
+    report: TriageReport
+    directory: Path
+    exit_code: int
+
+
+def run(target: Target, command: tuple[str, ...], settings: Settings, emit: Emitter) -> Run:
+    """Triage the target. Raises TriageError where there is nothing to triage; an interrupt ends in a smaller report."""
+    check_syntax(target)
+    session = open_session(settings, target.label, Path.cwd(), emit)
+    emit("run_started", directory=str(session.directory), command=list(command), python=target.python)
+    found = Findings(session, target, command, Walk(session, target))
+    asked = _Asked(target.python)
+    interrupted = False
+    try:
+        with session.timed("script"):
+            first = found.walk.first()
+            _check_usable(first, asked)
+        with session.timed("locate"):
+            found.walk.settle()
+        emit("located", **_located_facts(found.walk.conclusion()))
+        _reproduce(found)
+    except KeyboardInterrupt:
+        interrupted = True
+        session.cancel.set()
+        found.incomplete = "interrupted"
+    except BudgetSpentError:
+        found.incomplete = f"the budget of {settings.budget:.0f} s ended"
+    found.environment = asked.answer(wait=not interrupted)
+    report = assemble(found)
+    write_report(session.directory, report, settings.format, _redactor(found))
+    emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
+    return Run(report, session.directory, exit_code(report, interrupted))
+
+
+def _reproduce(found: Findings) -> None:
+    """Capture, reduce, verify, ablate: only where a compiler is to blame."""
+    conclusion = found.walk.conclusion()
+    if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or not conclusion.settled:
+        return
+    session = found.session
+    with session.timed("capture"):
+        found.cases, found.capture_note = captured(found.walk, conclusion)
+    if not session.settings.reduce:
+        found.reproducer_note = "Reduction was switched off (--no-reduce)."
+        return
+    from triage.reproduce import reproduce_small
+
+    try:
+        reproduce_small(found, conclusion)
+    finally:
+        _write_reproducer(found)
+
+
+def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...], str | None]:
+    """The graphs of the failing runs, most suspect first: of the lowest failing rung, then of the script as it is."""
+    cases: list[GraphCase] = []
+    problem = None
+    names = [conclusion.failing.name] if conclusion.failing is not None else []
+    names.append(walk.rungs[walk.top].name)
+    for name in dict.fromkeys(names):
+        for probe in walk.seen.get(name, []):
+            for path in probe.graphs:
+                try:
+                    cases.append(decode(GraphCase, json.loads(path.read_text(encoding="utf-8"))))
+                except (OSError, ValueError, TypeError, KeyError) as error:
+                    problem = f"{path.name}: {error}"
+            problem = problem or next(iter(probe.notes.missing), None)
+    seen: set[str] = set()
+    unique = [case for case in cases if (key := _key(case)) not in seen and not seen.add(key)]
+    if unique:
+        return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), None
+    return (
+        (),
+        problem
+        or "No graph had been made when it failed: the failure is in Dynamo's own tracing, or outside any graph.",
+    )
+
+
+def _key(case: GraphCase) -> str:
+    return repr(replace(case, graph_id="", backend=""))
+
+
+def _write_reproducer(found: Findings) -> None:
+    made = found.reproduced
+    if made is None:
+        return
+    (found.session.directory / "repro.py").write_text(made.source, encoding="utf-8")
+    if made.passing is not None:
+        (found.session.directory / "passing.py").write_text(made.passing, encoding="utf-8")
+    folder = found.session.directory / "siblings"
+    for signature, source in made.siblings:
+        folder.mkdir(exist_ok=True)
+        (folder / f"{signature.fingerprint}.py").write_text(source, encoding="utf-8")
+
+
+def _check_usable(first: Probe, asked: _Asked) -> None:
+    """Raise TargetError where the first probe shows that the target cannot be triaged at all."""
+    if first.outcome.kind is OutcomeKind.INVALID:
+        raise TargetError(
+            what="The command could not be started.",
+            why=first.outcome.detail or "The operating system refused.",
+            next="Run the same command without triage first.",
+        )
+    if not first.notes.started:
+        raise TargetError(
+            what="triage could not get into the target process.",
+            why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
+            next="Drop those flags, or name the script itself: triage run script.py",
+        )
+    if first.notes.torch_version is None and _mentions_torch(first.outcome):
+        require_torch(asked.answer(wait=True) or describe_target(first.name))
+
+
+def _mentions_torch(outcome: Outcome) -> bool:
+    error = outcome.exception
+    return (
+        error is not None
+        and error.type in ("ModuleNotFoundError", "ImportError", "OSError")
+        and "torch" in error.message
+    )
+
+
+def _located_facts(conclusion: Conclusion) -> dict[str, object]:
+    return {
+        "stage": conclusion.stage,
+        "symptom": conclusion.symptom,
+        "settled": conclusion.settled,
+        "failing": conclusion.failing.name if conclusion.failing else None,
+        "fails": conclusion.symptom is not Symptom.NONE,
+    }
+
+
+def _redactor(found: Findings) -> Redactor:
+    return Redactor.of_this_machine(os.environ, found.target.cwd).knowing(found.command)
+
+
+class _Asked:
+    """The target is asked about itself in the background, while the first probes run."""
+
+    def __init__(self, python: str) -> None:
+        self._answer: TargetEnvironment | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._ask, args=(python,), daemon=True)
+        self._thread.start()
+
+    def _ask(self, python: str) -> None:
+        try:
+            self._answer = describe_target(python)
+        except Exception as error:  # noqa: BLE001  raised where it is asked for
+            self._error = error
+
+    def answer(self, *, wait: bool) -> TargetEnvironment | None:
+        """What it said; None where it has not (yet). Raises TargetError where it cannot be run."""
+        self._thread.join(120 if wait else 2)
+        if isinstance(self._error, TargetError) and wait:
+            raise self._error
+        return self._answer
+
+
+Progress = Callable[..., None]

@@ -1,0 +1,168 @@
+"""From a located failure to the reproducer that the report shows.
+
+Engines are tried in order; whatever they return is judged again by us: printed, run in a fresh process in an empty
+directory with the user's own settings, several times. What does not hold is not shown as verified. Where no engine ends in
+something that fails the same way, the best honest alternative is kept: the captured graph as it is, else the script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from triage.model.graphcase import GraphCase
+from triage.model.signature import FailureSignature
+from triage.model.stage import Verdict
+from triage.reduce.interface import (
+    Budget,
+    CandidateResult,
+    CandidateRunner,
+    Engine,
+    NoReduction,
+    Oracle,
+    Problem,
+    Reduction,
+)
+from triage.reduce.printer import Unprintable, code_lines, count_ops, print_case
+
+VERIFY_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A reproducer and what is known of it. `verified_runs` of `runs` fresh processes failed with the same signature."""
+
+    source: str
+    engine: str  # native | repro_after | none
+    case: str  # graph | source
+    ops: int | None
+    lines: int
+    queries: int
+    seconds: float
+    minimal: bool
+    verified: bool
+    runs: int
+    verified_runs: int
+    same_signature: bool
+    graph: GraphCase | None = None
+    passing: str | None = None
+    passing_difference: str | None = None
+    siblings: tuple[tuple[FailureSignature, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+Verifier = Callable[[str, int], Sequence[CandidateResult]]
+
+
+def choose(
+    problem: Problem,
+    engines: Sequence[Engine],
+    runner: CandidateRunner,
+    oracle: Oracle,
+    verify: Verifier,
+    budget: Budget,
+    emit: Callable[..., None],
+    script: str | None,
+    header: str,
+) -> tuple[Reproduced | None, tuple[str, ...]]:
+    """The best reproducer and sentences on how it was come by. None where nothing fails the same way."""
+    notes: list[str] = []
+    siblings: list[tuple[FailureSignature, str]] = []
+    for engine in engines:
+        emit("engine_started", engine=engine.name)
+        found = engine.reduce(problem, runner, oracle, budget, emit)
+        siblings += found.siblings
+        if isinstance(found, NoReduction):
+            notes.append(f"Engine {found.engine}: {found.reason}")
+            continue
+        result = verified(found, oracle, verify, emit)
+        if result.verified:
+            return replace(result, siblings=tuple(siblings), notes=(*notes, *result.notes)), tuple(notes)
+        notes.append(
+            f"Engine {found.engine} ended in a script that failed the same way in {result.verified_runs} of {result.runs} "
+            "fresh processes; it is not shown as a reproducer."
+        )
+    fallback = _unreduced(problem, oracle, verify, emit, header) or _script(script, oracle, verify, emit)
+    if fallback is None:
+        return None, tuple(notes)
+    return replace(fallback, siblings=tuple(siblings), notes=(*notes, *fallback.notes)), tuple(notes)
+
+
+def verified(found: Reduction, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> Reproduced:
+    """Run the reduction's script in fresh processes and count how often it fails the same way."""
+    same, runs = _count(found.source, oracle, verify, emit)
+    return Reproduced(
+        source=found.source,
+        engine=found.engine,
+        case=found.case,
+        ops=found.ops,
+        lines=code_lines(found.source),
+        queries=found.queries,
+        seconds=found.seconds,
+        minimal=found.minimal and found.complete,
+        verified=same == runs and runs > 0,
+        runs=runs,
+        verified_runs=same,
+        same_signature=same > 0,
+        graph=found.graph,
+        passing=found.passing,
+        passing_difference=found.passing_difference,
+        notes=(
+            *found.notes,
+            *(() if found.complete else ("The reduction was cut short; a smaller reproducer may exist.",)),
+        ),
+    )
+
+
+def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> tuple[int, int]:
+    emit("verify_started", runs=VERIFY_RUNS)
+    results = verify(source, VERIFY_RUNS)
+    same = sum(oracle.judge(result).verdict is Verdict.SAME_FAILURE for result in results)
+    emit("verify_ended", runs=len(results), same=same)
+    return same, len(results)
+
+
+def _unreduced(
+    problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None], header: str
+) -> Reproduced | None:
+    """The captured graph as it is, if it prints and fails the same way."""
+    for case in problem.cases[:3]:
+        try:
+            source = print_case(case, header=header)
+        except Unprintable:
+            continue
+        same, runs = _count(source, oracle, verify, emit)
+        if same:
+            return _plain(source, "graph", count_ops(case), same, runs, case, "The captured graph is shown unreduced.")
+    return None
+
+
+def _script(script: str | None, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> Reproduced | None:
+    """The script itself, if it fails the same way alone in an empty directory."""
+    if script is None:
+        return None
+    same, runs = _count(script, oracle, verify, emit)
+    if not same:
+        return None
+    return _plain(script, "source", None, same, runs, None, "The reproducer is the script itself, unreduced.")
+
+
+def _plain(
+    source: str, case: str, ops: int | None, same: int, runs: int, graph: GraphCase | None, note: str
+) -> Reproduced:
+    return Reproduced(
+        source,
+        "none",
+        case,
+        ops,
+        code_lines(source),
+        0,
+        0.0,
+        False,
+        same == runs,
+        runs,
+        same,
+        True,
+        graph,
+        notes=(note,),
+    )
