@@ -99,7 +99,8 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
         for probe in walk.seen.get(name, []):
             for path in probe.graphs:
                 try:
-                    cases.append(decode(GraphCase, json.loads(path.read_text(encoding="utf-8"))))
+                    case = decode(GraphCase, json.loads(path.read_text(encoding="utf-8")))
+                    cases.append(replace(case, backward_order=2) if probe.notes.double_backward else case)
                 except (OSError, ValueError, TypeError, KeyError) as error:
                     problem = f"{path.name}: {error}"
             problem = problem or next(iter(probe.notes.missing), None)

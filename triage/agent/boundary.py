@@ -110,6 +110,9 @@ def _watched_backward(function, recorder):
     @functools.wraps(function)
     def watched(*args, **kwargs):
         recorder.enter("backwards")
+        # run_backward(tensors, grad_tensors, keep_graph, create_graph, inputs, ...); see torch/autograd/__init__.py
+        if kwargs.get("create_graph") or (len(args) > 3 and args[3] is True):
+            recorder.double_backward = True
         try:
             return function(*args, **kwargs)
         except Exception as error:

@@ -22,6 +22,7 @@ class Recorder:
         self.calls = 0
         self.backwards = 0
         self.graphs = 0
+        self.double_backward = False
         self._ids = 0
         self._local = threading.local()
 
@@ -58,6 +59,7 @@ class Recorder:
             graph=facts.get("graph"),
             point={"calls": self.calls, "backwards": self.backwards},
             pid=os.getpid(),
+            double_backward=self.double_backward,
         )
 
     def uncaught(self, error):

@@ -119,6 +119,7 @@ class GraphCase:
     graph_id: str = "0/0"
     direction: str = "forward"
     backward: bool = False
+    backward_order: int = 1  # 2: the gradient itself is differentiated (create_graph=True)
     context: Context = field(default_factory=Context)
     preamble: tuple[str, ...] = ()
     subgraphs: tuple[SubGraph, ...] = ()

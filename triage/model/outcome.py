@@ -98,4 +98,5 @@ class AgentNotes:
     last_breadcrumb: str = ""
     point: BoundaryPoint = field(default_factory=BoundaryPoint)
     stopped_early: bool = False
+    double_backward: bool = False  # a backward pass with create_graph=True had begun
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason

@@ -98,6 +98,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
         last_breadcrumb=crumb,
         point=point,
         stopped_early=early,
+        double_backward=any(event.get("double_backward") for event in events),
         missing=tuple(dict.fromkeys(missing)),
         **facts,
     )
