@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -123,18 +124,23 @@ def _excerpt(conclusion: Conclusion) -> str:
     if error is None:
         return "\n".join(filter(None, [outcome.detail, outcome.stacks]))[:EXCERPT_LIMIT]
     inner = error.innermost()
-    frames = inner.frames[-14:]
+    frames = inner.frames[-8:]
     lines = ["Traceback (most recent call last):"] if frames else []
     if len(inner.frames) > len(frames):
         lines.append(f"  ... {len(inner.frames) - len(frames)} outer frames left out")
     for frame in frames:
-        lines.append(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
+        lines.append(f'  File "{_short(frame.file)}", line {frame.line}, in {frame.function}')
         if frame.code:
             lines.append(f"    {frame.code}")
     lines.append(f"{error.type}: {error.message}")
     if outcome.kind is OutcomeKind.CRASH and outcome.detail:
         lines.append(outcome.detail)
     return "\n".join(lines)[:EXCERPT_LIMIT]
+
+
+def _short(file: str) -> str:
+    """The path from the package directory on: where the interpreter is installed tells nothing."""
+    return re.sub(r"^.*/(?:site|dist)-packages/", "", file)
 
 
 def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:

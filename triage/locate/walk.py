@@ -18,7 +18,7 @@ from triage.model.outcome import BoundaryPoint
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
-from triage.session import Session
+from triage.session import BudgetSpentError, Session
 
 QUICK_SECONDS = 45.0
 REPEATS = 5
@@ -167,7 +167,10 @@ class Walk:
             neutral=self.session.neutral,
         )
         self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)
-        return self.probe(request, self.session.cancel)
+        probe = self.probe(request, self.session.cancel)
+        if probe.outcome.kind is OutcomeKind.HANG and request.timeout < self.session.settings.timeout:
+            raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe
+        return probe
 
     def _announce(self, rung: Rung, probe: Probe) -> None:
         judged = discount(probe, expected_exceptions(self.seen))

@@ -60,12 +60,14 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
     stdout, stderr = logs / f"{request.name}.out.log", logs / f"{request.name}.err.log"
     stage = make_stage(request.neutral)
     try:
-        done = launch(_launch(request, stage_env(request, stage), stdout, stderr), cancel)
+        try:
+            done = launch(_launch(request, stage_env(request, stage), stdout, stderr), cancel)
+        finally:  # also when we are interrupted: what was learned stays
+            _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
+            _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")
         events = interpret.read_events(stage.channel)
         notes = interpret.notes_of(events)
         graphs = _keep_graphs(stage.channel, request, events)
-        _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
-        _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")
         outcome = interpret.outcome_of(
             done,
             notes,
