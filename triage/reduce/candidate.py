@@ -1,0 +1,55 @@
+"""A candidate of the native engine: a case and the form it is printed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from triage.model.graphcase import GraphCase
+from triage.reduce import weight as weights
+from triage.reduce.canonical import canonical
+from triage.reduce.edits import Edit, Keep
+from triage.reduce.printer import Form, print_case
+from triage.reduce.slices import RefusedError
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is printed, run and judged. Never changed; edits give new ones."""
+
+    case: GraphCase
+    form: Form = field(default_factory=Form)
+
+    def after(self, edit: Edit) -> Candidate:
+        """Raises RefusedError."""
+        return replace(self, case=edit.apply(self.case))
+
+    def kept(self, units: Iterable[str]) -> Candidate | None:
+        """The slice of these units; None where it is refused."""
+        return self.maybe(Keep(frozenset(units)))
+
+    def some(self, groups: Iterable[Iterable[str]]) -> Iterator[Candidate]:
+        """The slices of these groups of units that are not refused."""
+        for units in groups:
+            candidate = self.kept(units)
+            if candidate is not None:
+                yield candidate
+
+    def maybe(self, edit: Edit) -> Candidate | None:
+        """The candidate after an edit; None where it is refused."""
+        try:
+            return self.after(edit)
+        except RefusedError:
+            return None
+
+    def key(self) -> str:
+        """Equal for candidates that differ in names only."""
+        return f"{canonical(self.case)} {self.form!r}"
+
+    def weight(self) -> weights.Weight:
+        """Ordinary spelling is lighter than exact targets, all else being equal."""
+        return (*weights.weight(self.case), not self.form.nice, len(self.form.exact), not self.form.inline)
+
+    def source(self, header: str = "") -> str:
+        """The script. Raises triage.reduce.printer.Unprintable."""
+        return print_case(self.case, header=header, form=self.form)

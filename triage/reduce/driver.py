@@ -1,0 +1,258 @@
+"""The one place where candidates are tried.
+
+Searches and passes propose; the driver renders, runs, judges, remembers. Its invariants:
+
+* No candidate is run twice: neither under another name (the memo's key) nor with the same text.
+* `best` is, at every moment, the lightest candidate that was judged the same failure *and decided upon*. Candidates tried
+  ahead of need only fill the memo, so what is found does not depend on how many run at once.
+* Another failure is kept as a sibling and counts as "not the same".
+* Where failures are flaky, a candidate is run up to `Repeats.runs` times and is the same failure if `needed` runs were.
+
+It is generic: candidates only need a key and a weight, and `render` turns one into a script (or refuses).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from triage.model.signature import FailureSignature
+from triage.model.stage import Verdict
+from triage.reduce.interface import Budget, CandidateResult, CandidateRunner, Judgement, Oracle
+from triage.reduce.slices import RefusedError
+from triage.reduce.statistics import Statistics
+
+
+class StopReductionError(Exception):
+    """The budget is spent."""
+
+
+class Shrinkable(Protocol):
+    """What the driver asks of a candidate."""
+
+    def key(self) -> Hashable: ...
+
+    def weight(self) -> tuple[float, ...]: ...
+
+
+C = TypeVar("C", bound=Shrinkable)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Run a candidate up to `runs` times; it is the same failure if `needed` of them were."""
+
+    runs: int = 1
+    needed: int = 1
+
+
+@dataclass(frozen=True)
+class Held(Generic[C]):
+    """A candidate that was judged the same failure, with the very text that was run."""
+
+    candidate: C
+    source: str
+    weight: tuple[float, ...]
+
+
+@dataclass
+class _Tally:
+    left: int
+    needed: int
+    others: list[Judgement] = field(default_factory=list)
+    same: Judgement | None = None
+
+    def add(self, judgement: Judgement) -> Judgement | None:
+        """The final judgement, once it is certain."""
+        self.left -= 1
+        if judgement.verdict is Verdict.SAME_FAILURE:
+            self.needed -= 1
+            self.same = judgement
+        else:
+            self.others.append(judgement)
+        if self.needed <= 0:
+            return self.same
+        if self.left >= self.needed:
+            return None
+        passing = [item for item in self.others if item.verdict is Verdict.NO_FAILURE]
+        return passing[0] if passing else self.others[0]
+
+
+class Driver(Generic[C]):
+    """Tries candidates. `measure(candidate, source)` gives the facts that listeners are shown, e.g. ops and lines.
+
+    Every method that asks may raise StopReductionError when the budget is spent, and lets KeyboardInterrupt through;
+    `best`, `siblings` and `statistics` stay valid either way.
+    """
+
+    def __init__(
+        self,
+        runner: CandidateRunner,
+        oracle: Oracle,
+        budget: Budget,
+        emit: Callable[..., None],
+        render: Callable[[C], str],
+        measure: Callable[[C, str], dict[str, Any]] = lambda candidate, source: {},
+        *,
+        rung: str | None = None,
+        timeout: float | None = None,
+        repeats: Repeats | None = None,
+    ) -> None:
+        self._runner, self._oracle, self._budget, self._emit = runner, oracle, budget, emit
+        self._render, self._measure = render, measure
+        self._rung, self._timeout, self._repeats = rung, timeout, repeats or Repeats()
+        self._by_key: dict[Hashable, Judgement] = {}
+        self._by_source: dict[str, Judgement] = {}
+        self._siblings: dict[str, tuple[FailureSignature, str]] = {}
+        self.best: Held[C] | None = None
+        self.queries = 0
+        self._left: int | None = None  # operations of the best so far
+        self.statistics = Statistics()
+
+    @property
+    def siblings(self) -> tuple[tuple[FailureSignature, str], ...]:
+        """Other failures that were met, each with the first candidate that showed it."""
+        return tuple(self._siblings.values())
+
+    def begin(self, phase: str) -> None:
+        """What follows is done for this phase, in the statistics and for listeners."""
+        self.statistics.begin(phase)
+
+    def fails(self, candidate: C) -> bool:
+        """Whether it is the same failure. If so it becomes `best`, where it is lighter."""
+        return self.judge(candidate).verdict is Verdict.SAME_FAILURE
+
+    def judge(self, candidate: C) -> Judgement:
+        """The verdict on one candidate, with its reason."""
+        (answer,) = self._ask([candidate], first=False)
+        assert answer is not None
+        if answer.verdict is Verdict.SAME_FAILURE:
+            self._hold(candidate)
+        return answer
+
+    def first(self, candidates: Iterable[C]) -> C | None:
+        """The first candidate, in the order given, that is the same failure. Later ones are only tried ahead."""
+        chosen = list(candidates)
+        for candidate, answer in zip(chosen, self._ask(chosen, first=True), strict=True):
+            if answer is not None and answer.verdict is Verdict.SAME_FAILURE:
+                self._hold(candidate)
+                return candidate
+        return None
+
+    def ahead(self, candidates: Iterable[C]) -> None:
+        """Try at once what may be asked next, if more than one can run at a time."""
+        if self._runner.jobs > 1:
+            self._ask(list(itertools.islice(candidates, self._runner.jobs)), first=False)
+
+    def remembered(self, candidate: C) -> Judgement | None:
+        """The verdict, if it is known already."""
+        return self._by_key.get(candidate.key())
+
+    def _hold(self, candidate: C) -> None:
+        mass = candidate.weight()
+        if self.best is None or mass < self.best.weight:
+            source = self._render(candidate)
+            self.best = Held(candidate, source, mass)
+            self.statistics.accepted()
+            facts = self._measure(candidate, source)
+            self._left = facts.get("ops")
+            self._emit("reduced", phase=self.statistics.phase, queries=self.queries, **facts)
+
+    def _ask(self, candidates: Sequence[C], *, first: bool) -> list[Judgement | None]:
+        """An answer for each candidate; with `first`, only up to and including the first same failure."""
+        answers: list[Judgement | None] = []
+        waiting: dict[str, list[int]] = {}
+        for index, candidate in enumerate(candidates):
+            source, answer = self._known(candidate)
+            answers.append(answer)
+            if answer is None and source is not None:
+                waiting.setdefault(source, []).append(index)
+            elif first and answer is not None and answer.verdict is Verdict.SAME_FAILURE:
+                break
+        answers += [None] * (len(candidates) - len(answers))
+        if not waiting:
+            return answers
+        shown = {source: candidates[places[0]] for source, places in waiting.items()}
+        for source, answer in self._run(shown):
+            for index in waiting.pop(source):
+                answers[index] = answer
+                self._by_key[candidates[index].key()] = answer
+            if first and _decided(answers):
+                break
+        return answers
+
+    def _known(self, candidate: C) -> tuple[str | None, Judgement | None]:
+        """(text, answer): the answer from memory, or a refusal; None where it must be run."""
+        key = candidate.key()
+        answer = self._by_key.get(key)
+        source = None
+        if answer is None:
+            try:
+                source = self._render(candidate)
+            except RefusedError as error:
+                answer = Judgement(Verdict.UNRESOLVED, f"refused: {error}")
+                self.statistics.refused()
+            else:
+                answer = self._by_source.get(source)
+            if answer is not None:
+                self._by_key[key] = answer
+        else:
+            self.statistics.repeated()
+        return source, answer
+
+    def _run(self, shown: dict[str, C]) -> Iterator[tuple[str, Judgement]]:
+        """Runs each text, yielding its final judgement as soon as it is certain."""
+        tallies = {source: _Tally(self._repeats.runs, self._repeats.needed) for source in shown}
+        while tallies:
+            sources = list(tallies)
+            self._check_budget()
+            stream = self._runner.run_many(sources, rung=self._rung, timeout=self._timeout)
+            try:
+                for index, result in stream:
+                    source = sources[index]
+                    judgement = self._record(shown[source], source, result)
+                    final = tallies[source].add(judgement)
+                    if final is not None:
+                        del tallies[source]
+                        self._by_source[source] = final
+                        yield source, final
+                    if tallies:
+                        self._check_budget()
+            finally:
+                with suppress(AttributeError):  # an iterator need not be a generator
+                    stream.close()  # type: ignore[attr-defined]
+
+    def _record(self, candidate: C, source: str, result: CandidateResult) -> Judgement:
+        self.queries += 1
+        judgement = self._oracle.judge(result)
+        self.statistics.query(judgement.verdict, result.seconds)
+        if judgement.sibling is not None:
+            self._siblings.setdefault(judgement.sibling.fingerprint, (judgement.sibling, source))
+        self._emit(
+            "query",
+            number=self.queries,
+            phase=self.statistics.phase,
+            verdict=judgement.verdict.value,
+            reason=judgement.reason,
+            seconds=result.seconds,
+            left=self._left,
+            **self._measure(candidate, source),
+        )
+        return judgement
+
+    def _check_budget(self) -> None:
+        if self._budget.spent():
+            raise StopReductionError
+
+
+def _decided(answers: Sequence[Judgement | None]) -> bool:
+    """Whether the first same failure is certain: everything before it has been answered."""
+    for answer in answers:
+        if answer is None:
+            return False
+        if answer.verdict is Verdict.SAME_FAILURE:
+            return True
+    return False

@@ -1,0 +1,261 @@
+"""Structural edits of a case, as data.
+
+An edit says what it does and, applied to a case, gives a smaller one or refuses before anything is run. Edits are pure
+and know nothing of searches: which to try, and in what order, is decided elsewhere. Every edit names units (see
+`triage.reduce.wiring`), so tuples, in-place operations and contexts stay whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from triage.model.graphcase import GraphCase, TensorMeta
+from triage.reduce import trees
+from triage.reduce.effects import mutated
+from triage.reduce.slices import RefusedError, assemble, keep, prune
+from triage.reduce.wellformed import flaw
+from triage.reduce.wiring import Wiring
+
+
+class Edit(Protocol):
+    """A change of a case. `what` says it as a condition of the failure: "x is contiguous", "without the keyword dim"."""
+
+    @property
+    def what(self) -> str: ...
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        """The case after the edit. Raises RefusedError where that is the same case, or not a well-formed one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Only these units. With `escaping`, values read both inside and outside are returned as well (promoted)."""
+
+    units: frozenset[str]
+    escaping: bool = False
+
+    @property
+    def what(self) -> str:
+        return f"only {', '.join(sorted(self.units))}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        return checked(case, keep(Wiring(case), self.units, escaping=self.escaping))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Without these units; what was read from them becomes an input."""
+
+    units: frozenset[str]
+    escaping: bool = False
+
+    @property
+    def what(self) -> str:
+        return f"without {', '.join(sorted(self.units))}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        wiring = Wiring(case)
+        return checked(case, keep(wiring, set(wiring.units) - self.units, escaping=self.escaping))
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """The graph ends at this unit: it is returned, and only what it depends on is left."""
+
+    unit: str
+
+    @property
+    def what(self) -> str:
+        return f"up to {self.unit}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        wiring = Wiring(case)
+        if self.unit not in wiring.members:
+            raise RefusedError(f"no operation {self.unit}")
+        return checked(case, keep(wiring, wiring.distances(self.unit, forward=False)))
+
+
+@dataclass(frozen=True)
+class Bypass:
+    """These units are replaced by something they read that has the same shape and dtype; by an input where nothing has.
+
+    `choice` counts through the arguments that fit, so that each can be tried.
+    """
+
+    units: tuple[str, ...]
+    choice: int = 0
+
+    @property
+    def what(self) -> str:
+        return f"with {', '.join(self.units)} bypassed"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        wiring = Wiring(case)
+        gone = sorted((unit for unit in self.units if unit in wiring.members), key=lambda unit: wiring.place[unit])
+        if not gone:
+            raise RefusedError("nothing to bypass")
+        replaced: dict[str, Any] = {}
+        for unit in gone:
+            fitting = substitutes(wiring, unit)
+            for name, names in fitting.items():
+                if self.choice and self.choice >= len(names):
+                    raise RefusedError(f"{name} has no argument number {self.choice} that fits")
+                if names:
+                    chosen = names[self.choice]
+                    replaced[name] = replaced.get(chosen, trees.ref(chosen))
+        if not replaced:
+            raise RefusedError("no argument has the shape and dtype of the result")
+        without = {member for unit in gone for member in wiring.members[unit]}
+        nodes = [node for node in case.nodes if node.name not in without]
+        return checked(case, assemble(wiring, nodes, replaced))
+
+
+@dataclass(frozen=True)
+class CutToInput:
+    """One value becomes an input; whatever only it needed is gone."""
+
+    value: str
+
+    @property
+    def what(self) -> str:
+        return f"{self.value} given as an input"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        wiring = Wiring(case)
+        if self.value not in wiring.unit_of:
+            raise RefusedError(f"no operation {self.value}")
+        needed = _needed_without(wiring, {self.value})
+        return checked(case, keep(wiring, needed - {wiring.unit_of[self.value]}))
+
+
+@dataclass(frozen=True)
+class ReturnOnly:
+    """Only these of the returned values, by position; operations that nobody needs any more are gone."""
+
+    positions: tuple[int, ...]
+
+    @property
+    def what(self) -> str:
+        return f"only output {', '.join(str(index) for index in self.positions)}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        names = list(dict.fromkeys(trees.refs(list(case.outputs))))
+        chosen = [names[index] for index in self.positions if index < len(names)]
+        if not chosen or len(chosen) == len(case.outputs):
+            raise RefusedError("the same outputs")
+        return checked(case, drop_dead(replace(case, outputs=tuple(trees.ref(name) for name in chosen))))
+
+
+@dataclass(frozen=True)
+class Promote:
+    """An inner value is returned as well."""
+
+    value: str
+
+    @property
+    def what(self) -> str:
+        return f"{self.value} returned as well"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        if self.value in trees.refs(list(case.outputs)):
+            raise RefusedError(f"{self.value} is returned already")
+        return checked(case, replace(case, outputs=(*case.outputs, trees.ref(self.value))))
+
+
+@dataclass(frozen=True)
+class DropUnusedInputs:
+    @property
+    def what(self) -> str:
+        return "without unused inputs"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        return checked(case, prune(case))
+
+
+@dataclass(frozen=True)
+class DropContext:
+    """Without a mode switch (and the one that undoes it); what ran inside stays."""
+
+    unit: str
+
+    @property
+    def what(self) -> str:
+        return f"without {self.unit}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        wiring = Wiring(case)
+        if self.unit not in wiring.contexts:
+            raise RefusedError(f"{self.unit} is no mode switch")
+        gone = set(wiring.members[self.unit])
+        return checked(case, replace(case, nodes=tuple(node for node in case.nodes if node.name not in gone)))
+
+
+def substitutes(wiring: Wiring, unit: str) -> dict[str, list[str]]:
+    """For each value of a unit that others read, or that is returned: the values the unit reads that could stand for it."""
+    members = wiring.members[unit]
+    returned = set(wiring.outputs())
+    read = wiring.reads[unit]
+    found: dict[str, list[str]] = {}
+    for member in members:
+        outside = any(user not in members for user in wiring.users.get(member, ()))
+        meta = wiring.metas.get(member)
+        if (outside or member in returned) and meta is not None:
+            found[member] = [name for name in read if name in wiring.metas and same_kind(wiring.metas[name], meta)]
+    return found
+
+
+def same_kind(left: TensorMeta, right: TensorMeta) -> bool:
+    """Whether one tensor can stand where the other stood."""
+    return (left.shape, left.dtype, left.device, left.layout) == (right.shape, right.dtype, right.device, right.layout)
+
+
+def checked(before: GraphCase, after: GraphCase) -> GraphCase:
+    """`after`, if it is well formed and not what was there before. Raises RefusedError."""
+    if after == before:
+        raise RefusedError("no change")
+    reason = flaw(after)
+    if reason:
+        raise RefusedError(reason)
+    return after
+
+
+def drop_dead(case: GraphCase) -> GraphCase:
+    """The case without operations that neither lead to an output nor change anything, and without unused inputs."""
+    wiring = Wiring(case)
+    alive = _needed_without(wiring, set())
+    names = {name for unit in alive for name in wiring.members[unit]}
+    return prune(replace(case, nodes=tuple(node for node in case.nodes if node.name in names)))
+
+
+def inputs_for_opaque(case: GraphCase) -> GraphCase:
+    """The case with every operation that cannot be printed replaced by inputs. Raises RefusedError where it cannot be."""
+    wiring = Wiring(case)
+    opaque = {wiring.unit_of[node.name] for node in case.nodes if node.opaque}
+    if not opaque:
+        return case
+    return keep(wiring, set(wiring.units) - opaque)
+
+
+def _needed_without(wiring: Wiring, cut: Collection[str]) -> set[str]:
+    """The units that outputs and mutations depend on, not looking through the values in `cut`; contexts included."""
+    waiting = [name for name in wiring.outputs() if name not in cut]
+    waiting += [node.name for node in wiring.case.nodes if mutated(node) is not None]
+    needed: set[str] = set()
+    while waiting:
+        unit = wiring.unit_of.get(waiting.pop())
+        if unit is None or unit in needed:
+            continue
+        needed.add(unit)
+        waiting.extend(wiring.around[unit])
+        waiting.extend(_reads(wiring, unit, cut))
+    return needed
+
+
+def _reads(wiring: Wiring, unit: str, cut: Collection[str]) -> Iterable[str]:
+    for member in wiring.members[unit]:
+        for name in wiring.reads[member]:
+            if name not in cut:
+                yield name

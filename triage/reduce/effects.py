@@ -1,0 +1,88 @@
+"""What an operation does beyond returning a value: it mutates an argument, or opens and closes a context.
+
+Known from names alone, because a captured graph holds names: PyTorch's convention that a trailing underscore means in
+place, `operator.i*`, `operator.setitem`, an `out=` argument, and the pairs of calls that Dynamo writes for `torch.no_grad`
+(`torch._C._set_grad_enabled`), `torch.autocast` and the functorch levels (torch/_dynamo/variables/ctx_manager.py).
+"""
+
+from __future__ import annotations
+
+import re
+
+from triage.model.graphcase import GraphNode
+from triage.reduce import trees
+
+_INPLACE_OPERATORS = frozenset(
+    {
+        "iadd",
+        "isub",
+        "imul",
+        "itruediv",
+        "ifloordiv",
+        "imod",
+        "ipow",
+        "iand",
+        "ior",
+        "ixor",
+        "ilshift",
+        "irshift",
+        "imatmul",
+    }
+)
+# Opener and closer of a context, by the end of their names. The closer may refer to the opener, or follow it as on a stack.
+_PAIRS = (
+    ("_enter_autocast", "_exit_autocast"),
+    ("_enter_inference_mode", "_exit_inference_mode"),
+    ("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"),
+    ("_vmap_increment_nesting", "_vmap_decrement_nesting"),
+    ("_grad_increment_nesting", "_grad_decrement_nesting"),
+    ("_jvp_increment_nesting", "_jvp_decrement_nesting"),
+    ("_functionalization_increment_nesting", "_functionalization_decrement_nesting"),
+)
+_OPENERS = dict(_PAIRS)
+_CLOSERS = {closer: opener for opener, closer in _PAIRS}
+_OVERLOAD = re.compile(r"^torch\.ops\.(?P<space>[^.]+)\.(?P<name>[^.]+)(?:\.[^.]+)?$")
+
+
+def operation(node: GraphNode) -> str:
+    """The bare name of what a node calls: `add_` for `torch.ops.aten.add_.Tensor`, `linear` for `torch.nn.functional.linear`."""
+    found = _OVERLOAD.match(node.target)
+    return found.group("name") if found else node.target.rsplit(".", 1)[-1]
+
+
+def mutated(node: GraphNode) -> str | None:
+    """The name of the value that a node changes in place, None where it changes nothing we know of."""
+    out = trees.as_ref(node.kwargs.get("out"))
+    if out is not None:
+        return out
+    name = operation(node)
+    in_place = name.endswith("_") and not name.endswith("__")
+    module = node.target.rpartition(".")[0].rpartition(".")[2]
+    if module in ("operator", "_operator"):
+        in_place = name in _INPLACE_OPERATORS or name == "setitem"
+    if name in ("__setitem__", "__iadd__", "__imul__", "__isub__", "__itruediv__"):
+        in_place = True
+    if in_place and node.args:
+        return trees.as_ref(node.args[0])
+    return None
+
+
+def sets_grad_mode(node: GraphNode) -> bool | None:
+    """The mode that a `_set_grad_enabled` call sets, None for any other node."""
+    if operation(node) in ("_set_grad_enabled", "set_grad_enabled") and node.args and isinstance(node.args[0], bool):
+        return node.args[0]
+    return None
+
+
+def opener_of(node: GraphNode) -> str | None:
+    """For a node that closes a context, the bare name of the call that opens it."""
+    return _CLOSERS.get(operation(node))
+
+
+def opens(node: GraphNode) -> bool:
+    return operation(node) in _OPENERS
+
+
+def is_context(node: GraphNode) -> bool:
+    """Whether a node only switches a mode and computes nothing."""
+    return opens(node) or opener_of(node) is not None or sets_grad_mode(node) is not None

@@ -1,0 +1,42 @@
+"""The oracle: facts about one run of a candidate -> same failure, no failure, or unresolved with its reason.
+
+A failure of another face is never taken for the one that is reduced. It is named as a sibling, so that the driver can keep
+it; a candidate that fails before its first use of torch.compile says nothing about the compiler and is no sibling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triage.model.signature import FailureSignature, same_failure
+from triage.model.stage import OutcomeKind, Verdict
+from triage.reduce.interface import CandidateResult, Judgement
+
+
+@dataclass(frozen=True)
+class SignatureOracle:
+    """Judges by the failure signature alone."""
+
+    signature: FailureSignature
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        outcome = result.outcome
+        if outcome.kind is OutcomeKind.OK:
+            return Judgement(Verdict.NO_FAILURE, "passes")
+        if outcome.kind is OutcomeKind.INVALID:
+            return Judgement(Verdict.UNRESOLVED, f"could not be run: {outcome.detail}".rstrip(": "))
+        if not result.compiled:
+            return Judgement(Verdict.UNRESOLVED, f"fails before it is compiled: {_face(result)}")
+        if result.signature is None:
+            return Judgement(Verdict.UNRESOLVED, f"ended as {outcome.kind.value}, with nothing to know it by")
+        if same_failure(result.signature, self.signature):
+            return Judgement(Verdict.SAME_FAILURE, "the same failure")
+        return Judgement(Verdict.UNRESOLVED, f"another failure: {_face(result)}", sibling=result.signature)
+
+
+def _face(result: CandidateResult) -> str:
+    """One line that says what was met instead."""
+    if result.signature is None:
+        return result.outcome.kind.value
+    first = result.signature.message.strip().split("\n", 1)[0][:160]
+    return f"{result.signature.exception_type}: {first}".rstrip(": ")

@@ -1,0 +1,77 @@
+"""Taking operations out of a small failing graph, one after the other, until none can go.
+
+Each operation is removed in every way there is: cut (what was read from it becomes an input), bypassed by an argument
+of the same shape and dtype, cut with what it read returned. Runs of operations that go in one piece are found by doubling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from triage.reduce.candidate import Candidate
+from triage.reduce.driver import Driver
+from triage.reduce.edits import Bypass, Cut, DropContext, Edit
+from triage.reduce.wiring import Wiring
+
+
+def thinned(driver: Driver[Candidate], current: Candidate) -> Candidate:
+    """One sweep over the operations, those farthest from the outputs first."""
+    driver.begin("thin")
+    place, run = 0, 1
+    while True:
+        units = Wiring(current.case).units
+        if place >= len(units):
+            return current
+        run = min(run, len(units) - place)
+        driver.ahead(_ahead(current, units, place, run))
+        smaller = driver.first(lighter(current, removals(units[place : place + run])))
+        if smaller is not None:
+            following = set(units[place + run :])
+            current = smaller
+            place = _resume(Wiring(current.case).units, following)
+            run *= 2
+        elif run > 1:
+            run = 1
+        else:
+            place += 1
+
+
+def removable(driver: Driver[Candidate], current: Candidate) -> Candidate | None:
+    """What is left when one single operation (or mode switch) can be taken out; None if each is needed.
+
+    None is the proof of 1-minimality: every removal of one operation was tried and made the failure go away.
+    """
+    driver.begin("minimality")
+    wiring = Wiring(current.case)
+    edits = [edit for unit in wiring.units for edit in removals([unit])]
+    edits += [DropContext(unit) for unit in wiring.contexts]
+    return driver.first(lighter(current, edits))
+
+
+def removals(units: Sequence[str]) -> list[Edit]:
+    """The ways to take out these operations, likeliest first."""
+    edits: list[Edit] = [Cut(frozenset(units)), Bypass(tuple(units))]
+    if len(units) == 1:
+        edits += [Bypass(tuple(units), choice=1), Cut(frozenset(units), escaping=True)]
+    return edits
+
+
+def lighter(current: Candidate, edits: Sequence[Edit]) -> Iterator[Candidate]:
+    """The candidates after each edit that are well formed and lighter than the current one."""
+    mass = current.weight()
+    for edit in edits:
+        candidate = current.maybe(edit)
+        if candidate is not None and candidate.weight() < mass:
+            yield candidate
+
+
+def _ahead(current: Candidate, units: Sequence[str], place: int, run: int) -> Iterator[Candidate]:
+    """What a sequence of refusals would lead to."""
+    for start in range(place, len(units)):
+        yield from lighter(current, removals(units[start : start + run]))
+        run = 1
+
+
+def _resume(units: Sequence[str], following: set[str]) -> int:
+    """Position of the first operation that comes after those taken out."""
+    return next((index for index, unit in enumerate(units) if unit in following), len(units))

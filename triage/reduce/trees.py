@@ -1,0 +1,108 @@
+"""Argument trees: the JSON values of a `GraphCase` in which references, constants and sub-graphs are tagged objects.
+
+The tags are listed in `triage.model.graphcase`. Everything here is pure and knows only the shape of a tree; a *path* is
+the sequence of keys and indices that leads from the root to a place inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Path = tuple[str | int, ...]
+
+
+def refs(tree: Any) -> Iterator[str]:
+    """Names of the values that a tree refers to, in reading order, with repetitions."""
+    if isinstance(tree, Mapping):
+        name = tree.get("ref")
+        if isinstance(name, str) and len(tree) == 1:
+            yield name
+        else:
+            for item in tree.values():
+                yield from refs(item)
+    elif isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from refs(item)
+
+
+def graphs(tree: Any) -> Iterator[str]:
+    """Names of the sub-graphs that a tree mentions."""
+    if isinstance(tree, Mapping):
+        name = tree.get("graph")
+        if isinstance(name, str) and len(tree) == 1:
+            yield name
+        else:
+            for item in tree.values():
+                yield from graphs(item)
+    elif isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from graphs(item)
+
+
+def ref(name: str) -> dict[str, str]:
+    return {"ref": name}
+
+
+def as_ref(tree: Any) -> str | None:
+    """The name, where the whole tree is one reference."""
+    if isinstance(tree, Mapping) and len(tree) == 1 and isinstance(tree.get("ref"), str):
+        return str(tree["ref"])
+    return None
+
+
+def rewrite(tree: Any, change: Callable[[str], Any]) -> Any:
+    """The tree with every reference to `name` replaced by the tree `change(name)`."""
+    if isinstance(tree, Mapping):
+        name = as_ref(tree)
+        if name is not None:
+            return change(name)
+        return {key: rewrite(item, change) for key, item in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [rewrite(item, change) for item in tree]
+    return tree
+
+
+def numbers(tree: Any, path: Path = ()) -> Iterator[tuple[Path, int | float]]:
+    """Every plain number (booleans are not numbers here) with its path."""
+    if isinstance(tree, bool):
+        return
+    if isinstance(tree, (int, float)):
+        yield path, tree
+    elif isinstance(tree, Mapping):
+        if "complex" in tree:  # one number, written as two
+            return
+        for key, item in tree.items():
+            yield from numbers(item, (*path, key))
+    elif isinstance(tree, (list, tuple)):
+        for index, item in enumerate(tree):
+            yield from numbers(item, (*path, index))
+
+
+def at(tree: Any, path: Path) -> Any:
+    """The sub-tree at `path`. Raises LookupError or TypeError where there is none."""
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def put(tree: Any, path: Path, value: Any) -> Any:
+    """The tree with the sub-tree at `path` replaced; the original is left alone."""
+    if not path:
+        return value
+    if isinstance(tree, Mapping):
+        return {key: put(item, path[1:], value) if key == path[0] else item for key, item in tree.items()}
+    return [put(item, path[1:], value) if index == path[0] else item for index, item in enumerate(tree)]
+
+
+def map_integers(tree: Any, change: Callable[[int], int]) -> Any:
+    """The tree with every plain integer replaced by `change(integer)`."""
+    if isinstance(tree, bool):
+        return tree
+    if isinstance(tree, int):
+        return change(tree)
+    if isinstance(tree, Mapping):
+        return {key: map_integers(item, change) for key, item in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [map_integers(item, change) for item in tree]
+    return tree

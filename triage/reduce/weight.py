@@ -1,0 +1,90 @@
+"""What "smaller" means: one explicit order over cases, which also prefers the readable.
+
+Compared in turn: operations first, then everything else that a reader must take in. The driver never accepts a candidate
+that is heavier than the one it has, so a reduction ends, and never ends larger than it began.
+"""
+
+from __future__ import annotations
+
+from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode
+from triage.reduce import trees
+from triage.reduce.scalars import elements
+from triage.reduce.wiring import Wiring
+
+Weight = tuple[float, ...]
+
+_FILLS = ("ones", "zeros", "arange", "rand", "randn", "randint", "empty", "values")
+
+
+def operations(case: GraphCase) -> int:
+    """Operations of a case, nested graphs included; sizes, picks of tuples and mode switches are not operations."""
+    wiring = Wiring(case)
+    outer = sum(1 for unit in wiring.units if unit not in wiring.numbers)
+    return outer + sum(len(graph.nodes) for graph in case.subgraphs)
+
+
+def weight(case: GraphCase) -> Weight:
+    """The sort key of a case: lighter is better."""
+    return (
+        operations(case),
+        len(case.nodes),
+        len(case.preamble),
+        bool(case.backward) + _context(case.context),
+        len(case.inputs),
+        len(list(trees.refs(list(case.outputs)))),
+        sum(_layout(item) for item in case.inputs),
+        sum(elements(item.meta) for item in case.inputs if item.meta is not None),
+        sum(_values(item) for item in case.inputs),
+        sum(_arguments(node) for node in case.nodes),
+        sum(_numbers(node) for node in case.nodes),
+    )
+
+
+def _context(context: Context) -> int:
+    defaults = Context()
+    simple = sum(bool(getattr(context, name) != getattr(defaults, name)) for name in _SWITCHES)
+    return simple + len(context.config) + len(context.options)
+
+
+_SWITCHES = ("grad_enabled", "inference_mode", "autocast", "deterministic", "dynamic", "fullgraph", "mode", "training")
+
+
+def _layout(item: GraphInput) -> float:
+    """Ranks, odd strides, offsets, dtypes, symbolic sizes, grad: each is one more thing to read."""
+    meta = item.meta
+    if meta is None:
+        return 1.0
+    odd = tuple(meta.stride) != contiguous(meta.shape)
+    cost = len(meta.shape) + 2 * odd + (meta.storage_offset != 0) + 2 * (meta.dtype != "float32")
+    return cost + len(meta.symbols) + meta.requires_grad + (item.role != "input") + 2 * (item.base is not None)
+
+
+def _values(item: GraphInput) -> int:
+    kind = item.fill.partition(":")[0]
+    return _FILLS.index(kind) if kind in _FILLS else len(_FILLS)
+
+
+def _arguments(node: GraphNode) -> int:
+    return len(node.kwargs) + len(node.args)
+
+
+def _numbers(node: GraphNode) -> float:
+    return sum(number_cost(value) for _, value in trees.numbers([node.args, node.kwargs]))
+
+
+def number_cost(value: int | float) -> float:
+    """1 before 0 before 2 before other small whole numbers before fractions."""
+    order: dict[int | float, int] = {1: 0, 0: 1, 2: 2}
+    if value in order:
+        return order[value] + 0.5 * isinstance(value, float)
+    whole = isinstance(value, int) or value.is_integer()
+    return 3 + min(abs(value), 1e6) / 1e6 + (0 if whole else 2) + (value < 0)
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides, in elements."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
