@@ -26,6 +26,11 @@ class Feature(object):
         self.__dict__.update(parts)
 
 
+def loaded(name):
+    """A module that has been imported already, or None."""
+    return sys.modules.get(name)
+
+
 def compile_id():
     """Dynamo's own name of the graph that is being compiled, `frame/recompile`, e.g. 0/1."""
     try:
@@ -125,3 +130,38 @@ def built_for_accelerator(torch):
     """Whether this torch can talk to a GPU: then nothing may run in the warm interpreter but imports."""
     version = torch.version
     return any(getattr(version, name, None) for name in ("cuda", "hip", "xpu"))
+
+
+def custom_op_definition(qualified):
+    """The object `torch.library.custom_op` made for an operator `ns::name` (2.4 and newer), None where there is none."""
+    try:
+        return sys.modules["torch._library.custom_ops"].OPDEFS.get(qualified)
+    except Exception:
+        return None
+
+
+def dispatcher_text(qualified):
+    """What the dispatcher knows of an operator, with the files its kernels were registered in; empty where unknown."""
+    try:
+        return sys.modules["torch"]._C._dispatch_dump(qualified)
+    except Exception:
+        return ""
+
+
+def loaded_libraries():
+    """Paths of the shared libraries that `torch.ops.load_library` loaded."""
+    try:
+        return sorted(sys.modules["torch"].ops.loaded_libraries)
+    except Exception:
+        return []
+
+
+def default_setting(config, key):
+    """What a setting of a torch config module is by default, e.g. key `triton.cudagraphs`."""
+    try:
+        entry = config._config[key]
+        if hasattr(entry, "default"):
+            return entry.default
+        return config._default[key]  # before 2.6
+    except Exception:
+        return Missing("%s has no default on record" % key)

@@ -89,7 +89,7 @@ class Server:
         """Wait for something to happen, and deal with it."""
         streams = self.children.streams()
         poll = select.poll()
-        for descriptor in [self.requests, self.wake_read] + list(streams):
+        for descriptor in [self.requests, self.wake_read, *streams]:
             poll.register(descriptor, select.POLLIN)
         pause = POLL_SECONDS if self.children.running else 3600.0
         ready = [descriptor for descriptor, _ in poll.poll(pause * 1000)]

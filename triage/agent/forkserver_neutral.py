@@ -2,7 +2,8 @@
 
 Two answers cost many seconds of compiler time and do not depend on the program: which vector instructions work (a
 program is built and loaded for each), and where the precompiled form of torch's own headers lies (found by preprocessing
-them). The first candidate that asks finds out, the others read the answer. Only good answers are kept.
+them). The first candidate that asks finds out, the others read the answer. Only good answers are kept, each under the
+torch and the compilers that gave it, so the directory may outlive a run.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import functools
 import hashlib
 import json
 import os
+import shutil
 
 from . import compat
 
@@ -17,22 +19,35 @@ from . import compat
 def share(directory):
     """Patch both questions in this interpreter, before any child is forked. Returns the names of what is shared."""
     os.makedirs(directory, exist_ok=True)
+    key = _machine()
     shared = []
     isa = compat.vec_isa_probe()
     if isa:
-        isa.check_build = _remembered_probe(isa.check_build, directory)
+        isa.check_build = _remembered_probe(isa.check_build, directory, key)
         shared.append("vector instructions")
     codecache = compat.header_precompiler()
     if codecache:
-        codecache._precompile_header = _remembered_header(codecache._precompile_header, directory)
+        codecache._precompile_header = _remembered_header(codecache._precompile_header, directory, key)
         shared.append("precompiled headers")
     return shared
 
 
-def _remembered_probe(original, directory):
+def _machine():
+    """The torch and the compilers that an answer holds for."""
+    torch = compat.loaded("torch")
+    parts = [str(torch.__version__), torch.__file__]
+    for name in (os.environ.get("CXX"), "g++", "clang++", "c++"):
+        path = shutil.which(name) if name else None
+        if path is not None:
+            facts = os.stat(path)
+            parts.append("%s %d %d" % (os.path.realpath(path), facts.st_size, facts.st_mtime_ns))
+    return "\n".join(parts)
+
+
+def _remembered_probe(original, directory, key):
     @functools.wraps(original)
     def check_build(self, code):
-        path = _place(directory, "isa", str(self), self.build_arch_flags(), code)
+        path = _place(directory, "isa", key, str(self), self.build_arch_flags(), code)
         if os.path.exists(path):
             return True
         with _lock(path):
@@ -46,10 +61,10 @@ def _remembered_probe(original, directory):
     return check_build
 
 
-def _remembered_header(original, directory):
+def _remembered_header(original, directory, key):
     @functools.wraps(original)
     def precompile_header(header, command_line, **options):
-        path = _place(directory, "header", header, command_line, repr(sorted(options.items())))
+        path = _place(directory, "header", key, header, command_line, repr(sorted(options.items())))
         known = _read(path)
         if known is not None:
             return known

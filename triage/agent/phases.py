@@ -1,8 +1,8 @@
 """The phases of an Inductor compile: where a candidate is, and where it may stop because it has passed.
 
 A candidate that passes is the dear one: it goes on through scheduling, code generation and a C++ build. When the original
-failure lies in an earlier phase, everything after that phase says nothing about it. `cut_off` names the phase that failed
-originally; a graph that gets past it is not compiled further but run as it is, operation by operation, so that later graphs, backward
+failure lies in an earlier phase, all that follows says nothing about it. `cut_off` names the phase that failed originally;
+a graph that gets past it is not compiled further but run as it is, operation by operation, so that later graphs, backward
 passes and later calls still get their chance to fail.
 
 Phases in order: lowering (Inductor's passes included), scheduling, codegen, build, run. Each is told as a breadcrumb of
@@ -139,7 +139,7 @@ def _codegen(original, watch):
 
 def _scheduler_init(original, watch, points):
     @functools.wraps(original)
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs):  # noqa: N807  (it becomes the method of this name)
         original(self, *args, **kwargs)
         watch.move("scheduling", "codegen", points.virtualized.graph)
 

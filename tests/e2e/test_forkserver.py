@@ -1,0 +1,264 @@
+"""One warm interpreter, many bad candidates: each is only an outcome, nothing of it survives, the server lives on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind
+from triage.probe.launch import Cancel
+from triage.reduce.interface import CandidateResult
+from triage.reduce.runner import ForkServerRunner, verify
+from triage.reduce.runner_cutoff import CutOffRunner
+from triage.reduce.runner_pool import Query
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform != "linux", reason="the fork server runs on Linux; elsewhere fresh processes do"),
+]
+
+HEAD = "import ctypes, os, signal, sys, time\nimport torch\ndef f(x, w):\n    return torch.tanh(x @ w) * 2\n"
+INPUTS = "torch.manual_seed(0)\nx, w = torch.randn(4, 4), torch.randn(4, 4)\nf(x, w)\n"
+EAGER = "torch.compile(f, backend='eager')(x, w)\n"
+INDUCTOR = "torch.compile(f, backend=os.environ.get('TORCH_COMPILE_BACKEND', 'inductor'))(x, w)\n"
+BROKEN_MUL = (
+    "from torch._inductor.lowering import lowerings\n"
+    "def broken(*args, **kwargs):\n    raise ValueError('planted in a lowering')\n"
+    "lowerings[torch.ops.aten.mul.Tensor] = broken\n"
+)
+OK = HEAD + INPUTS + EAGER
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[ForkServerRunner]:
+    made = ForkServerRunner(sys.executable, jobs=2, memory_mb=1200)
+    yield made
+    made.close()
+
+
+def _signal(name: str) -> Callable[[Outcome], bool]:
+    return lambda outcome: outcome.kind is OutcomeKind.CRASH and outcome.signal == name
+
+
+def _kind(kind: OutcomeKind) -> Callable[[Outcome], bool]:
+    return lambda outcome: outcome.kind is kind
+
+
+ZOO: dict[str, tuple[str, Callable[[Outcome], bool]]] = {
+    "passes": (OK, _kind(OutcomeKind.OK)),
+    "fails in a lowering": (HEAD + INPUTS + BROKEN_MUL + INDUCTOR, _kind(OutcomeKind.EXCEPTION)),
+    "segmentation fault": (OK + "ctypes.string_at(0)\n", _signal("SIGSEGV")),
+    "abort": (OK + "os.abort()\n", _signal("SIGABRT")),
+    "hangs": (OK + "while True: pass\n", _kind(OutcomeKind.HANG)),
+    "hangs and ignores SIGTERM": (
+        OK + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)\n",
+        _kind(OutcomeKind.HANG),
+    ),
+    "eats memory": (OK + "kept = []\nwhile True: kept.append(bytearray(b'x' * (32 << 20)))\n", _kind(OutcomeKind.OOM)),
+    "eats memory in a child of its own": (
+        OK
+        + "if os.fork() == 0:\n    kept = []\n    while True: kept.append(bytearray(b'x' * (32 << 20)))\nos.wait()\n",
+        _kind(OutcomeKind.OOM),
+    ),
+    "hides its failure behind os._exit(0)": (
+        HEAD + INPUTS + BROKEN_MUL + f"try:\n    {INDUCTOR}except Exception:\n    os._exit(0)\n",
+        _kind(OutcomeKind.EXCEPTION),
+    ),
+    "prints 200 MB": (OK + "for _ in range(200): os.write(1, b'x' * (1 << 20))\n", _kind(OutcomeKind.OK)),
+    "closes every descriptor": (HEAD + "os.closerange(0, 4096)\n" + INPUTS + EAGER, _kind(OutcomeKind.OK)),
+    "exits with a status": (OK + "sys.exit('no')\n", _kind(OutcomeKind.EXCEPTION)),
+}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_bad_candidate_is_only_an_outcome(runner: ForkServerRunner, name: str) -> None:
+    source, right = ZOO[name]
+    result = runner.run(source, timeout=3.0 if "hangs" in name else 60.0)
+    assert right(result.outcome), result.outcome
+    assert result.compiled
+    assert _left_behind(runner) == []
+    assert runner.why_slow is None
+
+
+def test_a_failure_before_the_first_compile_is_told_apart(runner: ForkServerRunner) -> None:
+    result = runner.run(HEAD + INPUTS + "f(x, w[:2])\n" + EAGER)
+    assert result.outcome.kind is OutcomeKind.EXCEPTION
+    assert not result.compiled
+
+
+def test_a_daemon_does_not_outlive_its_candidate(runner: ForkServerRunner, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    daemon = (
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.closerange(0, 100)\n        os.chdir('/')\n"
+        f"        open({str(note)!r}, 'w').write(str(os.getpid()))\n        time.sleep(600)\n    os._exit(0)\n"
+        f"while not os.path.exists({str(note)!r}) or not open({str(note)!r}).read(): time.sleep(0.01)\n"
+    )
+    assert runner.run(OK + daemon).outcome.kind is OutcomeKind.OK
+    assert not Path(f"/proc/{note.read_text()}").exists()
+
+
+def test_every_candidate_starts_afresh(runner: ForkServerRunner) -> None:
+    check = (
+        "from torch._dynamo.utils import counters\nassert not counters, counters\n"
+        "assert torch.initial_seed() == 67280421310721  # default_rng_seed_val, c10/core/GeneratorImpl.h\n"
+        "assert os.listdir('.') == ['repro.py'], os.listdir('.')\n"
+        "assert __name__ == '__main__' and sys.argv == ['repro.py']\n"
+    )
+    script = HEAD + check + INPUTS + EAGER
+    for _ in range(2):
+        result = runner.run(script)
+        assert result.outcome.kind is OutcomeKind.OK, result.outcome
+        assert result.notes.graphs == 1
+
+
+def test_the_rung_is_forced(runner: ForkServerRunner) -> None:
+    script = HEAD + INPUTS + BROKEN_MUL + INDUCTOR
+    assert runner.run(script, rung="aot_eager").outcome.kind is OutcomeKind.OK
+    assert runner.run(script, rung="uncompiled").outcome.kind is OutcomeKind.OK
+    assert runner.run(script, rung="inductor").outcome.kind is OutcomeKind.EXCEPTION
+
+
+def test_closing_the_iterator_ends_what_still_runs(runner: ForkServerRunner) -> None:
+    began = time.monotonic()
+    stream = runner.run_many([OK + "time.sleep(600)\n", OK, OK], timeout=900.0)
+    index, result = next(stream)
+    assert (index, result.outcome.kind) == (1, OutcomeKind.OK)
+    stream.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - began < 60
+    assert _left_behind(runner) == []
+
+
+def test_a_passing_candidate_is_cut_off_and_never_built(runner: ForkServerRunner) -> None:
+    failing = HEAD + INPUTS + BROKEN_MUL + INDUCTOR
+    no_library = (
+        "import glob\nbuilt = glob.glob(os.environ['TORCHINDUCTOR_CACHE_DIR'] + '/**/*.so', recursive=True)\n"
+        "assert not built, built\n"
+    )
+    training = HEAD + INPUTS + "x.requires_grad_()\n" + INDUCTOR.strip() + ".sum().backward()\n" + no_library
+    signature = runner.run(failing).signature
+    assert signature is not None
+    focused = CutOffRunner(runner, signature)
+    try:
+        assert _same(focused.run(failing), "lowering", focused)
+        passing = focused.run(training)
+        assert (passing.outcome.kind, passing.outcome.detail) == (OutcomeKind.OK, "cut off after lowering")
+        assert _same(focused.run(failing), "lowering", focused)
+    finally:
+        focused.close()
+
+
+@pytest.mark.parametrize("phase", ["lowering", "scheduling", "codegen"])
+def test_later_graphs_still_get_their_chance_to_fail(runner: ForkServerRunner, phase: str) -> None:
+    two = (
+        HEAD
+        + "def g(x, w):\n    return (x @ w).relu()\n"
+        + INPUTS
+        + BROKEN_MUL
+        + INDUCTOR.replace("(f,", "(g,")
+        + INDUCTOR
+    )
+    facts = runner.run_cut(Query(two, None, 60.0), Cancel(), phase)
+    assert facts.cut
+    assert facts.result.outcome.kind is OutcomeKind.EXCEPTION
+    assert facts.result.notes.last_breadcrumb.startswith("lowering of the forward graph")
+
+
+def test_a_candidate_that_kills_the_server_gets_a_process_of_its_own(tmp_path: Path) -> None:
+    assassin = (
+        HEAD
+        + INPUTS
+        + EAGER
+        + "if 'forkserver' in open(f'/proc/{os.getppid()}/cmdline').read(): os.kill(os.getppid(), 9)\n"
+    )
+    runner = ForkServerRunner(sys.executable, jobs=1)
+    try:
+        assert runner.run(assassin).outcome.kind is OutcomeKind.OK
+        assert runner.run(OK).outcome.kind is OutcomeKind.OK
+        assert runner.why_slow is None
+    finally:
+        runner.close()
+
+
+def test_nothing_survives_an_orchestrator_that_is_killed(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    sleeper = OK + f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}')\ntime.sleep(600)\n"
+    program = (
+        "import sys\nfrom triage.reduce.runner import ForkServerRunner\n"
+        "ForkServerRunner(sys.executable, jobs=1).run(sys.argv[1], timeout=900)\n"
+    )
+    root = Path(__file__).parents[2]
+    orchestrator = subprocess.Popen(
+        [sys.executable, "-c", program, sleeper], env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}
+    )
+    try:
+        _until(lambda: note.exists() and note.read_text().count(" ") == 1, 90.0)
+    finally:
+        orchestrator.kill()
+        orchestrator.wait()
+    pids = [int(word) for word in note.read_text().split()]
+    _until(lambda: not any(_alive(pid) for pid in pids), 15.0)
+
+
+def test_where_the_server_cannot_start_candidates_run_in_fresh_processes(tmp_path: Path) -> None:
+    fake = tmp_path / "python"
+    fake.write_text(
+        f'#!/bin/sh\ncase "$2" in forkserver) echo \'no torch here\' >&2; exit 1;; esac\nexec {sys.executable} "$@"\n'
+    )
+    fake.chmod(0o755)
+    runner = ForkServerRunner(str(fake), jobs=1)
+    try:
+        assert runner.run(OK).outcome.kind is OutcomeKind.OK
+        assert runner.why_slow == "no torch here"
+    finally:
+        runner.close()
+
+
+def test_verification_keeps_the_users_settings_and_an_empty_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    check = "assert os.listdir('.') == ['repro.py']\nassert os.environ['OMP_NUM_THREADS'] == '3'\n"
+    (result,) = verify(HEAD + check + INPUTS + EAGER + "raise KeyError('x')\n", sys.executable, runs=1)
+    assert result.signature is not None
+    assert result.signature.exception_type == "KeyError"
+
+
+def _same(result: CandidateResult, phase: str, runner: CutOffRunner) -> bool:
+    return result.signature is not None and "planted" in result.signature.message and runner.cut_off == phase
+
+
+def _left_behind(runner: ForkServerRunner) -> list[str]:
+    """Processes that run in the runner's directory or below the server, except the server itself."""
+    home = str(runner._home())
+    server = runner._server._process.pid if runner._server is not None else -1
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            place = str((entry / "cwd").readlink())
+        except (OSError, ValueError):
+            continue
+        if int(entry.name) != server and (parent == server or place.startswith(home)):
+            found.append(f"{entry.name} {place}")
+    return found
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except OSError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def _until(condition: Callable[[], bool], seconds: float) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it did not come true"
+        time.sleep(0.05)

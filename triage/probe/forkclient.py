@@ -1,0 +1,244 @@
+"""The orchestrator's end of the fork server: starts it in the target interpreter, sends candidates, hands out exits.
+
+One reader thread completes a future per candidate. When the server dies every future fails with `ServerGoneError`, and what its
+candidates left behind is killed; the caller decides what to do instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from triage.probe.launch import Exit
+from triage.probe.staging import AGENT, POISONOUS
+
+START_SECONDS = 120.0
+STOP_SECONDS = 10.0
+
+
+class CannotForkError(Exception):
+    """There is no fork server for this interpreter, for the reason given."""
+
+
+class ServerGoneError(Exception):
+    """The server ended, or stopped answering, before it told how the candidate ended."""
+
+
+@dataclass(frozen=True)
+class ForkRequest:
+    """One candidate. `root` is a directory of its own, which must exist; see `agent/forkserver_child.py` for its parts."""
+
+    source: str
+    root: Path
+    timeout: float
+    rung: str | None = None
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    memory_mb: int | None = None
+    cut_off: str | None = None
+    capture: bool = False
+    record_values: bool = False
+
+
+@dataclass(frozen=True)
+class ForkExit:
+    """How a candidate ended. `oom` means that it was ended for the memory it used."""
+
+    exit: Exit
+    oom: bool = False
+
+
+class ForkServer:
+    """A running server. Raises CannotForkError where it cannot be started; `facts` is what it said when it was ready."""
+
+    def __init__(self, python: str, directory: Path, shared: Path) -> None:
+        if sys.platform != "linux":
+            raise CannotForkError(f"fork is not safe on {sys.platform}")
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Future[ForkExit]] = {}
+        self._pids: dict[int, int] = {}
+        self._numbers = 0
+        self._gone = False
+        self._log = directory / "forkserver.log"
+        self._process, self._requests, self._replies = _start(python, directory, shared, self._log)
+        self.facts = self._await_ready()
+        self._reader = threading.Thread(target=self._read, name="forkserver", daemon=True)
+        self._reader.start()
+
+    def submit(self, request: ForkRequest) -> Future[ForkExit]:
+        """Start a candidate. The future fails with ServerGoneError where the server does. Raises it where it has already."""
+        future: Future[ForkExit] = Future()
+        with self._lock:
+            if self._gone:
+                raise ServerGoneError("it had ended before")
+            self._numbers += 1
+            number = self._numbers
+            self._waiting[number] = future
+        body = {
+            "op": "run",
+            "id": number,
+            "source": request.source,
+            "workdir": str(request.root),
+            "rung": request.rung,
+            "env": dict(request.env),
+            "timeout": request.timeout,
+            "memory_mb": request.memory_mb,
+            "cut_off": request.cut_off,
+            "capture": request.capture,
+            "record_values": request.record_values,
+        }
+        self._send(body)
+        return future
+
+    def cancel(self, future: Future[ForkExit]) -> None:
+        """End the candidate of this future, if it still runs; its future then completes as cancelled."""
+        number = next((number for number, known in list(self._waiting.items()) if known is future), None)
+        if number is not None:
+            self._send({"op": "cancel", "id": number})
+
+    @property
+    def alive(self) -> bool:
+        return not self._gone and self._process.poll() is None
+
+    def close(self) -> None:
+        """End the server and all that runs in it."""
+        with self._lock, contextlib.suppress(OSError):
+            os.close(self._requests)
+            self._requests = -1
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._reader.join(STOP_SECONDS)
+
+    def kill(self) -> None:
+        """End a server that does not answer."""
+        self._process.kill()
+        self._process.wait()
+
+    def _send(self, body: dict[str, Any]) -> None:
+        data = json.dumps(body).encode() + b"\n"
+        # A server that has gone is noticed by the reader, which fails the futures.
+        with self._lock, contextlib.suppress(OSError):
+            while data and self._requests >= 0:
+                data = data[os.write(self._requests, data) :]
+
+    def _await_ready(self) -> dict[str, Any]:
+        said: list[bytes] = []
+        waiter = threading.Thread(target=lambda: said.append(self._replies.readline()), daemon=True)
+        waiter.start()
+        waiter.join(START_SECONDS)
+        facts: dict[str, Any] = {}
+        with contextlib.suppress(ValueError, IndexError):
+            facts = json.loads(said[0])
+        if facts.get("ready"):
+            return facts
+        self.kill()
+        os.close(self._requests)
+        raise CannotForkError(
+            facts.get("reason") or self._last_words() or f"it was not ready within {START_SECONDS:.0f} s"
+        )
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(OSError):
+            lines = self._log.read_text(errors="replace").strip().splitlines()
+            return lines[-1][:300] if lines else ""
+        return ""
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in self._replies:
+                self._reply(json.loads(line))
+        with contextlib.suppress(OSError):
+            self._replies.close()
+        self._abandon()
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        number = message["id"]
+        if "started" in message:
+            self._pids[number] = message["started"]
+            return
+        self._pids.pop(number, None)
+        future = self._waiting.pop(number, None)
+        if future is not None:
+            future.set_result(_exit_of(message))
+
+    def _abandon(self) -> None:
+        """The server has gone: its candidates die with it (PR_SET_PDEATHSIG), their groups are ended here."""
+        for pid in self._pids.values():
+            with contextlib.suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+        limit = time.monotonic() + 1.0
+        while self._process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        status = self._process.poll()
+        how = "it closed its pipe" if status is None else f"it ended with status {status}"
+        with self._lock:
+            self._gone = True
+        for number in list(self._waiting):
+            future = self._waiting.pop(number, None)
+            if future is not None:
+                future.set_exception(ServerGoneError(self._last_words() or how))
+
+
+def server_environment(base: Mapping[str, str]) -> dict[str, str]:
+    """What the warm interpreter runs in: the user's own, less what changes compiles, one thread per candidate.
+
+    TORCHDYNAMO_VERBOSE keeps torch's inner frames in tracebacks, as the probes do: signatures are compared with theirs.
+    """
+    env = {name: value for name, value in base.items() if name not in POISONOUS and not name.startswith("TRIAGE_")}
+    env.update(
+        OMP_NUM_THREADS="1",
+        TORCHINDUCTOR_COMPILE_THREADS="1",
+        TORCHDYNAMO_VERBOSE="1",
+        PYTHONDONTWRITEBYTECODE="1",
+        # Counting GPUs must not initialise CUDA in a process that forks.
+        PYTORCH_NVML_BASED_CUDA_CHECK="1",
+    )
+    return env
+
+
+def _start(python: str, directory: Path, shared: Path, log: Path) -> tuple[subprocess.Popen[bytes], int, Any]:
+    shared.mkdir(parents=True, exist_ok=True)
+    request_read, request_write = os.pipe()
+    reply_read, reply_write = os.pipe()
+    try:
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [python, str(AGENT / "boot.py"), "forkserver", str(request_read), str(reply_write), str(shared)],
+                pass_fds=(request_read, reply_write),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=directory,
+                env=server_environment(os.environ),
+                start_new_session=True,
+            )
+    except OSError as error:
+        os.close(request_write)
+        os.close(reply_read)
+        raise CannotForkError(f"{type(error).__name__}: {error}") from error
+    finally:
+        os.close(request_read)
+        os.close(reply_write)
+    return process, request_write, os.fdopen(reply_read, "rb")
+
+
+def _exit_of(message: dict[str, Any]) -> ForkExit:
+    if "error" in message:
+        return ForkExit(Exit(None, float(message.get("seconds", 0.0)), error=str(message["error"])))
+    code = message["status"] if message["signal"] is None else -int(message["signal"])
+    done = Exit(
+        code, float(message["seconds"]), timed_out=bool(message["timed_out"]), cancelled=bool(message["cancelled"])
+    )
+    return ForkExit(done, oom=bool(message["oom"]))

@@ -1,0 +1,194 @@
+"""Runs candidates: in children forked from a warm interpreter, or in fresh processes where that is impossible.
+
+`ForkServerRunner` is what the engines use. Its server is started at the first candidate and again when it has died; a
+candidate that was running then is run once more, in a fresh process, because it may be what killed it. `verify` judges a
+finished reproducer under the user's own settings, in a fresh process and an empty directory.
+"""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+
+from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
+from triage.probe.launch import Cancel
+from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.target import Target
+from triage.reduce.interface import CandidateResult
+from triage.reduce.runner_facts import ForkFacts, facts_of_fork, not_run, result_of_probe
+from triage.reduce.runner_limits import default_memory_mb
+from triage.reduce.runner_pool import PooledRunner, Query
+
+SCRIPT = "repro.py"
+SERVER_STARTS = 4  # after that many, candidates keep killing it
+ANSWER_GRACE_SECONDS = 30.0
+POLL_SECONDS = 0.05
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+
+
+class FreshProcessRunner(PooledRunner):
+    """A `CandidateRunner` that starts a process of the target interpreter per candidate. Slower, and works everywhere."""
+
+    def __init__(self, python: str, *, jobs: int | None = None, neutral: Path | None = None) -> None:
+        super().__init__(jobs)
+        self._python = python
+        self._neutral = neutral
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        directory = self._new_directory()
+        try:
+            return run_fresh(query, self._python, directory, extra_env=ONE_THREAD, neutral=self._neutral, cancel=cancel)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+class ForkServerRunner(PooledRunner):
+    """A `CandidateRunner` over a fork server. `why_slow` says why there is none, where candidates run in fresh processes.
+
+    `neutral` is the store of compiler facts that probes share; the server keeps its own beside it. `memory_mb` is the
+    limit of one candidate (default: its share of what is free).
+    """
+
+    def __init__(
+        self, python: str, *, jobs: int | None = None, neutral: Path | None = None, memory_mb: int | None = None
+    ) -> None:
+        super().__init__(jobs)
+        self.why_slow: str | None = None
+        self._python = python
+        self._neutral = neutral
+        self._memory_mb = memory_mb or default_memory_mb(self.jobs)
+        self._server: ForkServer | None = None
+        self._starts = 0
+        self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral)
+
+    def close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        self._fresh.close()
+        super().close()
+
+    def run_cut(self, query: Query, cancel: Cancel, cut_off: str | None) -> ForkFacts:
+        """Run a candidate whose compiles stop once they are past a phase (`agent/phases.py`); None runs it in full."""
+        server = self._running_server()
+        if server is None:
+            return ForkFacts(self._fresh._run_one(query, cancel), cut=False)
+        directory = self._new_directory()
+        request = ForkRequest(
+            source=query.source,
+            root=directory,
+            timeout=query.timeout,
+            rung=query.rung,
+            env={"TORCH_COMPILE_BACKEND": None if query.rung in (None, "uncompiled") else query.rung},
+            memory_mb=self._memory_mb,
+            cut_off=cut_off,
+        )
+        try:
+            ended = _outcome(server, server.submit(request), query.timeout, cancel)
+            return facts_of_fork(request, ended)
+        except ServerGoneError:
+            if cancel.is_set():
+                return ForkFacts(not_run("cancelled"), cut=False)
+            return ForkFacts(self._fresh._run_one(query, cancel), cut=False)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        return self.run_cut(query, cancel, None).result
+
+    def _running_server(self) -> ForkServer | None:
+        home = self._home()
+        with self._lock:
+            if self._server is not None and not self._server.alive:
+                self._server.close()
+                self._server = None
+            if self._server is None and self.why_slow is None:
+                self._start_server(home)
+            return self._server
+
+    def _start_server(self, home: Path) -> None:
+        self._starts += 1
+        if self._starts > SERVER_STARTS:
+            self.why_slow = f"the warm interpreter died {SERVER_STARTS} times"
+            return
+        shared = home / "shared" if self._neutral is None else self._neutral.with_name(self._neutral.name + "-fork")
+        try:
+            self._server = ForkServer(self._python, home, shared)
+        except CannotForkError as reason:
+            self.why_slow = str(reason)
+
+
+def run_fresh(
+    query: Query,
+    python: str,
+    directory: Path,
+    *,
+    extra_env: dict[str, str],
+    neutral: Path | None,
+    cancel: Cancel | None = None,
+) -> CandidateResult:
+    """Run `python repro.py` in an empty directory below `directory`, with the agent watching."""
+    place = directory / "cwd"
+    place.mkdir(parents=True)
+    (place / SCRIPT).write_text(query.source, encoding="utf-8")
+    env = dict(extra_env)
+    if query.rung not in (None, "uncompiled"):
+        env["TORCH_COMPILE_BACKEND"] = str(query.rung)
+    request = ProbeRequest(
+        name="candidate",
+        target=Target(python, (python, SCRIPT), place),
+        rung=query.rung,
+        timeout=query.timeout,
+        directory=directory,
+        extra_env=env,
+        neutral=neutral,
+        verbose_logs=False,
+    )
+    return result_of_probe(run_probe(request, cancel))
+
+
+def verify(
+    source: str,
+    python: str,
+    *,
+    runs: int = 3,
+    timeout: float = 120.0,
+    rung: str | None = None,
+    neutral: Path | None = None,
+) -> list[CandidateResult]:
+    """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings."""
+    runner = _Verifier(python, neutral)
+    try:
+        return [runner.run(source, rung=rung, timeout=timeout) for _ in range(runs)]
+    finally:
+        runner.close()
+
+
+class _Verifier(FreshProcessRunner):
+    def __init__(self, python: str, neutral: Path | None) -> None:
+        super().__init__(python, jobs=1, neutral=neutral)
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        return run_fresh(query, self._python, self._new_directory(), extra_env={}, neutral=self._neutral, cancel=cancel)
+
+
+def _outcome(server: ForkServer, future: Future[ForkExit], timeout: float, cancel: Cancel) -> ForkExit:
+    """Wait for a candidate. Raises ServerGoneError where the server died, or does not answer long after the time limit."""
+    told = False
+    waited = 0.0
+    try:
+        while True:
+            try:
+                return future.result(POLL_SECONDS)
+            except FutureTimeout:
+                waited += POLL_SECONDS
+            if cancel.is_set() and not told:
+                told = True
+                server.cancel(future)
+            if waited > timeout + ANSWER_GRACE_SECONDS:
+                server.kill()
+    except BaseException:
+        server.cancel(future)
+        raise

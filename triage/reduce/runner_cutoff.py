@@ -1,0 +1,105 @@
+"""Passing candidates cost most: they go on through code generation and a C++ build. This runner lets them stop early.
+
+It learns from the candidates it runs. The first one that fails with the signature of interest tells, by its last
+breadcrumb, in which phase of the Inductor compile that failure lies; the same text is then run with the cut-off, and only if
+it still fails the same way are later candidates cut off after that phase. Nothing is ever believed to fail because of the
+cut-off: a failing candidate of which some graph was cut off is run again in full.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+
+from triage.model.outcome import AgentNotes
+from triage.model.signature import FailureSignature, same_failure
+from triage.probe.launch import Cancel
+from triage.reduce.interface import CandidateResult, CandidateRunner
+from triage.reduce.runner import ForkServerRunner
+from triage.reduce.runner_pool import PooledRunner, Query
+
+# As `agent/phases.py` tells them; what comes after code generation is not worth cutting off.
+_CRUMB = re.compile(r"(lowering|scheduling|codegen|build|run) of the (?:forward|backward) graph")
+_CUTS = ("lowering", "scheduling", "codegen")
+# Breadcrumbs after which Inductor's own part of the compile may have begun without a word.
+_BEFORE_INDUCTOR = re.compile(r"compile graph|inductor compiles")
+
+# Where a frame belongs, by file and function. The latest phase of the frames given wins.
+_FRAME_PHASES: tuple[tuple[re.Pattern[str], str | None], ...] = (
+    (
+        re.compile(r"torch/_inductor/(?:codecache|cpp_builder|async_compile|runtime/|output_code|autotune_process)"),
+        None,
+    ),
+    (re.compile(r"torch/_inductor/(?:codegen/|scheduler\.py|memory\.py|comms\.py)"), "codegen"),
+    (re.compile(r"torch/_inductor/graph\.py:(?:run|run_node|call_function|placeholder|get_attr|output)$"), "lowering"),
+    (re.compile(r"torch/_inductor/graph\.py:"), None),
+    (re.compile(r"torch/_inductor/(?:fx_passes/|pattern_matcher\.py|fx_utils\.py)"), "lowering"),
+)
+
+
+def focused(runner: CandidateRunner, signature: FailureSignature) -> CandidateRunner:
+    """A runner that looks for this failure only: a candidate that is past it may be called passing. Close `runner` alone."""
+    return CutOffRunner(runner, signature) if isinstance(runner, ForkServerRunner) else runner
+
+
+def phase_of_failure(notes: AgentNotes, signature: FailureSignature) -> str | None:
+    """The phase after which a passing candidate may be cut off; None where that is not certain.
+
+    The last breadcrumb is what was seen; frames decide only where there was none from inside the compile.
+    """
+    found = _CRUMB.match(notes.last_breadcrumb)
+    if found is not None:
+        return found.group(1) if found.group(1) in _CUTS else None
+    if notes.last_breadcrumb and not _BEFORE_INDUCTOR.match(notes.last_breadcrumb):
+        return None
+    return phase_of_frames(signature.frames)
+
+
+def phase_of_frames(frames: tuple[str, ...]) -> str | None:
+    """The same from the innermost torch frames (`torch/_inductor/graph.py:call_function`) alone."""
+    seen: list[str] = []
+    for frame in frames:
+        for pattern, phase in _FRAME_PHASES:
+            if pattern.match(frame):
+                if phase is None:
+                    return None
+                seen.append(phase)
+                break
+    return max(seen, key=_CUTS.index) if seen else None
+
+
+class CutOffRunner(PooledRunner):
+    """A view of a `ForkServerRunner`. `cut_off` is the phase it has learned, None before that or where there is none."""
+
+    def __init__(self, runner: ForkServerRunner, signature: FailureSignature) -> None:
+        super().__init__(runner.jobs)
+        self.cut_off: str | None = None
+        self._runner = runner
+        self._signature = signature
+        self._learned = False
+        self._learning = threading.Lock()
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        facts = self._runner.run_cut(query, cancel, self.cut_off)
+        if not self._same(facts.result):
+            return facts.result
+        if facts.cut:
+            return self._runner.run_cut(query, cancel, None).result
+        if not self._learned and not cancel.is_set():
+            self._learn(query, cancel, facts.result)
+        return facts.result
+
+    def _learn(self, query: Query, cancel: Cancel, failing: CandidateResult) -> None:
+        with self._learning:
+            if self._learned:
+                return
+            phase = phase_of_failure(failing.notes, self._signature)
+            if phase is not None:
+                again = self._runner.run_cut(query, cancel, phase).result
+                if cancel.is_set():
+                    return
+                self.cut_off = phase if self._same(again) else None
+            self._learned = True
+
+    def _same(self, result: CandidateResult) -> bool:
+        return result.signature is not None and same_failure(result.signature, self._signature)

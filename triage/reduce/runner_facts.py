@@ -1,0 +1,65 @@
+"""From how a candidate's process ended, and what its agent wrote, to a `CandidateResult`."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triage.model.outcome import Outcome
+from triage.model.signature import signature_of
+from triage.model.stage import OutcomeKind
+from triage.probe import interpret
+from triage.probe.forkclient import ForkExit, ForkRequest
+from triage.probe.run import Probe
+from triage.reduce.interface import CandidateResult
+
+
+@dataclass(frozen=True)
+class ForkFacts:
+    """A result, and whether some graph of the candidate was cut off on the way to it."""
+
+    result: CandidateResult
+    cut: bool
+
+
+def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
+    """Read the directory of a finished candidate."""
+    channel = request.root / "channel"
+    events = interpret.read_events(channel)
+    notes = interpret.notes_of(events)
+    outcome = interpret.outcome_of(
+        ended.exit,
+        notes,
+        _text(request.root / "stdout.txt"),
+        _text(request.root / "stderr.txt"),
+        interpret.read_stacks(channel),
+        uncompiled=request.rung == "uncompiled",
+    )
+    if ended.oom:
+        detail = f"more than {request.memory_mb} MiB, last seen: {notes.last_breadcrumb or 'before any compilation'}"
+        outcome = Outcome(OutcomeKind.OOM, outcome.seconds, outcome.exit_code, outcome.signal, detail=detail)
+    cut = any(event.get("e") == "cut_off" for event in events)
+    if cut and outcome.kind is OutcomeKind.OK:
+        outcome = replace(outcome, detail=f"cut off after {request.cut_off}")
+    result = CandidateResult(outcome, notes, signature_of(outcome), bool(notes.compile_calls), outcome.seconds)
+    return ForkFacts(result, cut)
+
+
+def result_of_probe(probe: Probe) -> CandidateResult:
+    """A candidate that had a process of its own."""
+    return CandidateResult(
+        probe.outcome, probe.notes, probe.signature, bool(probe.notes.compile_calls), probe.outcome.seconds
+    )
+
+
+def not_run(reason: str) -> CandidateResult:
+    """No facts: the candidate could not be run, or was not wanted any more."""
+    outcome = Outcome(OutcomeKind.INVALID, detail=reason)
+    return CandidateResult(outcome, interpret.notes_of([]), None, compiled=False)
+
+
+def _text(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace")
+    return ""

@@ -1,0 +1,101 @@
+"""What every candidate runner does alike: one at a time or several, bounded, in the order they finish, and cancelled early.
+
+A runner derives from `PooledRunner` and says how one candidate is run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.probe.launch import Cancel
+from triage.reduce.interface import CandidateResult
+from triage.reduce.runner_facts import not_run
+from triage.reduce.runner_limits import default_jobs
+
+DEFAULT_TIMEOUT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Query:
+    """One candidate to run."""
+
+    source: str
+    rung: str | None
+    timeout: float
+
+
+class PooledRunner:
+    """A `CandidateRunner`; subclasses implement `_run_one`, which never raises for what a candidate does."""
+
+    def __init__(self, jobs: int | None) -> None:
+        self.jobs = jobs or default_jobs()
+        self._lock = threading.Lock()
+        self._root: Path | None = None
+        self._made = 0
+        self._executor: ThreadPoolExecutor | None = None
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        """Run one candidate here and now."""
+        return self._run_one(Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS), Cancel())
+
+    def run_many(
+        self, sources: Sequence[str], *, rung: str | None = None, timeout: float | None = None
+    ) -> Iterator[tuple[int, CandidateResult]]:
+        """Yield (index, result) as they finish; closing the iterator ends what still runs."""
+        cancel = Cancel()
+        running: dict[Future[CandidateResult], int] = {}
+        try:
+            for index, source in enumerate(sources):
+                query = Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS)
+                running[self._pool().submit(self._unless_cancelled, query, cancel)] = index
+            while running:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=running.__getitem__):
+                    yield running.pop(future), future.result()
+        finally:
+            cancel.set()
+            for future in running:
+                future.cancel()
+            wait(running)
+
+    def close(self) -> None:
+        """End everything and delete what the candidates left."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+            self._executor = None
+        if self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+            self._root = None
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        raise NotImplementedError
+
+    def _unless_cancelled(self, query: Query, cancel: Cancel) -> CandidateResult:
+        return not_run("cancelled") if cancel.is_set() else self._run_one(query, cancel)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(self.jobs, thread_name_prefix="candidate")
+            return self._executor
+
+    def _home(self) -> Path:
+        """The private directory of this runner, under the system's temporary directory: paths there are short."""
+        with self._lock:
+            if self._root is None:
+                self._root = Path(tempfile.mkdtemp(prefix="triage-"))
+            return self._root
+
+    def _new_directory(self) -> Path:
+        home = self._home()
+        with self._lock:
+            self._made += 1
+            path = home / str(self._made)
+        path.mkdir()
+        return path
