@@ -25,7 +25,7 @@ _ISSUED = (
     r"api_org_[A-Za-z0-9]{20,}",
     r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,}",  # OpenAI, Anthropic
     r"(?<![A-Za-z0-9])[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
-    r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",  # AWS key id
+    r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}",  # AWS key id
     r"xox[abceoprs]-[A-Za-z0-9-]{10,}",  # Slack
     r"xapp-[A-Za-z0-9-]{10,}",
     r"hooks\.slack\.com/services/[\w/]+",

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from triage.report.markdown import clip, one_line
+
 ISSUE_LIMIT = 65_536
 ROOM_FOR_WORDS = 4_000  # left free for what the reporter writes
 _FLOOR = 400
@@ -49,7 +51,7 @@ def shorten(part: Part, room: int) -> str:
     if 0 <= newline < len(end) - 1:
         end = end[newline + 1 :]
     taken = len(text) - len(beginning) - len(end)
-    note = f"{part.mark}[... {taken:,} characters cut here; the whole text is in {part.file} ...]"
+    note = f"{part.mark}[... {taken:,} characters cut here; the whole text is in {clip(one_line(part.file), 120)} ...]"
     return "\n".join(piece for piece in (beginning.rstrip("\n"), note, end) if piece)
 
 

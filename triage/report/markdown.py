@@ -80,7 +80,7 @@ def _plain(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"[\\`*]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|(?<=\])(?=[(\[:])", r"\\\g<0>", text)
+    return re.sub(r"[\\`*]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W_])|(?<=\])(?=[(\[:])", r"\\\g<0>", text)
 
 
 def _row(cells: Sequence[str]) -> str:

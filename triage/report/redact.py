@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from triage.report import credentials
 from triage.report.credentials import SECRET, words
+from triage.report.markdown import clean
 
 # Names that are words of English or of this field; replacing them everywhere would destroy the text.
 _WORDS = words(
@@ -54,7 +55,6 @@ _IPV4 = re.compile(
 )
 _IPV6 = re.compile(r"(?<!\w)\[(?!::1\])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F.]*\](?=:\d)")
 _CLOUD_HOST = re.compile(r"\bip-\d{1,3}(?:-\d{1,3}){3}(?:\.[\w.-]+)?\b")
-_LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +109,8 @@ class Redactor:
 
     def source(self, text: str) -> str:
         """Program text: as `text`, but a bare word is never taken for a name, nor `a@b.c` for an address."""
-        return self._names_in_place(
-            self._paths(credentials.scrub(self._known_values(_LONE_SURROGATES.sub("\ufffd", text))))
-        )
+        # Cleaned first: a colour code in the middle would hide a secret from us, but not from a reader.
+        return self._names_in_place(self._paths(credentials.scrub(self._known_values(clean(text)))))
 
     def command(self, argv: Sequence[str]) -> tuple[str, ...]:
         """A command line, argument by argument: the value after `--token` goes whatever it looks like."""
@@ -143,11 +142,8 @@ class Redactor:
 
     @cached_property
     def _values(self) -> tuple[str, ...]:
-        values = {
-            value
-            for value in (*credentials.secret_values(self.environ), *self.known)
-            if credentials.worth_hiding(value)
-        }
+        given = (*credentials.secret_values(self.environ), *self.known)
+        values = {value for value in map(clean, given) if credentials.worth_hiding(value)}
         forms = {form for value in values for form in (value, quote(value, safe=""), repr(value)[1:-1])}
         return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
