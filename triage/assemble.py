@@ -93,7 +93,8 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
         return EXIT_SCRIPT
     if not report.complete:
         return EXIT_BUDGET
-    return EXIT_NOTHING if report.verdict.symptom is Symptom.NONE else EXIT_OK
+    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE
+    return EXIT_NOTHING if nothing else EXIT_OK
 
 
 def rerun_command(found: Findings) -> str:
@@ -221,6 +222,10 @@ def _artifacts(directory: Path) -> dict[str, str]:
 
 def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     notes = []
+    if conclusion.random_check:
+        notes.append(
+            "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."
+        )
     if not conclusion.monotone:
         notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
     if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):

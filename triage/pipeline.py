@@ -104,8 +104,7 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
                 except (OSError, ValueError, TypeError, KeyError) as error:
                     problem = f"{path.name}: {error}"
             problem = problem or next(iter(probe.notes.missing), None)
-    seen: set[str] = set()
-    unique = [case for case in cases if (key := _key(case)) not in seen and not seen.add(key)]
+    unique = list({_key(case): case for case in reversed(cases)}.values())[::-1]
     if unique:
         return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), None
     return (

@@ -20,6 +20,11 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
     face = _face(conclusion)
     if conclusion.stage is Stage.SCRIPT:
         return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."
+    if conclusion.random_check:
+        return (
+            f"The script's own check fails with {face}, and so it does without torch.compile when the function draws other "
+            "random numbers: it compares random streams that torch.compile does not keep, not a compiler bug."
+        )
     if not conclusion.settled or conclusion.failing is None:
         reason = f" ({incomplete})" if incomplete else ""
         return f"The script fails with {face}; the stage to blame was not settled{reason}."

@@ -5,9 +5,12 @@ exception is recorded where it leaves compiled code, also when the program catch
 catches `torch.compile(m)`, the decorator with and without arguments, `m.compile()`, and imports by name.
 """
 
+import contextlib
 import functools
 import os
 import sys
+
+from . import randomness
 
 UNCOMPILED = "uncompiled"
 BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -28,7 +31,8 @@ def patch_torch(torch, recorder):
             return functools.wraps(original)(lambda function: compile(function, *args, **kwargs))
         _note_use(recorder, model, kwargs)
         if rung == UNCOMPILED:
-            return _record_calls(_uncompiled(torch, original, model, args, kwargs), torch, recorder)
+            plain = _uncompiled(torch, original, model, args, kwargs)
+            return _record_calls(plain, torch, recorder, recorder.config.get("other_stream"))
         return _record_calls(original(model, *args, **_forced(kwargs, rung)), torch, recorder)
 
     compile._triage_original = original
@@ -62,23 +66,25 @@ def _uncompiled(torch, original, model, args, kwargs):
     return model
 
 
-def _record_calls(compiled, torch, recorder):
+def _record_calls(compiled, torch, recorder, other_stream=False):
     """Watch the calls of a compiled function or module; the object keeps its type and its attributes."""
+    stream = functools.partial(randomness.other_stream, torch) if other_stream else contextlib.nullcontext
     if isinstance(compiled, torch.nn.Module):
         forward = compiled.__dict__.get("forward")
         if forward is not None:
-            compiled.__dict__["forward"] = _watched(forward, recorder)
+            compiled.__dict__["forward"] = _watched(forward, recorder, stream)
         return compiled
     if not callable(compiled) or isinstance(compiled, type):
         return compiled
-    return _watched(compiled, recorder)
+    return _watched(compiled, recorder, stream)
 
 
-def _watched(function, recorder):
+def _watched(function, recorder, stream):
     def watched(*args, **kwargs):
         recorder.enter("calls")
         try:
-            return function(*args, **kwargs)
+            with stream():
+                return function(*args, **kwargs)
         except _IGNORED:
             raise
         except Exception as error:

@@ -72,7 +72,10 @@ def _compiler():
             continue
         try:
             done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, errors="replace")
-            return {"path": path, "version": (done.stdout or done.stderr).splitlines()[0] if done.returncode == 0 else None}
+            return {
+                "path": path,
+                "version": (done.stdout or done.stderr).splitlines()[0] if done.returncode == 0 else None,
+            }
         except Exception:
             return {"path": path, "version": None}
     return None

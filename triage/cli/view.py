@@ -90,6 +90,7 @@ def _live() -> Iterator[Listener]:
     console = Console(stderr=True)
     with Live(console=console, refresh_per_second=8, get_renderable=state.render, transient=False):
         yield state.listen
+        state.ended = True
 
 
 class _State:
@@ -102,6 +103,7 @@ class _State:
         self.detail = ""
         self.queries = 0
         self.directory = ""
+        self.ended = False
 
     def listen(self, event: Event) -> None:
         facts = event.facts
@@ -136,6 +138,8 @@ class _State:
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
         for name, row in self.rows.items():
             table.add_row(*_cells(name, row))
+        if self.ended:
+            return table
         elapsed = time.monotonic() - self.began
         line = Text(f"{self.step}  {elapsed:.0f} s  {self.detail}", overflow="ellipsis", no_wrap=True)
         return Group(table, Spinner("dots", text=line))

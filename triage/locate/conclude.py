@@ -34,6 +34,7 @@ class Conclusion:
     failures: int = 0
     settled: bool = False
     monotone: bool = True
+    random_check: bool = False  # the script's own check depends on which random numbers are drawn
 
 
 def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
@@ -67,6 +68,19 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         settled=settled,
         monotone=False not in above,
     )
+
+
+def not_to_blame(found: Conclusion) -> Conclusion:
+    """The conclusion where the script's check fails uncompiled too, once its function draws other random numbers."""
+    return replace(found, stage=Stage.NONE, symptom=Symptom.NONDETERMINISTIC, random_check=True)
+
+
+def is_script_check(outcome: Outcome) -> bool:
+    """Whether the failure is the program's own verdict on results, not an exception that left compiled code."""
+    exception = outcome.exception
+    if exception is None or outcome.kind not in (OutcomeKind.WRONG_RESULT, OutcomeKind.EXCEPTION):
+        return False
+    return not exception.swallowed and exception.phase in ("uncaught", "test", "text") and exception.inner is None
 
 
 def expected_exceptions(seen: Seen) -> tuple[FailureSignature, ...]:

@@ -12,7 +12,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from triage.locate.conclude import Conclusion, conclude, discount, expected_exceptions, face
+from triage.locate.conclude import (
+    Conclusion,
+    conclude,
+    discount,
+    expected_exceptions,
+    face,
+    is_script_check,
+    not_to_blame,
+)
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
 from triage.model.outcome import BoundaryPoint
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -35,11 +43,15 @@ class Walk:
     top: int = len(LADDER) - 1
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
+    other_stream: Probe | None = None
     probe: Callable[..., Probe] = run_probe
 
     def conclusion(self) -> Conclusion:
         """What is known now."""
-        return conclude(self.rungs, self.top, self.seen)
+        found = conclude(self.rungs, self.top, self.seen)
+        if self.other_stream is None or not self.other_stream.outcome.failed or found.stage is Stage.SCRIPT:
+            return found
+        return not_to_blame(found)
 
     def first(self) -> Probe:
         """Run the script as it is; fixes which rungs there are."""
@@ -66,6 +78,7 @@ class Walk:
                 self._visit([rung for rung in self.rungs if rung.name not in self.seen])
                 if not self.conclusion().settled:
                     self._search()
+            self._check_randomness()
         return self.conclusion()
 
     # -- which rung next ------------------------------------------------------------------------------------------
@@ -116,6 +129,13 @@ class Walk:
         if found.passing is not None:
             self._visit([found.passing] * (REPEATS - len(self.seen[found.passing.name])))
 
+    def _check_randomness(self) -> None:
+        """A failed check of the script's own may only say that other random numbers were drawn (`agent/randomness.py`)."""
+        found = self.conclusion()
+        if found.outcome is None or not is_script_check(found.outcome):
+            return
+        self.other_stream = self._run(UNCOMPILED, "uncompiled-other-random", other_stream=True)
+
     # -- running --------------------------------------------------------------------------------------------------
 
     def jobs(self) -> int:
@@ -154,7 +174,7 @@ class Walk:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, rung: Rung, name: str, capture: bool = False) -> Probe:
+    def _run(self, rung: Rung, name: str, capture: bool = False, other_stream: bool = False) -> Probe:
         # The failing rung's graphs may be needed where the first run did not get that far.
         request = ProbeRequest(
             name=name,
@@ -164,6 +184,7 @@ class Walk:
             directory=self.session.directory,
             capture=capture or rung.force != UNCOMPILED.force,
             stop_after=self.stop_after,
+            other_stream=other_stream,
             neutral=self.session.neutral,
         )
         self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)

@@ -33,6 +33,7 @@ class ProbeRequest:
     capture: bool = False
     record_values: bool = False
     stop_after: BoundaryPoint | None = None
+    other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
     verbose_logs: bool = True
@@ -101,6 +102,7 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
         "rung": request.rung,
         "capture": request.capture,
         "record_values": request.record_values,
+        "other_stream": request.other_stream,
         "stacks_after": max(1.0, request.timeout * 0.9 - 0.5),
     }
     if request.stop_after is not None:

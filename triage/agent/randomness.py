@@ -1,0 +1,41 @@
+"""Run a compiled function's code on another random stream, uncompiled: does the program's own check depend on it?
+
+torch.compile draws random numbers from generators of its own (unless Inductor's `fallback_random` is set), so a script
+that compares a dropout mask with the one eager mode drew from the same seed fails without any bug. The way to tell: leave
+the function uncompiled, but let it draw other numbers. Where nothing random is drawn this changes nothing, because the
+state of every generator is put back when the function returns.
+"""
+
+import contextlib
+import random
+import sys
+
+
+@contextlib.contextmanager
+def other_stream(torch):
+    """Other numbers from torch's, NumPy's and Python's global generators inside; their state as before afterwards."""
+    restore = []
+    with contextlib.suppress(Exception):
+        state = torch.get_rng_state()
+        restore.append(lambda: torch.set_rng_state(state))
+        torch.default_generator.manual_seed(torch.initial_seed() + 7919)
+    with contextlib.suppress(Exception):
+        if torch.cuda.is_initialized():
+            states = torch.cuda.get_rng_state_all()
+            restore.append(lambda: torch.cuda.set_rng_state_all(states))
+            torch.cuda.manual_seed_all(torch.initial_seed() + 7919)
+    numpy = sys.modules.get("numpy")
+    with contextlib.suppress(Exception):
+        if numpy is not None:
+            drawn = numpy.random.get_state()
+            restore.append(lambda: numpy.random.set_state(drawn))
+            numpy.random.seed(7919)
+    python = random.getstate()
+    restore.append(lambda: random.setstate(python))
+    random.seed(7919)
+    try:
+        yield
+    finally:
+        for put_back in restore:
+            with contextlib.suppress(Exception):
+                put_back()
