@@ -1,0 +1,43 @@
+"""The oracle for wrong results: a candidate compares by itself, and its own comparison must be what fails.
+
+The script's assertion cannot be the measure, it lies outside the graph. A candidate that compares values or layouts
+(`Form.check`) fails with an AssertionError raised by its own module-level code, after eager has run and after
+torch.compile was used; anything else, an exception of the compiler included, is another failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triage.model.outcome import RaisedException
+from triage.model.signature import FailureSignature, is_user_frame, torch_frame
+from triage.model.stage import OutcomeKind, Verdict
+from triage.reduce.interface import CandidateResult, Judgement
+
+
+@dataclass(frozen=True)
+class CheckOracle:
+    """Judges whether the candidate's own comparison failed. `signature` is the script's failure, for the record."""
+
+    signature: FailureSignature
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        outcome = result.outcome
+        if outcome.kind is OutcomeKind.OK:
+            return Judgement(Verdict.NO_FAILURE, "compiled and eager agree")
+        if outcome.kind is OutcomeKind.INVALID:
+            return Judgement(Verdict.UNRESOLVED, f"could not be run: {outcome.detail}".rstrip(": "))
+        if not result.compiled:
+            return Judgement(Verdict.UNRESOLVED, "fails before it is compiled")
+        if outcome.exception is not None and is_own_comparison(outcome.exception):
+            return Judgement(Verdict.SAME_FAILURE, "the comparison with eager fails")
+        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=result.signature)
+
+
+def is_own_comparison(error: RaisedException) -> bool:
+    """An AssertionError that left the program's own code, not the compiler's: the last frame is the user's, or of torch.testing."""
+    if error.type != "AssertionError" or not error.frames:
+        return False
+    last = error.frames[-1]
+    inside = torch_frame(last)
+    return is_user_frame(last) if inside is None else inside.startswith("torch/testing/")
