@@ -272,6 +272,6 @@ def test_repr_shows_no_secret() -> None:
 def test_a_megabyte_of_hostile_text_takes_seconds_at_most() -> None:
     for unit in ("a.", "-----BEGIN PRIVATE KEY-----", "x://", "key: ", "a" * 50 + "@", "--token ", "1.", '"', "aws "):
         text = unit * (300_000 // len(unit))
-        began = time.perf_counter()
+        began = time.process_time()
         REDACTOR.text(text)
-        assert time.perf_counter() - began < 10, unit
+        assert time.process_time() - began < 10, unit

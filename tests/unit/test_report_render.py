@@ -155,6 +155,14 @@ def test_another_face_is_not_the_same_failure() -> None:
     assert "| `eager` | crashes, another error (2.0 s) | SIGSEGV \\| x y |" in text
 
 
+def test_a_backend_that_changes_its_mind_shows_both() -> None:
+    ladder = (
+        LadderRow("inductor", "script", "crash (SIGSEGV)", 2.0, "same"),
+        LadderRow("inductor", "script", "ok", 1.0),
+    )
+    assert "| `inductor` | **crashes (SIGSEGV)** (2.0 s), then passes (1.0 s) |" in md(replace(BUG, ladder=ladder))
+
+
 def test_difference_of_the_nearest_passing_variant() -> None:
     report = decode(
         TriageReport,

@@ -12,7 +12,7 @@ from triage.errors import UsageError
 from triage.model.report import LadderRow, ReportSignature, ReportVerdict, Reproducer, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.report.redact import Redactor
-from triage.report.sources import LONGEST, Sources, from_traceback, read_sources
+from triage.report.sources import LONGEST, Sources, read_sources
 from triage.report.store import load_report, render_again, write_report
 
 REDACTOR = Redactor(home="/home/annika", user="annika", environ={"HF_TOKEN": "opensesame99"})
@@ -133,16 +133,6 @@ def test_bytes_that_are_no_text_do_no_harm(run_dir: Path) -> None:
     report = replace(REPORT, notes=("lone \udcff surrogate",))
     assert "surrogate" in write_report(run_dir, report, ["md", "github"], REDACTOR).notes[0]
     assert load_report(run_dir).notes == ("lone \ufffd surrogate",)
-
-
-def test_the_last_traceback_comes_with_its_causes() -> None:
-    first, second, third = (f"Traceback (most recent call last):\nE{number}\n" for number in range(3))
-    chain = f"{second}\nThe above exception was the direct cause of the following exception:\n\n{third}"
-    assert from_traceback(f"log\n{first}more log\n{chain}") == chain
-    assert from_traceback("no trace") == "no trace"
-    assert from_traceback("a\n[rank0]: Traceback (most recent call last):\n[rank0]: E\n").startswith(
-        "[rank0]: Traceback"
-    )
 
 
 @pytest.mark.parametrize(

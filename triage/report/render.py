@@ -23,6 +23,7 @@ from triage.report import markdown, wording
 from triage.report.github import create_command, new_issue_url
 from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
+from triage.report.logs import readable
 from triage.report.sources import ERROR_LOG, Sources
 
 FORMATS = ("md", "json", "github")
@@ -118,12 +119,12 @@ def _telling(report: TriageReport) -> str:
     signature = report.signature
     if signature is None:
         return ""
-    text = (
-        markdown.clean(signature.excerpt).strip("\n")
-        or f"{signature.exception_type}: {markdown.clean(signature.message)}".strip()
-    )
-    missing = [frame for frame in signature.frames[:3] if frame not in text]
-    return "\n".join([text, *(f"    at {markdown.clip(markdown.one_line(frame), 200)}" for frame in missing)])
+    excerpt = readable(markdown.clean(signature.excerpt)).strip("\n")
+    if excerpt:
+        return excerpt
+    text = f"{signature.exception_type}: {markdown.clean(signature.message)}".strip()
+    frames = [f"    at {markdown.clip(markdown.one_line(frame), 200)}" for frame in signature.frames[:3]]
+    return "\n".join([text, *frames])
 
 
 def _difference(sources: Sources) -> str:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from triage.model.report import LadderRow, TriageReport
+from triage.report.logs import telling_log
 from triage.report.redact import Redactor
 
 ERROR_LOG = "error.log"
 LONGEST = 1_000_000  # bytes of a log that are looked at, from its end
-
-_TRACEBACK = re.compile(r"(?:\[rank\d+\]:\s?)?Traceback \(most recent call last\):")
-_CHAINED = re.compile(
-    r"(?m)^(?:\[rank\d+\]:\s?)?(?:The above exception was the direct cause of|During handling of the above exception)"
-)
-_CARETS = re.compile(r"(?m)^(?:\[rank\d+\]:)?[ \t]+[\^~]+[ \t]*\n")
 
 
 @dataclass(frozen=True)
@@ -49,23 +43,8 @@ def failing_log(run_dir: Path, report: TriageReport) -> str:
     for row in sorted(rows, key=_face_first):
         text = _read(run_dir, row.log or "")
         if text.strip():
-            return from_traceback(text)
+            return telling_log(text)
     return ""
-
-
-def from_traceback(log: str) -> str:
-    """The log from the last traceback on, with the ones that caused it; the whole log where there is none.
-
-    Without the lines of carets that newer Pythons print under each line of code.
-    """
-    log = _CARETS.sub("", log)
-    found = list(_TRACEBACK.finditer(log))
-    if not found:
-        return log
-    place = len(found) - 1
-    while place and _CHAINED.search(log, found[place - 1].end(), found[place].start()):
-        place -= 1
-    return log[found[place].start() :]
 
 
 def _face_first(row: LadderRow) -> int:

@@ -127,17 +127,23 @@ def regression(window: Mapping[str, Any]) -> str:
 
 
 def ladder_table(rows: Sequence[LadderRow]) -> str:
-    """One line per backend; a column for the script and one for the reproducer, where it was run as well."""
+    """One line per backend; a column for the script and one for the reproducer, where it was run as well.
+
+    A backend that did not do the same each time has all that it did in its cell.
+    """
     shown = rows[: 2 * ROWS]
     places = list(dict.fromkeys(row.on for row in shown))
-    by_rung: dict[str, dict[str, LadderRow]] = {}
+    by_rung: dict[str, list[LadderRow]] = {}
     for row in shown:
-        by_rung.setdefault(row.rung, {}).setdefault(row.on, row)
+        by_rung.setdefault(row.rung, []).append(row)
     notes = any(row.note for row in shown)
     lines = []
     for rung, found in list(by_rung.items())[:ROWS]:
-        cells = [_rung_name(rung), *(rung_outcome(found[place]) if place in found else "" for place in places)]
-        told = dict.fromkeys(row.note for row in found.values() if row.note)
+        cells = [
+            _rung_name(rung),
+            *(", then ".join(rung_outcome(row) for row in found if row.on == place) for place in places),
+        ]
+        told = dict.fromkeys(row.note for row in found if row.note)
         lines.append([*cells, "; ".join(prose(clip(note, 120)) for note in told)] if notes else cells)
     headers = ["backend", *(prose(clip(place, 40)) for place in places)] + (["note"] if notes else [])
     return table(headers, lines)
@@ -155,11 +161,12 @@ def ablation_table(rows: Sequence[AblationRow]) -> str:
 
 def rung_outcome(row: LadderRow) -> str:
     """What happened, and how long it took: `**fails** (2.0 s)`, `fails, another error (2.0 s)`."""
-    told = _OUTCOMES.get(row.outcome, prose(clip(row.outcome, 40)))
-    failed = row.outcome not in ("ok", "invalid", "not_run")
+    kind, _, detail = row.outcome.partition(" ")  # "crash (SIGSEGV)"
+    told = " ".join(filter(None, [_OUTCOMES.get(kind, prose(clip(kind, 40))), prose(clip(detail, 40))]))
+    failed = kind not in ("ok", "invalid", "not_run")
     if failed:
         told = f"{told}, another error" if row.face == "other" else f"**{told}**"
-    return told if row.outcome in ("not_run", "invalid") else f"{told} ({seconds(row.seconds)})"
+    return told if kind in ("not_run", "invalid") else f"{told} ({seconds(row.seconds)})"
 
 
 def reproducer_claim(reproducer: Reproducer) -> str:
@@ -198,4 +205,5 @@ def seconds(value: float) -> str:
 
 
 def _rung_name(rung: str) -> str:
-    return "uncompiled" if rung == "uncompiled" else code(clip(rung, 60))
+    named = {"uncompiled": "uncompiled", "as_is": "as the script has it"}
+    return named.get(rung) or code(clip(rung, 60))
