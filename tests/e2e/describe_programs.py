@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import traceback
+import types
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +44,29 @@ def capture(gm, example_inputs, **_):
     return gm.forward
 
 
+def capture_aten(gm, example_inputs, **_):
+    from torch._functorch.aot_autograd import make_boxed_func
+    from torch._inductor.compile_fx import compile_fx
+
+    def inner(graph, inputs, *args, **kwargs):
+        direction = "backward" if kwargs.get("is_backward") else "forward"
+        CAPTURED.append(
+            describe.graph_case(
+                graph,
+                inputs,
+                level="aten",
+                direction=direction,
+                context=describe.current_context(),
+                backend="capture_aten",
+            )
+        )
+        return make_boxed_func(graph.forward)
+
+    return compile_fx(gm, example_inputs, inner_compile=inner)
+
+
 torch._dynamo.register_backend(capture, name="capture")
+torch._dynamo.register_backend(capture_aten, name="capture_aten")
 PROGRAMS: dict = {}
 
 
@@ -53,7 +76,7 @@ def program(function):
 
 
 def compiled(function, **options):
-    return torch.compile(function, backend="capture", **options)
+    return torch.compile(function, **{"backend": "capture", **options})
 
 
 @program
@@ -301,6 +324,83 @@ def inplace_on_parameter_view():
     compiled(fn)(torch.randn(3, 3), torch.randn(3, requires_grad=True))
 
 
+@program
+def aten_training_step():
+    lin, norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+    def fn(x, i):
+        h = F.gelu(norm(lin(x)))[:, 1:].softmax(-1)
+        return F.dropout(h[i], 0.2).to(torch.bfloat16).float().var(1).mean()
+
+    compiled(fn, backend="capture_aten")(torch.randn(6, 8), torch.tensor([1, 2, 0])).backward()
+
+
+@program
+def aten_convolution():
+    conv, norm = nn.Conv2d(3, 4, 3, stride=2), nn.BatchNorm2d(4)
+
+    def fn(x):
+        return F.interpolate(F.max_pool2d(torch.relu(norm(conv(x))), 2), scale_factor=2).sum()
+
+    compiled(fn, backend="capture_aten")(torch.randn(2, 3, 13, 13)).backward()
+
+
+@program
+def aten_dynamic():
+    def fn(x, n):
+        y = x.reshape(x.shape[0] * 2, -1)
+        return torch.cat([y, y[n:]]) + torch.arange(y.shape[1]), x.new_zeros(x.shape[0] + 1).fill_(float("inf"))
+
+    compiled(fn, backend="capture_aten", dynamic=True)(torch.randn(6, 4, requires_grad=True), 3)[0].sum().backward()
+
+
+@program
+def aten_constants_and_mutation():
+    def fn(x, k):
+        x.mul_(torch.tensor([1.0, 2.0, 3.0]))
+        k[0] += 1
+        return x.sort()[1], x.view(-1).tolist() if False else x.t().contiguous()
+
+    compiled(fn, backend="capture_aten")(torch.randn(2, 3), torch.zeros(4))
+
+
+@program
+def aten_embedding_loss():
+    emb = nn.Embedding(10, 6)
+
+    def fn(ids, target):
+        return F.cross_entropy(emb(ids) @ emb.weight.T, target)
+
+    compiled(fn, backend="capture_aten")(torch.randint(0, 10, (7,)), torch.randint(0, 10, (7,))).backward()
+
+
+@program
+def aten_attention():
+    def fn(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True).sum()
+
+    compiled(fn, backend="capture_aten")(*(torch.randn(2, 2, 8, 4, requires_grad=True) for _ in range(3))).backward()
+
+
+@program
+def vmap_and_grad():
+    def fn(x):
+        return torch.vmap(lambda r: r.sin().sum())(x), torch.func.grad(lambda t: (t * t).sum())(x)
+
+    compiled(fn)(torch.randn(3, 3))
+
+
+@program
+def nested_region():
+    w = torch.randn(3)
+
+    @torch.compiler.nested_compile_region
+    def region(x):
+        return x.sin() + w
+
+    compiled(lambda x: region(x) + region(x * 2))(torch.randn(3))
+
+
 def run(name, function):
     torch._dynamo.reset()
     CAPTURED.clear()
@@ -318,7 +418,7 @@ def replay(name, data):
         except Unprintable as error:
             answer[form] = {"unprintable": str(error)}
             continue
-        answer[form] = {"source": source, **execute(source)}
+        answer[form] = {"source": source, **execute(source, "capture" if case.level == "dynamo" else "capture_aten")}
     return answer
 
 
@@ -329,9 +429,12 @@ def execute(source, backend="capture"):
     directory = tempfile.mkdtemp()
     path = Path(directory) / "repro.py"
     path.write_text(source)
+    module = types.ModuleType(f"repro_{len(sys.modules)}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
+            exec(compile(source, str(path), "exec"), module.__dict__)
     except Exception:
         return {"error": traceback.format_exc(limit=-3)}
     return {"cases": list(CAPTURED)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List
 
+from . import compat
+
 # Settings that say where things go or how much is printed: they cannot matter to a failure.
 _IRRELEVANT = re.compile(
     r"\.(repro_|log_|verbose|debug_dir|cache_|.*_cache|compile_threads|worker_|trace\.|minifier_|.*_dir\b|.*_path\b"
@@ -71,8 +73,23 @@ def config_lines() -> List[str]:
             text = module.codegen_config()
         except Exception:
             continue
-        lines += [line for line in text.splitlines() if _relevant(line)]
+        lines += [line for line in text.splitlines() if _relevant(line) and not _is_default(module, name, line)]
     return lines
+
+
+def _is_default(module: Any, name: str, line: str) -> bool:
+    """Whether a setting was set to what it is by default, as `config.patch` does when it restores."""
+    key = line[len(name) + 1 : line.index(" = ")]
+    default = compat.default_setting(module, key)
+    return not isinstance(default, compat.Missing) and default == getattr_dotted(module, key)
+
+
+def getattr_dotted(module: Any, key: str) -> Any:
+    """A setting by its dotted name, e.g. `triton.cudagraphs`."""
+    value = module
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value
 
 
 def _relevant(line: str) -> bool:

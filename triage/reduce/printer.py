@@ -9,25 +9,21 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 import tokenize
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce import fills
-from triage.reduce.printer_body import (
-    Body,
-    Style,
-    changes_something,
-    indented,
-    is_random,
-    live_nodes,
-    node_references,
-    references,
-)
-from triage.reduce.printer_modes import MODE_SWITCHES, SET_GRAD, autocast
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.reduce import effects, fills, trees
+from triage.reduce import printer_hop as hop
+from triage.reduce import printer_inputs as facts
+from triage.reduce.printer_body import Body, Style, indented, is_random, live_nodes, node_references
+from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
-from triage.reduce.printer_nested import nested, rewrite, unwrapped
-from triage.reduce.printer_run import Calls, Output, exception_lines, in_modes, strides_lines
+from triage.reduce.printer_nested import nested
+from triage.reduce.printer_preamble import changes_arguments, preamble
+from triage.reduce.printer_run import Calls, exception_lines, in_modes, strides_lines
 from triage.reduce.printer_values import values_lines
 from triage.reduce.spelling import Expression, Unprintable
 
@@ -39,8 +35,8 @@ class Form:
     """How a case is printed. Every field can be changed by itself; the defaults are what a person would write.
 
     `nice` writes `x @ y` and `F.linear`, otherwise each recorded target is called as it is; `exact` names nodes that
-    keep their recorded target all the same. `check` is exception, values or strides; with `reference` values are judged
-    against double precision.
+    keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
+    dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double precision.
     """
 
     nice: bool = True
@@ -48,11 +44,12 @@ class Form:
     inline: bool = True
     seed: bool = True
     dynamic: bool = True
+    mark_dynamic: bool = False
     fullgraph: bool = True
     mode: bool = True
     config: bool = True
     eager_first: bool = True
-    fresh_inputs: bool | None = None  # None: where the function changes its inputs
+    fresh_inputs: bool | None = None  # None: where the function changes inputs that share their storage
     check: str = "exception"
     reference: bool = True
 
@@ -65,15 +62,15 @@ def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -
 def count_ops(case: GraphCase) -> int:
     """Operations that count: not mode switches, sizes, arithmetic of sizes, or picking an element of a result."""
     bodies = [live_nodes(case.nodes, list(case.outputs)), *(graph.nodes for graph in case.subgraphs)]
-    return sum(_counts(node) for body in bodies for node in body)
+    return sum(_counts(node, {other.name for other in body if other.multi}) for body in bodies for node in body)
 
 
-def _counts(node: GraphNode) -> bool:
-    if node.target in MODE_SWITCHES or node.kind == "get_item" or (node.kind, node.target) == ("call_method", "size"):
+def _counts(node: GraphNode, multiple: set[str]) -> bool:
+    if effects.is_context(node) or (node.kind, node.target) == ("call_method", "size"):
         return False
-    if node.target == "operator.getitem":
-        return not (len(node.args) == 2 and isinstance(node.args[1], int) and node.out != [None]) or not node.where
-    return not (node.target.startswith("operator.") and node.out == [None])
+    if node.target == "operator.getitem" or node.kind == "get_item":
+        return trees.as_ref(node.args[0]) not in multiple
+    return not (node.target.startswith("operator.") and node.out == [None] and effects.mutated(node) is None)
 
 
 def code_lines(source: str) -> int:
@@ -96,64 +93,60 @@ class _Script:
         if case.unprintable:
             raise Unprintable("; ".join(case.unprintable))
         self.form = form
-        self.style = Style(form.nice, form.exact, form.inline)
-        nodes, outputs, bare = unwrapped(case.nodes, list(case.outputs), self.style)
+        custom = _custom_operators([*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)])
+        pure = frozenset(target for target, name in custom.items() if not changes_arguments(case.preamble, *name))
+        self.style = Style(form.nice, form.exact, form.inline, pure)
+        nodes, graphs = hop.pruned(case.nodes, case.subgraphs)
+        nodes, outputs, bare = hop.unwrapped(nodes, list(case.outputs))
+        self.masks = hop.masks(
+            nodes, {item.name: (item.meta.shape, item.meta.device) for item in case.inputs if item.meta}
+        )
+        nodes = [_without_mask(node) if node.name in self.masks else node for node in nodes]
+        self.live = live_nodes(nodes, outputs, pure)
         self.case = replace(case, nodes=tuple(nodes), outputs=tuple(outputs))
-        self.live = live_nodes(nodes, outputs)
         opaque = next((node for node in self.live if node.opaque), None)
         if opaque is not None:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
-        self.inputs = self._used_inputs()
+        nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
+        self.preamble = preamble(case.preamble, _custom_operators([*self.live, *nested_nodes]).values())
         self.names = Names()
-        self.nested = nested(self.case, self.live, self.names, self.style, bare)
-        self.titles = {item.name: input_name(item, self.names) for item in self.inputs if not _is_constant(item)}
-        self.arguments = [item for item in self.inputs if not _is_constant(item)]
-        self.changed = _changed_inputs(self.case, self.live)
+        inputs = facts.used_inputs(self.case, self.live)
+        self.constants = [item for item in inputs if facts.is_constant(item)]
+        self.arguments = [item for item in inputs if not facts.is_constant(item)]
+        self.titles = {item.name: input_name(item, self.names) for item in self.arguments}
+        self.metas = facts.metas(inputs, self.live)
+        self.changed = facts.changed_inputs(self.case, self.live, pure)
+        self.nested = nested(graphs, self.live, self.names, self.style, bare=bare, titles=self.titles, masks=self.masks)
 
     def text(self, header: str) -> str:
-        function = [*self.nested.lines, "", "", *self._function()]
-        main = self._main()
         config = [*self.case.context.config] if self.form.config else []
         if self.case.context.deterministic:
             config.append("torch.use_deterministic_algorithms(True)")
-        body = "\n".join([*config, *self.case.preamble, *function, *main])
+        if self.form.check == "values" and any(map(is_random, self.live)):
+            config.append("torch._inductor.config.fallback_random = True  # the same random numbers as in eager")
+        body = [*self.preamble.lines(), *self.nested.lines, "", "", *self._function(), "", "", *self._main()]
         parts = ["# " + line if line else "#" for line in header.splitlines()]
-        parts += [*_imports(body), *([""] if config else []), *config]
-        for block in self.case.preamble:
-            parts += ["", "", block.strip("\n")]
-        return re.sub(r"\n{4,}", "\n\n\n", "\n".join([*parts, *function, "", "", *main])).strip("\n") + "\n"
-
-    def _used_inputs(self) -> list[GraphInput]:
-        needed = {name for node in self.live for name in node_references(node)} | set(
-            references(list(self.case.outputs))
-        )
-        used = [item for item in self.case.inputs if item.name in needed]
-        used.sort(key=lambda item: item.role in ("parameter", "buffer"))  # f(x, w), as people write it
-        for item in used:
-            if item.kind == "opaque":
-                raise Unprintable(f"the input {item.source or item.name}: {item.value}")
-        return used
+        parts += _imports("\n".join([*config, *body]), self.preamble.imports)
+        parts += [*([""] if config else []), *config, *body]
+        return re.sub(r"\n{4,}", "\n\n\n", "\n".join(parts)).strip("\n") + "\n"
 
     def _function(self) -> list[str]:
         scope = {name: Expression(title) for name, title in self.titles.items()}
-        constants = []
-        for item in self.inputs:
-            if _is_constant(item):
-                assert item.meta is not None
-                literal = fills.tensor_literal(item.data, item.meta)
-                uses = sum(node_references(node).count(item.name) for node in self.live)
-                if uses == 1 and len(literal) <= 40:
-                    scope[item.name] = Expression(literal)
-                else:
-                    scope[item.name] = Expression(input_name(item, self.names))
-                    constants.append(f"    {scope[item.name].text} = {literal}")
+        lines = []
+        for item in self.constants:
+            assert item.meta is not None
+            literal = fills.tensor_literal(item.data, item.meta)
+            if sum(node_references(node).count(item.name) for node in self.live) == 1 and len(literal) <= 40:
+                scope[item.name] = Expression(literal)
+            else:
+                scope[item.name] = Expression(input_name(item, self.names))
+                lines.append(f"    {scope[item.name].text} = {literal}")
         body = Body(
             self.live, list(self.case.outputs), scope, self.names,
-            functions=self.nested.functions, metas=_metas(self.inputs), style=self.style,
-            grad_enabled=self.case.context.grad_enabled,
-            rewrite=lambda node, speller: rewrite(node, speller, self.nested.classes),
+            functions=self.nested.functions, metas=self.metas, style=self.style,
+            grad_enabled=self.case.context.grad_enabled, rewrite=self.nested.rewriter,
         )  # fmt: skip
-        lines = [*constants, *indented(body.write())]
+        lines += indented(body.write())
         results = [body.result(value).text for value in self.case.outputs]
         if results:
             lines.append(f"    return {', '.join(results)}")
@@ -161,105 +154,69 @@ class _Script:
 
     def _main(self) -> list[str]:
         calls = self._calls()
+        seed, made = self._seed(), facts.creations(self.case, self.arguments, self.titles, self.changed)
+        masks = [f"{mask.name} = {mask.creation(self.nested.functions[mask.graph])}" for mask in self.masks.values()]
         if self.form.check == "values":
-            return values_lines(calls, self._creations(), seed=self._seed(), reference=self.form.reference)
-        lines = exception_lines(calls) if self.form.check == "exception" else strides_lines(calls)
-        made = [*self._seed(), *(f"{name} = {text}" for name, text in self._creations())]
-        # Tensors made under inference mode are inference tensors: they must be, where the script's were.
-        outer, inner = (calls.modes, ()) if "torch.inference_mode()" in calls.modes else ((), calls.modes)
-        del inner
-        if calls.fresh:
-            titles = ", ".join(self.titles[item.name] for item in self.arguments)
-            block = ["def inputs():", *("    " + line for line in made)]
-            return [*block, f"    return {titles}{',' if len(self.arguments) == 1 else ''}", "", "", *lines]
-        if outer:
-            return in_modes(outer, [*made, *(line.removeprefix("    ") for line in lines[1:])])
-        return [*made, *lines]
+            lines = [*masks, *values_lines(calls, made, seed=seed, reference=self.form.reference)]
+        else:
+            lines = exception_lines(calls) if self.form.check == "exception" else strides_lines(calls)
+            making = [*seed, *(f"{name} = {text}" for name, text in made)]
+            if calls.fresh:
+                names = ", ".join(name for name, _ in made)
+                making = ["    " + line for line in making]
+                lines = [*masks, "", "", "def inputs():", *making, f"    return {names}", "", "", *lines]
+                lines = lines[2:] if not masks else lines
+            else:
+                lines = [*masks, *making, *self._marks(), *lines]
+        if not self.case.context.inference_mode:
+            return lines
+        # Tensors made under inference mode are inference tensors, as the script's were.
+        return in_modes(["torch.inference_mode()"], lines)
+
+    def _marks(self) -> list[str]:
+        if not self._has_symbols() or not self.form.mark_dynamic:
+            return []
+        return [
+            f"torch._dynamo.maybe_mark_dynamic({self.titles[item.name]}, {dim})"
+            for item in self.arguments
+            if item.meta is not None
+            for dim in sorted(map(int, item.meta.symbols))
+        ]
 
     def _seed(self) -> list[str]:
         random = any(fills.is_random(item) for item in self.arguments) or any(map(is_random, self.live))
         return ["torch.manual_seed(0)"] if random and self.form.seed else []
 
-    def _creations(self) -> list[tuple[str, str]]:
-        """(name, expression) of each tensor argument; numbers are written into the call."""
-        made: list[tuple[str, str]] = []
-        known = {item.name: item for item in self.inputs}
-        for item in self.arguments:
-            if item.kind == "tensor":
-                try:
-                    made.append((self.titles[item.name], self._creation(item, known)))
-                except fills.NoFillError as error:
-                    raise Unprintable(str(error)) from None
-        return made
-
-    def _creation(self, item: GraphInput, known: dict[str, GraphInput]) -> str:
-        base = known.get(item.base or "")
-        if base is not None and base.meta is not None and item.meta is not None and base.name in self.titles:
-            view = fills.view_of(base.meta, item.meta)
-            if view is not None:
-                return self.titles[base.name] + view
-        text = fills.creation(item, requires_grad=self._wants_grad(item))
-        if self._wants_grad(item) and item.name in self.changed:
-            return f"{text}.clone()"  # a leaf that requires grad cannot be changed in place
-        return text
-
-    def _wants_grad(self, item: GraphInput) -> bool:
-        if item.meta is None or self.case.level != "dynamo":
-            return False
-        return item.meta.requires_grad and (item.meta.dtype in fills.FLOATS | fills.COMPLEX)
-
     def _calls(self) -> Calls:
-        outputs = tuple(self._outputs())
+        outputs = facts.outputs(self.case, self.live, self.metas)
         backward = self.case.backward and self.case.level == "dynamo"
         if backward and not any(item.differentiable for item in outputs):
             raise Unprintable("a backward pass is needed, but no output requires grad")
         fresh = self.form.fresh_inputs
-        floating = fills.FLOATS | fills.COMPLEX
         return Calls(
             parameters=tuple(
                 self.titles[item.name] if item.kind == "tensor" else repr(item.value) for item in self.arguments
             ),
+            changed=frozenset(self.titles[name] for name in self.changed if name in self.titles),
             outputs=outputs,
             compiled=self._compile_call(),
-            backward=backward,
+            backward=(self.case.backward_order if backward else 0),
             modes=self._outer_modes(),
-            fresh=bool(self.changed) if fresh is None else fresh,
+            fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
+            tensors=tuple(self.titles[item.name] for item in self.arguments if item.kind == "tensor"),
             eager_first=self.form.eager_first,
             floating=frozenset(
                 self.titles[item.name]
                 for item in self.arguments
-                if item.meta is not None and item.meta.dtype in floating
+                if item.meta is not None and item.meta.dtype in facts.DIFFERENTIABLE
             ),
-            leaves=tuple(self.titles[item.name] for item in self.arguments if self._wants_grad(item)),
+            leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
-
-    def _outputs(self) -> list[Output]:
-        """What is known of each output; gradients are followed from the inputs, since a reducer changes those."""
-        known = _metas(self.inputs)
-        known.update(
-            {node.name: node.out[0] for node in self.live if node.out and node.out[0] is not None and not node.multi}
-        )
-        carrying = _carrying_grad(self)
-        found = []
-        for value in self.case.outputs:
-            name = value.get("ref", "") if isinstance(value, dict) else ""
-            meta = known.get(name)
-            dtype = meta.dtype if meta is not None else "float32"
-            found.append(
-                Output(
-                    differentiable=name in carrying
-                    and dtype in fills.FLOATS | fills.COMPLEX
-                    and (meta is None or meta.requires_grad),
-                    complex=dtype in fills.COMPLEX,
-                    scalar=meta is not None and not meta.shape,
-                    tensor=meta is not None,
-                )
-            )
-        return found
 
     def _compile_call(self) -> str:
         context, options = self.case.context, []
-        if self.form.dynamic and (context.dynamic is not None or self._has_symbols()):
+        symbols = self._has_symbols() and not self.form.mark_dynamic
+        if self.form.dynamic and (context.dynamic is not None or symbols):
             options.append(f"dynamic={context.dynamic if context.dynamic is not None else True}")
         if self.form.fullgraph and context.fullgraph:
             options.append("fullgraph=True")
@@ -271,71 +228,64 @@ class _Script:
         return f"torch.compile({', '.join(['f', backend, *options])})"
 
     def _has_symbols(self) -> bool:
-        return any(item.meta is not None and item.meta.symbols for item in self.inputs)
+        return any(item.meta is not None and item.meta.symbols for item in self.arguments)
 
     def _outer_modes(self) -> tuple[str, ...]:
         context = self.case.context
         modes = []
-        if context.inference_mode:
-            modes.append("torch.inference_mode()")
-        elif not context.grad_enabled and self.case.level == "dynamo":
+        if not context.grad_enabled and not context.inference_mode and self.case.level == "dynamo":
             modes.append("torch.no_grad()")
         if context.autocast and self.case.level == "dynamo":
             modes.append(autocast(context.autocast[0], context.autocast[1] if len(context.autocast) > 1 else None))
         return tuple(modes)
 
 
-def _is_constant(item: GraphInput) -> bool:
-    return item.role == "constant" and item.data is not None and item.meta is not None
+def _without_mask(node: GraphNode) -> GraphNode:
+    """The tensors of a block mask that is made outside are no inputs of the function."""
+    return replace(
+        node, args=[*node.args[:4], {"tuple": [{"graph": name} for name in trees.graphs(node.args[4])]}, *node.args[5:]]
+    )
 
 
-def _metas(inputs: list[GraphInput]) -> dict[str, TensorMeta]:
-    return {item.name: item.meta for item in inputs if item.meta is not None}
-
-
-def _changed_inputs(case: GraphCase, live: list[GraphNode]) -> frozenset[str]:
-    """Inputs that the function changes, also through a view: whatever an in-place operator reaches by first arguments."""
-    roots = {item.name: {item.name} for item in case.inputs if item.kind == "tensor"}
-    changed: set[str] = set()
-    for node in live:
-        names = node_references(node)
-        first = names[0] if names else ""
-        roots[node.name] = set(roots.get(first, ()))
-        if node.target not in MODE_SWITCHES and changes_something(node):
-            for name in names[:1] if node.kind == "call_method" or "operator." in node.target else names:
-                changed |= roots.get(name, set())
-    return frozenset(changed)
-
-
-def _carrying_grad(script: _Script) -> set[str]:
-    carrying = {item.name for item in script.arguments if script._wants_grad(item)}
-    enabled = True
-    for node in script.live:
-        if node.target == SET_GRAD and node.args:
-            enabled = bool(node.args[0])
-        elif enabled and carrying.intersection(node_references(node)):
-            carrying.add(node.name)
-    return carrying
-
-
+_MODULE = re.compile(r"\b(torch\._(?:dynamo|inductor|functorch|higher_order_ops)\.[a-z_]+)\.")
 _IMPORTS = (
     (r"\bmath\.", "import math"),
     (r"\boperator\.", "import operator"),
     (r"\bos\.environ", "import os"),
     (r"\btorch\.", "import torch"),
-    (r"\btorch\._higher_order_ops\.", "import torch._higher_order_ops"),
     (r"\btorch\.ops\.prims\.inductor_", "import torch._inductor.inductor_prims"),
-    (r"\btorch\._dynamo\.", "import torch._dynamo"),
-    (r"\btorch\._inductor\.config", "import torch._inductor.config"),
-    (r"\btorch\._functorch\.config", "import torch._functorch.config"),
+    (r"\btorch\._dynamo\.[a-z_]+\(", "import torch._dynamo"),
     (r"\bF\.\w", "import torch.nn.functional as F"),
     (r"(?<![\w.])same\(", "from torch._dynamo.utils import same"),
     (r"(?<![\w.])checkpoint\(", "from torch.utils.checkpoint import checkpoint"),
+    (r"(?<![\w.])scan\(", "from torch._higher_order_ops.scan import scan"),
+    (r"(?<![\w.])while_loop\(", "from torch._higher_order_ops.while_loop import while_loop"),
+    (r"(?<![\w.])flex_attention\(", "from torch.nn.attention.flex_attention import flex_attention"),
+    (r"(?<![\w.])create_block_mask\(", "from torch.nn.attention.flex_attention import create_block_mask"),
 )
 
 
-def _imports(body: str) -> list[str]:
-    wanted = [line for pattern, line in _IMPORTS if re.search(pattern, body)]
-    standard = [line for line in wanted if "torch" not in line]
-    torch = sorted((line for line in wanted if "torch" in line), key=lambda line: (line.startswith("from"), line))
-    return [*standard, *([""] if standard else []), *torch]
+def _imports(body: str, carried: Sequence[str]) -> list[str]:
+    found = [line for pattern, line in _IMPORTS if re.search(pattern, body)]
+    found += [f"import {name}" for name in sorted(set(_MODULE.findall(body)))]
+    groups: list[list[str]] = [[], []]
+    for line in _merged([*found, *carried]):
+        groups[line.split()[1].split(".")[0] not in sys.stdlib_module_names].append(line)
+    standard, others = (sorted(group, key=lambda line: (line.startswith("from"), line)) for group in groups)
+    return [*standard, *([""] if standard and others else []), *others]
+
+
+def _merged(lines: Iterable[str]) -> list[str]:
+    """Import lines, each module at most once: `from a import b` and `from a import c` become one."""
+    names: dict[str, dict[str, None]] = {}
+    for line in dict.fromkeys(lines):
+        head, _, tail = line.partition(" import ") if line.startswith("from ") else (line, "", "")
+        names.setdefault(head, {}).update(dict.fromkeys(tail.split(", ")) if tail else {})
+    return [f"{head} import {', '.join(sorted(parts))}" if parts else head for head, parts in names.items()]
+
+
+def _custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:
+    """(namespace, name) of the operators that are not torch's own, by target."""
+    split = ((node.target, node.target.split(".")) for node in nodes if node.target.startswith("torch.ops."))
+    own = ("aten", "prims", "higher_order")
+    return {target: (parts[2], parts[3]) for target, parts in split if len(parts) > 3 and parts[2] not in own}

@@ -8,15 +8,16 @@ autocast, inference mode) become `with` blocks round what lies between them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triage.model.graphcase import GraphNode, TensorMeta
+from triage.reduce import effects, trees
 from triage.reduce import spelling_table as table
-from triage.reduce.printer_modes import MODE_SWITCHES, modes_of
+from triage.reduce.printer_modes import modes_of, switches_mode
 from triage.reduce.printer_names import Names
-from triage.reduce.spelling import ATOM, Expression, Speller, Unprintable
+from triage.reduce.spelling import ATOM, Expression, Speller
 
 INLINE_WIDTH = 44
 INLINE_DEPTH = 3
@@ -38,80 +39,79 @@ class Style:
     nice: bool = True
     exact: frozenset[str] = frozenset()
     inline: bool = True
-
-
-def references(value: Any) -> Iterator[str]:
-    """The names of the values an argument tree refers to."""
-    if isinstance(value, list):
-        for item in value:
-            yield from references(item)
-    elif isinstance(value, dict):
-        for tag, content in value.items():
-            if tag == "ref":
-                yield str(content)
-            elif tag in ("tuple", "slice", "dict"):
-                yield from references(list(content))
+    pure: frozenset[str] = frozenset()  # custom operators that are known to change nothing
 
 
 def node_references(node: GraphNode) -> list[str]:
-    return [*references(node.args), *references(list(node.kwargs.values()))]
+    """The values a node reads, in reading order, with repetitions."""
+    return [*trees.refs(node.args), *trees.refs(node.kwargs)]
 
 
-def graphs(value: Any) -> Iterator[str]:
-    """The names of the nested graphs an argument tree refers to."""
-    if isinstance(value, list):
-        for item in value:
-            yield from graphs(item)
-    elif isinstance(value, dict):
-        for tag, content in value.items():
-            if tag == "graph":
-                yield str(content)
-            elif tag in ("tuple", "slice", "dict"):
-                yield from graphs(list(content))
-
-
-def changes_something(node: GraphNode) -> bool:
-    """In-place operators, assignments, mode switches, and custom operators (of which nobody knows)."""
-    target, name = node.target, _plain_name(node)
-    if target in MODE_SWITCHES or target in ("operator.setitem", "operator.delitem"):
+def changes_something(node: GraphNode, pure: Collection[str] = ()) -> bool:
+    """In-place operators, assignments, mode switches, and custom operators that are not in `pure`."""
+    if effects.mutated(node) is not None or effects.is_context(node) or node.kwargs.get("inplace") is True:
         return True
-    if target.startswith("operator.") and target.removeprefix("operator.") in table.IN_PLACE:
+    name = effects.operation(node)
+    if node.target == "operator.delitem" or name in table.EFFECTS:
         return True
-    if name.endswith("_") and not name.endswith("__"):
-        return True
-    if "out" in node.kwargs or node.kwargs.get("inplace") is True:
-        return True
-    if target.startswith("torch.ops.") and target.split(".")[2] not in ("aten", "prims", "higher_order"):
-        return True
-    return name in (
-        "_assert",
-        "_assert_async",
-        "resize",
-        "set_data",
-        "_check",
-        "sym_constrain_range",
-        "auto_functionalized",
-    )
+    if name.endswith("_") and not name.endswith("__") and not node.target.startswith("operator."):
+        return True  # in place on a list of tensors
+    if node.target in pure or not node.target.startswith("torch.ops."):
+        return False
+    return node.target.split(".")[2] not in ("aten", "prims", "higher_order")
 
 
 def is_random(node: GraphNode) -> bool:
-    return _plain_name(node) in table.RANDOM or _plain_name(node).startswith("inductor_")
+    name = effects.operation(node)
+    return name in table.RANDOM or name.startswith("inductor_")
 
 
-def _plain_name(node: GraphNode) -> str:
-    """`add_` for torch.ops.aten.add_.Tensor, `relu` for torch.nn.functional.relu."""
-    parts = node.target.split(".")
-    return parts[3] if parts[:2] == ["torch", "ops"] and len(parts) > 3 else parts[-1]
+def live_nodes(nodes: Sequence[GraphNode], outputs: Any, pure: Collection[str] = ()) -> list[GraphNode]:
+    """The nodes that the outputs need, and those that change something that is seen, in order.
 
-
-def live_nodes(nodes: Sequence[GraphNode], outputs: Any) -> list[GraphNode]:
-    """The nodes that the outputs need, and those that change something, in order."""
-    needed, kept = set(references(outputs)), []
+    A change of a value that nothing live shares its storage with is not seen. Storage is followed by first arguments, as
+    views have it, so more is kept than strictly needed.
+    """
+    roots = _roots(nodes)
+    made = {node.name for node in nodes}
+    needed = set(trees.refs(outputs))
+    seen = {roots.get(name, name) for name in needed}
+    kept = []
     for node in reversed(nodes):
-        if node.name in needed or changes_something(node):
-            needed.update(node_references(node))
+        if node.name in needed or (changes_something(node, pure) and _is_seen(node, roots, made, seen)):
+            names = node_references(node)
+            needed.update(names)
+            seen.update(roots.get(name, name) for name in names)
             kept.append(node)
-    return kept[::-1]
+    return _without_empty_contexts(kept[::-1])
+
+
+def _is_seen(node: GraphNode, roots: Mapping[str, str], made: Collection[str], seen: Collection[str]) -> bool:
+    target = effects.mutated(node)
+    if target is None:
+        return True
+    root = roots.get(target, target)
+    return root in seen or root not in made
+
+
+def _roots(nodes: Sequence[GraphNode]) -> dict[str, str]:
+    """For each value the one that its storage may come from."""
+    roots: dict[str, str] = {}
+    for node in nodes:
+        names = node_references(node)
+        roots[node.name] = roots.get(names[0], names[0]) if names else node.name
+    return roots
+
+
+def _without_empty_contexts(nodes: list[GraphNode]) -> list[GraphNode]:
+    """Contexts that are closed as soon as they are opened hold nothing."""
+    kept: list[GraphNode] = []
+    for node in nodes:
+        if kept and effects.opener_of(node) is not None and effects.opener_of(node) == effects.operation(kept[-1]):
+            kept.pop()
+        else:
+            kept.append(node)
+    return kept
 
 
 class Body:
@@ -130,14 +130,14 @@ class Body:
         grad_enabled: bool = True,
         rewrite: Callable[[GraphNode, Speller], Expression | None] | None = None,
     ) -> None:
-        self.live = live_nodes(nodes, outputs)
+        self.live = live_nodes(nodes, outputs, style.pure)
         self.outputs = outputs
         self.scope = dict(scope)
         self.names, self.functions, self.style, self.rewrite = names, functions, style, rewrite
         self.metas = dict(metas)
         self.metas.update({node.name: node.out[0] for node in nodes if node.out and node.out[0] and not node.multi})
         self.uses = Counter(name for node in self.live for name in node_references(node))
-        self.uses.update(references(outputs))
+        self.uses.update(trees.refs(outputs))
         self.modes = modes_of(self.live, grad_enabled)
         self.depth: dict[str, int] = {}
         self.unpacked: set[str] = set()
@@ -146,7 +146,7 @@ class Body:
     def write(self) -> list[Statement]:
         """The statements without the return. Raises Unprintable."""
         for index, node in enumerate(self.live):
-            if node.target not in MODE_SWITCHES and node.name not in self.unpacked:
+            if not switches_mode(node) and node.name not in self.unpacked:
                 self._node(index, node)
         return self.statements
 
@@ -203,7 +203,7 @@ class Body:
 
     def _inlined(self, index: int, node: GraphNode, expression: Expression) -> bool:
         uses = self.uses[node.name]
-        if uses == 0 or changes_something(node):
+        if uses == 0 or self._changes(node):
             return False
         if _is_scalar(node) and "(" not in expression.text and len(expression.text) <= INLINE_WIDTH:
             return True
@@ -215,11 +215,11 @@ class Body:
             return False
         consumer = next((place for place in range(index + 1, len(self.live)) if self._uses(place, node.name)), None)
         if consumer is None:  # an output
-            return not any(changes_something(other) for other in self.live[index + 1 :])
+            return not any(self._changes(other) for other in self.live[index + 1 :])
         between = self.live[index + 1 : consumer]
         if self.live[consumer].kind != "call_method" and self.modes[consumer] != self.modes[index]:
             return False
-        if self.modes[consumer] != self.modes[index] or any(changes_something(other) for other in between):
+        if self.modes[consumer] != self.modes[index] or any(self._changes(other) for other in between):
             return False
         user = self.live[consumer]
         if user.target.removeprefix("operator.") in (*table.IN_PLACE, "setitem") and user.args[:1] == [
@@ -228,11 +228,14 @@ class Body:
             return False
         return len(set(node_references(user))) <= 3
 
+    def _changes(self, node: GraphNode) -> bool:
+        return changes_something(node, self.style.pure)
+
     def _is_result(self, index: int, node: GraphNode) -> bool:
         """Whether the node is the last one and the only output: it stands behind `return`."""
         last = index == len(self.live) - 1 and not self.modes[index]
         return (
-            self.style.inline and last and self.uses[node.name] == 1 and list(references(self.outputs)) == [node.name]
+            self.style.inline and last and self.uses[node.name] == 1 and list(trees.refs(self.outputs)) == [node.name]
         )
 
     def _uses(self, place: int, name: str) -> bool:
@@ -247,14 +250,15 @@ class Body:
                 if position is None or not 0 <= position < len(node.out) or position in items:
                     return False
                 items[position] = user
-        if not items or node.name in set(references(self.outputs)) or len(node.out) > UNPACK_LIMIT:
+        if not items or node.name in set(trees.refs(self.outputs)) or len(node.out) > UNPACK_LIMIT:
             return False
         names = ["_"] * len(node.out)
         for position in sorted(items):
             names[position] = self.names.value()
             self._named(items[position].name, names[position])
             self.unpacked.add(items[position].name)
-        self._say(index, f"{', '.join(names)}{',' if len(names) == 1 else ''} = {expression.text}")
+        target = ", ".join(names) if len(names) > 1 else f"({names[0]},)"
+        self._say(index, f"{target} = {expression.text}")
         return True
 
 
@@ -285,6 +289,3 @@ def indented(statements: Sequence[Statement], depth: int = 1) -> list[str]:
         open_modes = statement.modes
         lines += ["    " * (depth + len(open_modes)) + line for line in statement.text.splitlines()]
     return lines
-
-
-__all__ = ["Body", "Statement", "Style", "Unprintable", "indented", "live_nodes", "references"]

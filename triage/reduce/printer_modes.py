@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.model.graphcase import GraphNode
+from triage.reduce import effects, trees
 
-SET_GRAD = "torch._C._set_grad_enabled"
-_ENTER = {
-    "torch.amp.autocast_mode._enter_autocast": "autocast",
-    "torch.autograd.grad_mode._enter_inference_mode": "inference",
-}
-_EXIT = {"torch.amp.autocast_mode._exit_autocast", "torch.autograd.grad_mode._exit_inference_mode"}
-MODE_SWITCHES = frozenset({SET_GRAD, *_ENTER, *_EXIT})
+_ENTER = ("_enter_autocast", "_enter_inference_mode")
+_EXIT = ("_exit_autocast", "_exit_inference_mode")
+
+
+def switches_mode(node: GraphNode) -> bool:
+    """Whether a `with` block says what the node does, so that it is no statement of its own."""
+    return effects.sets_grad_mode(node) is not None or effects.operation(node) in (*_ENTER, *_EXIT)
 
 
 def modes_of(nodes: Sequence[GraphNode], grad_enabled: bool = True) -> list[tuple[str, ...]]:
@@ -24,21 +25,22 @@ def modes_of(nodes: Sequence[GraphNode], grad_enabled: bool = True) -> list[tupl
     stack: list[tuple[str, str]] = []  # (name of the switching node, header)
     result = []
     for node in nodes:
-        if node.target == SET_GRAD and node.args:
+        mode = effects.sets_grad_mode(node)
+        if mode is not None:
             stack = [item for item in stack if item[0] != "grad"]
-            if bool(node.args[0]) != grad_enabled:
-                stack.append(("grad", "torch.enable_grad()" if node.args[0] else "torch.no_grad()"))
-        elif node.target in _ENTER:
+            if mode != grad_enabled:
+                stack.append(("grad", "torch.enable_grad()" if mode else "torch.no_grad()"))
+        elif effects.operation(node) in _ENTER:
             stack.append((node.name, _header(node)))
-        elif node.target in _EXIT:
-            reference = node.args[0].get("ref") if node.args and isinstance(node.args[0], dict) else None
+        elif effects.operation(node) in _EXIT:
+            reference = trees.as_ref(node.args[0]) if node.args else None
             stack = [item for item in stack if item[0] != reference]
         result.append(tuple(header for _, header in stack))
     return result
 
 
 def _header(node: GraphNode) -> str:
-    if _ENTER[node.target] == "inference":
+    if effects.operation(node) == "_enter_inference_mode":
         return "torch.inference_mode()" if not node.args or node.args[0] is True else "torch.inference_mode(False)"
     arguments = [*node.args, *node.kwargs.values()]
     device = arguments[0] if arguments else "cpu"

@@ -22,20 +22,9 @@ ABBREVIATIONS = {
     "attention_mask": "mask",
 }
 RESERVED = {
-    "f",
-    "F",
-    "os",
-    "torch",
-    "math",
-    "operator",
-    "args",
-    "inputs",
-    "compiled",
-    "run",
-    "same",
-    "eager",
-    "checkpoint",
-}
+    "f", "F", "os", "torch", "math", "operator", "args", "inputs", "compiled", "run", "same", "eager", "checkpoint", "ctx",
+    "scan", "while_loop", "flex_attention", "create_block_mask", "block_mask", "expected", "actual", "out", "results",
+}  # fmt: skip
 LONGEST = 8  # a user's own name is kept up to this length
 _VALUES = ["a", "b", "c", "d", "e", "g", "h", "k", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z"]
 
@@ -107,3 +96,14 @@ def _by_kind(item: GraphInput) -> tuple[str, ...]:
     if dtype == "bool":
         return ("mask",)
     return ("x", "y", "z", "w", "u", "v")
+
+
+def parameter_name(name: str, hint: str, names: Names) -> str:
+    """The name of a nested function's parameter: what the caller calls it, or the user's own short name, or x, y, z."""
+    if hint:
+        return names.like(hint)
+    own = re.sub(r"_\d*$", "", re.sub(r"^[lLgG]_", "", name)).strip("_")
+    if own.isidentifier() and len(own) <= LONGEST and own != "child" and not re.fullmatch(r"[su]\d+|arg\w*", own):
+        return names.like(own.lower())
+    free = (letter for letter in ("x", "y", "z", "u", "v", "w") if letter not in names.taken)
+    return names.like(next(free, "x"))

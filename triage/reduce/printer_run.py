@@ -22,31 +22,70 @@ class Output:
 
 @dataclass(frozen=True)
 class Calls:
-    """`parameters` are the arguments as written in a call, `floating` those that a reference computes in double precision."""
+    """`parameters` are the arguments as written in a call, `floating` those that a reference computes in double precision.
+
+    `changed` are those the function changes in place: the eager run gets copies, the compiled one the originals.
+    """
 
     parameters: tuple[str, ...]
     outputs: tuple[Output, ...]
     compiled: str  # torch.compile(f, ...)
-    backward: bool = False
+    backward: int = 0  # how often gradients are taken: 2 where the gradient itself is differentiated
     modes: tuple[str, ...] = ()  # `with` headers round the calls
     fresh: bool = False  # inputs are made anew for each call, by inputs()
+    tensors: tuple[str, ...] = ()  # the parameters that inputs() makes
     eager_first: bool = True
+    changed: frozenset[str] = frozenset()
     floating: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
 
 
+def eager_arguments(calls: Calls) -> str:
+    """The arguments of the first run."""
+    if calls.fresh:
+        return "*inputs()"
+    return ", ".join(f"{name}.clone()" if name in calls.changed else name for name in calls.parameters)
+
+
+def compiled_arguments(calls: Calls) -> str:
+    """The arguments of the last run."""
+    return "*inputs()" if calls.fresh else ", ".join(calls.parameters)
+
+
 def exception_lines(calls: Calls) -> list[str]:
     """Run eagerly, run compiled: the failure shows as itself."""
-    arguments = "*inputs()" if calls.fresh else ", ".join(calls.parameters)
+    if calls.backward > 1:
+        return _second_order(calls)
     lines = []
     if calls.eager_first:
-        lines += _noted(used(calls, f"f({arguments})"), "  # eager works")
+        lines += _noted(used(calls, f"f({eager_arguments(calls)})"), "  # eager works")
+    arguments = compiled_arguments(calls)
     single = f"{calls.compiled}({arguments})"
     last = used(calls, single)
     if max(map(len, last)) > 118:
         lines.append(f"compiled = {calls.compiled}")
         last = used(calls, f"compiled({arguments})")
     return in_modes(calls.modes, lines + last)
+
+
+def _second_order(calls: Calls) -> list[str]:
+    """The gradient of a gradient, as a gradient penalty takes it."""
+    wanted = [output for output in calls.outputs if output.differentiable]
+    lines = ["def step(fn):"]
+    arguments = ", ".join(calls.parameters)
+    if calls.fresh:
+        lines.append(f"    {', '.join(calls.tensors)}{',' if len(calls.tensors) == 1 else ''} = inputs()")
+    lines.append(f"    out = fn({arguments})")
+    names = [f"out[{index}]" for index, item in enumerate(calls.outputs) if item.differentiable]
+    terms = [loss(name, item) for name, item in zip(names if len(calls.outputs) > 1 else ["out"], wanted, strict=True)]
+    single = len(calls.leaves) == 1
+    leaves = calls.leaves[0] if single else f"({', '.join(calls.leaves)})"
+    lines.append(
+        f"    {'(g,)' if single else 'grads'} = torch.autograd.grad({' + '.join(terms)}, {leaves}, create_graph=True)"
+    )
+    lines.append(f"    {'g.sum()' if single else 'sum(g.sum() for g in grads)'}.backward()")
+    runs = ["step(f)  # eager works"] if calls.eager_first else []
+    return [*lines, "", "", *in_modes(calls.modes, [*runs, f"step({calls.compiled})"])]
 
 
 def _noted(lines: list[str], note: str) -> list[str]:
@@ -78,22 +117,19 @@ def loss(text: str, output: Output) -> str:
 
 def strides_lines(calls: Calls) -> list[str]:
     """Shape, dtype and strides must be those of eager mode."""
-    arguments = "*inputs()" if calls.fresh else ", ".join(calls.parameters)
+    eager, compiled = f"f({eager_arguments(calls)})", f"{calls.compiled}({compiled_arguments(calls)})"
     if len(calls.outputs) == 1:
-        lines = [f"expected = f({arguments})", f"actual = {calls.compiled}({arguments})"]
-        return in_modes(calls.modes, lines) + _same_layout("actual", "expected", "")
-    lines = [f"results = zip({calls.compiled}({arguments}), f({arguments}))"]
-    if calls.eager_first:
-        lines = [f"eager = f({arguments})", f"results = zip({calls.compiled}({arguments}), eager)"]
-    body = _same_layout("actual", "expected", "    ")
-    return [*in_modes(calls.modes, lines), "for actual, expected in results:", *body]
+        lines = [f"expected = {eager}", f"actual = {compiled}"]
+        return in_modes(calls.modes, lines) + _same_layout("")
+    lines = in_modes(calls.modes, [f"eager = {eager}", f"results = {compiled}"])
+    return [*lines, "for expected, actual in zip(eager, results):", *_same_layout("    ")]
 
 
-def _same_layout(actual: str, expected: str, indent: str) -> list[str]:
+def _same_layout(indent: str) -> list[str]:
+    text = 'f"strides {actual.stride()} compiled, {expected.stride()} in eager"'
     return [
-        f"{indent}assert {actual}.shape == {expected}.shape and {actual}.dtype == {expected}.dtype",
-        f"{indent}assert {actual}.stride() == {expected}.stride(), "
-        f'f"strides {{{actual}.stride()}} compiled, {{{expected}.stride()}} in eager"',
+        f"{indent}assert actual.shape == expected.shape and actual.dtype == expected.dtype",
+        f"{indent}assert actual.stride() == expected.stride(), {text}",
     ]
 
 

@@ -15,6 +15,7 @@ from triage.reduce import spelling_table as table
 
 ATOM = 20  # names, calls, subscripts, attributes
 UNARY = 10
+_OWN = ("prims", "higher_order")
 OPEN_END = 9223372036854775807  # how ATen writes "to the end" of a slice
 
 
@@ -162,6 +163,8 @@ class Speller:
             return self._method(target.removeprefix("torch.Tensor."), args, kwargs)
         if target.startswith("torch.ops.aten."):
             return self._aten(node)
+        if target.startswith("torch.ops.") and target.endswith(".default") and target.split(".")[2] not in _OWN:
+            return self.call(target.removesuffix(".default"), args, kwargs)
         return None
 
     def _aten(self, node: GraphNode) -> Expression | None:

@@ -101,3 +101,11 @@ RANDOM = _words(
     fractional_max_pool3d scaled_dot_product_attention
     """
 )
+
+# Operators that are called for what they do, not for what they return.
+EFFECTS = _words(
+    """
+    _assert _assert_async _assert_scalar _check sym_constrain_range sym_constrain_range_for_size auto_functionalized
+    auto_functionalized_v2 _assert_tensor_metadata print
+    """
+)

@@ -1,0 +1,141 @@
+"""What a script must know of a graph's inputs: which it needs, how they are made, which are changed, where gradients flow.
+
+Everything is worked out from the case as it stands, since a reducer changes inputs and nodes without looking here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
+from triage.reduce import effects, fills, trees
+from triage.reduce.printer_body import changes_something, node_references
+from triage.reduce.printer_run import Output
+from triage.reduce.spelling import Unprintable
+
+DIFFERENTIABLE = fills.FLOATS | fills.COMPLEX
+
+
+def used_inputs(case: GraphCase, live: Sequence[GraphNode]) -> list[GraphInput]:
+    """The inputs that live nodes and outputs read; parameters and buffers last, as people write `f(x, w)`.
+
+    Raises Unprintable for one that is no tensor and no number.
+    """
+    needed = {name for node in live for name in node_references(node)} | set(trees.refs(case.outputs))
+    used = [item for item in case.inputs if item.name in needed]
+    for item in used:
+        if item.kind == "opaque":
+            raise Unprintable(f"the input {item.source or item.name}: {item.value}")
+    return sorted(used, key=lambda item: item.role in ("parameter", "buffer"))
+
+
+def is_constant(item: GraphInput) -> bool:
+    """A small tensor of the graph itself: written where it is used."""
+    return item.role == "constant" and item.data is not None and item.meta is not None
+
+
+def metas(inputs: Sequence[GraphInput], nodes: Sequence[GraphNode]) -> dict[str, TensorMeta]:
+    """What is recorded of each tensor by name."""
+    known = {item.name: item.meta for item in inputs if item.meta is not None}
+    for node in nodes:
+        if len(node.out) == 1 and node.out[0] is not None and not node.multi:
+            known[node.name] = node.out[0]
+    return known
+
+
+def wants_grad(item: GraphInput, case: GraphCase) -> bool:
+    """ATen graphs run below autograd."""
+    return (
+        case.level == "dynamo"
+        and item.meta is not None
+        and item.meta.requires_grad
+        and item.meta.dtype in DIFFERENTIABLE
+    )
+
+
+def changed_inputs(case: GraphCase, live: Sequence[GraphNode], pure: Collection[str]) -> frozenset[str]:
+    """Inputs that the function changes, also through a view: whatever an in-place operator reaches by first arguments."""
+    roots = {item.name: {item.name} for item in case.inputs if item.kind == "tensor"}
+    changed: set[str] = set()
+    for node in live:
+        names = node_references(node)
+        roots[node.name] = set(roots.get(names[0], ())) if names else set()
+        if not effects.is_context(node) and changes_something(node, pure):
+            target = effects.mutated(node)
+            for name in [target] if target is not None else names:
+                changed |= roots.get(name, set())
+    return frozenset(changed)
+
+
+def aliased(inputs: Sequence[GraphInput], changed: Collection[str]) -> bool:
+    """Whether a changed input shares its storage with another one."""
+    groups = [item.base or item.name for item in inputs if item.kind == "tensor"]
+    return any(groups.count(item.base or item.name) > 1 for item in inputs if item.name in changed)
+
+
+def outputs(case: GraphCase, live: Sequence[GraphNode], known: Mapping[str, TensorMeta]) -> tuple[Output, ...]:
+    """What is known of each output; gradients are followed from the inputs."""
+    carrying = _reached(case, live, {item.name for item in case.inputs if wants_grad(item, case)})
+    found = []
+    for value in case.outputs:
+        name = trees.as_ref(value) or ""
+        meta = known.get(name)
+        dtype = meta.dtype if meta is not None else ""
+        found.append(
+            Output(
+                differentiable=name in carrying and dtype in DIFFERENTIABLE and (meta is None or meta.requires_grad),
+                complex=dtype in fills.COMPLEX,
+                scalar=meta is not None and not meta.shape,
+                tensor=meta is not None,
+            )
+        )
+    return tuple(found)
+
+
+def leaves(case: GraphCase, arguments: Sequence[GraphInput], live: Sequence[GraphNode]) -> list[GraphInput]:
+    """The arguments that a gradient reaches."""
+    wanted = [item for item in arguments if wants_grad(item, case)]
+    results = set(trees.refs(case.outputs))
+    return [item for item in wanted if results & _reached(case, live, {item.name})]
+
+
+def _reached(case: GraphCase, live: Sequence[GraphNode], start: set[str]) -> set[str]:
+    """The values that gradients of those in `start` flow through."""
+    carrying, enabled = set(start), case.context.grad_enabled
+    for node in live:
+        mode = effects.sets_grad_mode(node)
+        names = node_references(node)
+        if mode is not None:
+            enabled = mode
+        elif enabled and carrying.intersection(names):
+            carrying.add(node.name)
+            carrying.update(filter(None, [effects.mutated(node)]))
+    return carrying
+
+
+def creations(
+    case: GraphCase, arguments: Sequence[GraphInput], titles: Mapping[str, str], changed: Collection[str]
+) -> list[tuple[str, str]]:
+    """(name, expression) of each tensor argument, in order. Raises Unprintable."""
+    known = {item.name: item for item in arguments}
+    made = []
+    for item in arguments:
+        if item.kind == "tensor":
+            try:
+                made.append((titles[item.name], _creation(case, item, known, titles, item.name in changed)))
+            except fills.NoFillError as error:
+                raise Unprintable(str(error)) from None
+    return made
+
+
+def _creation(
+    case: GraphCase, item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str, str], changed: bool
+) -> str:
+    base = known.get(item.base or "")
+    if base is not None and base.meta is not None and item.meta is not None:
+        view = fills.view_of(base.meta, item.meta)
+        if view is not None:
+            return titles[base.name] + view
+    text = fills.creation(item, requires_grad=wants_grad(item, case))
+    # A leaf that requires grad cannot be changed in place.
+    return f"{text}.clone()" if changed and wants_grad(item, case) else text

@@ -1,0 +1,112 @@
+"""The source that registers custom operators, reduced to what the operators still in use need.
+
+A preamble is one string per statement. Statements that only register other operators are left out, then definitions and
+imports whose names nothing mentions any more.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_QUALIFIED = re.compile(r"^(\w+)::(\w+)")
+_BARE = re.compile(r"^(\w+)\s*(\(|\.|$)")
+
+
+@dataclass(frozen=True)
+class Preamble:
+    """Import lines and other statements, in order."""
+
+    imports: tuple[str, ...]
+    statements: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """The statements with the blank lines people put round definitions."""
+        lines: list[str] = []
+        previous = False
+        for text in self.statements:
+            definition = text.startswith(("def ", "class ", "@", "async "))
+            if definition or previous or not lines:
+                lines += ["", ""]
+            lines += text.splitlines()
+            previous = definition
+        return lines
+
+
+def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) -> Preamble:
+    """What of `statements` the (namespace, name) pairs in `operators` need; nothing where there are none."""
+    wanted = set(operators)
+    if not wanted:
+        return Preamble((), ())
+    parsed = [_Statement(text, ast.parse(text)) for text in statements]
+    owners = {item.binds: item.operators(frozenset()) for item in parsed if item.binds and item.operators(frozenset())}
+    handles = {name: next(iter(found)) for name, found in owners.items() if len(found) == 1}
+    kept = [item for item in parsed if item.serves(wanted, handles)]
+    while True:
+        used = {name for item in kept for name in item.reads}
+        left = [item for item in kept if not item.is_definition(handles) or used.intersection(item.bound)]
+        if len(left) == len(kept):
+            break
+        kept = left
+    imports = tuple(item.text for item in kept if item.is_import)
+    return Preamble(imports, tuple(item.text for item in kept if not item.is_import))
+
+
+def changes_arguments(statements: Sequence[str], namespace: str, name: str) -> bool:
+    """Whether the registration leaves open that the operator changes an argument: no schema or `mutates_args=()` seen."""
+    text = "\n".join(statements)
+    if re.search(rf"""["']{namespace}::{name}["'][^)]*mutates_args=(\(\)|\[\]|\{{\}})""", text):
+        return False
+    schema = re.search(rf"""["']({namespace}::)?{name}\((?P<arguments>[^"']*)\)\s*->""", text)
+    return schema is None or "!" in schema.group("arguments")
+
+
+class _Statement:
+    """One statement of a preamble: what it binds, what it reads, which operators it names."""
+
+    def __init__(self, text: str, tree: ast.Module) -> None:
+        self.text = text
+        self.node = tree.body[0] if tree.body else ast.Pass()
+        nodes = list(ast.walk(self.node))
+        self.is_import = isinstance(self.node, (ast.Import, ast.ImportFrom))
+        self.reads = {item.id for item in nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
+        self.strings = [item.value for item in nodes if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        self.methods = {item.attr for item in nodes if isinstance(item, ast.Attribute)}
+        self.bound = self._bound()
+        self.binds = next(iter(self.bound)) if len(self.bound) == 1 else ""
+
+    def _bound(self) -> frozenset[str]:
+        node = self.node
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            return frozenset({node.name})
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return frozenset(alias.asname or alias.name.split(".")[0] for alias in node.names)
+        return frozenset(
+            item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+        )
+
+    def operators(self, libraries: frozenset[str]) -> frozenset[tuple[str, str]]:
+        """The (namespace, name) pairs that the strings of the statement name."""
+        matches = (_QUALIFIED.match(text) for text in self.strings)
+        return frozenset((match.group(1), match.group(2)) for match in matches if match)
+
+    def serves(self, wanted: set[tuple[str, str]], handles: dict[str, tuple[str, str]]) -> bool:
+        """Whether it is needed, as far as the operators it names tell."""
+        found = set(self.operators(frozenset())) | {handles[name] for name in self.reads if name in handles}
+        if found:
+            return bool(found & wanted)
+        if {"define", "impl"} & self.methods and not isinstance(self.node, ast.ClassDef):
+            bare = [match.group(1) for match in map(_BARE.match, self.strings) if match]
+            return not bare or any(name in {operator for _, operator in wanted} for name in bare)
+        return True
+
+    def is_definition(self, handles: dict[str, tuple[str, str]]) -> bool:
+        """Whether the statement only matters to those who use the names it binds."""
+        if isinstance(self.node, (ast.FunctionDef, ast.ClassDef)):
+            return not self.node.decorator_list
+        if self.is_import:
+            # `import package` may be there for the operators it registers.
+            return isinstance(self.node, ast.ImportFrom) or "torch" in self.bound
+        return isinstance(self.node, ast.Assign) and not any(name in handles for name in self.bound)
