@@ -1,0 +1,3 @@
+from .stats import RunningStats
+
+__all__ = ["RunningStats"]
