@@ -18,7 +18,7 @@ from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce import effects, fills, trees
 from triage.reduce import printer_hop as hop
 from triage.reduce import printer_inputs as facts
-from triage.reduce.printer_body import Body, Style, indented, is_random, live_nodes, node_references
+from triage.reduce.printer_body import Body, Style, indented, is_random, live_nodes, node_references, plain_random
 from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
 from triage.reduce.printer_nested import nested
@@ -102,6 +102,11 @@ class _Script:
             nodes, {item.name: (item.meta.shape, item.meta.device) for item in case.inputs if item.meta}
         )
         nodes = [_without_mask(node) if node.name in self.masks else node for node in nodes]
+        if form.nice:
+            nodes = [
+                node if node.name in form.exact else plain
+                for node, plain in zip(nodes, plain_random(nodes), strict=True)
+            ]
         self.live = live_nodes(nodes, outputs, pure)
         self.case = replace(case, nodes=tuple(nodes), outputs=tuple(outputs))
         opaque = next((node for node in self.live if node.opaque), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.model.graphcase import GraphNode, TensorMeta
@@ -101,6 +101,16 @@ def _roots(nodes: Sequence[GraphNode]) -> dict[str, str]:
         names = node_references(node)
         roots[node.name] = roots.get(names[0], names[0]) if names else node.name
     return roots
+
+
+def plain_random(nodes: Sequence[GraphNode]) -> list[GraphNode]:
+    """Random numbers of Inductor without the seed they are drawn from: written as torch.rand, they need none."""
+    return [
+        replace(node, args=[node.args[0], None, node.args[2]])
+        if effects.operation(node) == "inductor_random" and len(node.args) == 3 and node.args[2] in ("rand", "randn")
+        else node
+        for node in nodes
+    ]
 
 
 def _without_empty_contexts(nodes: list[GraphNode]) -> list[GraphNode]:

@@ -163,6 +163,8 @@ class Speller:
             return self._method(target.removeprefix("torch.Tensor."), args, kwargs)
         if target.startswith("torch.ops.aten."):
             return self._aten(node)
+        if target.startswith("torch.ops.prims."):
+            return self._prims(node)
         if target.startswith("torch.ops.") and target.endswith(".default") and target.split(".")[2] not in _OWN:
             return self.call(target.removesuffix(".default"), args, kwargs)
         return None
@@ -172,6 +174,8 @@ class Speller:
         name = operator.split(".")[0]
         args = node.args
         kwargs = {key: item for key, item in node.kwargs.items() if item not in table.DEFAULT_KEYWORDS.get(key, ())}
+        if operator in table.ONLY_ATEN:
+            return None
         if operator in table.ATEN_BINARY and len(args) == 2 and not kwargs:
             return self.binary(table.ATEN_BINARY[operator], *args)
         if operator in table.ATEN_UNARY and len(args) == 1 and not kwargs:
@@ -180,9 +184,26 @@ class Speller:
             return self._method(name, args, kwargs)
         if name in table.F_FUNCTIONS:
             return self.call("F." + name, args, kwargs)
-        if name in table.TORCH_FUNCTIONS:
+        if name in table.TORCH_FUNCTIONS and not any(isinstance(item, list) and None in item for item in args):
             return self.call("torch." + name, args, kwargs)
         return self._rewritten(operator, args, kwargs)
+
+    def _prims(self, node: GraphNode) -> Expression | None:
+        """What Inductor's first passes put into ATen graphs, as what it came from."""
+        name, args, kwargs = node.target.removeprefix("torch.ops.prims."), node.args, node.kwargs
+        if name == "convert_element_type.default" and len(args) == 2:
+            source = self.meta(_reference(args[0]))
+            if source is not None and args[1] != {"dtype": source.dtype}:
+                return self._method("to", args, {})
+        if name == "iota.default" and len(args) == 1 and kwargs.get("start") == 0 and kwargs.get("step") == 1:
+            rest = {key: item for key, item in kwargs.items() if key in ("dtype", "device")}
+            rest = {key: item for key, item in rest.items() if item not in ({"dtype": "int64"}, {"device": "cpu"})}
+            return self.call("torch.arange", args, rest)
+        if name == "inductor_random.default" and len(args) == 3 and args[2] in ("rand", "randn"):
+            meta = next(iter(node.out), None)
+            device = {} if meta is None or meta.device == "cpu" else {"device": {"device": meta.device}}
+            return self.call(f"torch.{args[2]}", args[:1], device)
+        return None
 
     def _rewritten(self, operator: str, args: list[Any], kwargs: dict[str, Any]) -> Expression | None:
         """Operators whose torch form has other arguments."""

@@ -33,8 +33,7 @@ FUNCTIONAL: dict[str, str] = {
 
 # aten.NAME.OVERLOAD that is a Python operator, where both operands are positional and nothing else is given.
 ATEN_BINARY: dict[str, str] = {
-    "add.Tensor": "add", "add.Scalar": "add", "sub.Tensor": "sub", "sub.Scalar": "sub", "mul.Tensor": "mul",
-    "mul.Scalar": "mul", "div.Tensor": "truediv", "div.Scalar": "truediv", "pow.Tensor_Scalar": "pow",
+    "add.Tensor": "add", "sub.Tensor": "sub", "mul.Tensor": "mul", "div.Tensor": "truediv", "pow.Tensor_Scalar": "pow",
     "pow.Tensor_Tensor": "pow", "pow.Scalar": "pow", "bitwise_and.Tensor": "and_", "bitwise_or.Tensor": "or_",
     "bitwise_xor.Tensor": "xor", "bitwise_and.Scalar": "and_", "bitwise_or.Scalar": "or_", "bitwise_xor.Scalar": "xor",
     "eq.Tensor": "eq", "eq.Scalar": "eq", "ne.Tensor": "ne", "ne.Scalar": "ne", "lt.Tensor": "lt", "lt.Scalar": "lt",
@@ -43,7 +42,12 @@ ATEN_BINARY: dict[str, str] = {
 }  # fmt: skip
 ATEN_UNARY: dict[str, str] = {"neg.default": "neg", "bitwise_not.default": "invert"}
 
-# aten.NAME that is torch.NAME with the same arguments, whatever the overload.
+# Overloads that nothing but the ATen operator itself reaches: torch turns the number into a tensor.
+ONLY_ATEN = _words(
+    "add.Scalar sub.Scalar mul.Scalar div.Scalar div.Scalar_mode add_.Scalar sub_.Scalar mul_.Scalar div_.Scalar div_.Scalar_mode"
+)
+
+# aten.NAME that is torch.NAME with the same arguments, whatever the overload (but for ONLY_ATEN).
 TORCH_FUNCTIONS = _words(
     """
     abs acos acosh add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax any arange argmax argmin
@@ -57,7 +61,7 @@ TORCH_FUNCTIONS = _words(
     log log10 log1p log2 logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit
     logspace logsumexp lt masked_fill masked_scatter masked_select max maximum mean median min minimum mm mode
     mul multinomial mv mvlgamma nan_to_num nanmedian native_batch_norm native_dropout native_group_norm
-    native_layer_norm ne neg nextafter nonzero norm normal ones ones_like polar polygamma pow prod rad2deg rand
+    native_layer_norm ne neg nextafter nonzero ones ones_like polar polygamma pow prod rad2deg rand
     rand_like randint randint_like randn randn_like randperm real reciprocal relu remainder renorm
     repeat_interleave roll rot90 round rsqrt rsub scalar_tensor scatter scatter_add scatter_reduce searchsorted
     select_scatter sgn sigmoid sign signbit sin sinc sinh slice_scatter sort split split_with_sizes sqrt square
@@ -78,7 +82,7 @@ METHODS = _words(
 # aten.NAME that is torch.nn.functional.NAME with the same arguments.
 F_FUNCTIONS = _words(
     """
-    gelu silu leaky_relu elu hardtanh hardswish hardsigmoid softplus softshrink mish avg_pool2d avg_pool3d glu
+    gelu silu leaky_relu hardtanh hardswish hardsigmoid softplus softshrink mish avg_pool2d avg_pool3d glu
     """
 )
 
@@ -90,12 +94,13 @@ DEFAULT_KEYWORDS: dict[str, tuple[object, ...]] = {
     "memory_format": (None, {"memory_format": "preserve_format"}),
     "dtype": (None,),
     "generator": (None,),
+    "requires_grad": (False,),
 }
 
 # Operators whose result is random: their order matters.
 RANDOM = _words(
     """
-    rand randn randint rand_like randn_like randint_like randperm normal bernoulli multinomial native_dropout
+    rand randn randint rand_like randn_like randint_like randperm bernoulli multinomial native_dropout
     dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout poisson rrelu
     rrelu_with_noise uniform exponential geometric cauchy log_normal gumbel_softmax fractional_max_pool2d
     fractional_max_pool3d scaled_dot_product_attention
@@ -106,6 +111,6 @@ RANDOM = _words(
 EFFECTS = _words(
     """
     _assert _assert_async _assert_scalar _check sym_constrain_range sym_constrain_range_for_size auto_functionalized
-    auto_functionalized_v2 _assert_tensor_metadata print
+    auto_functionalized_v2 _assert_tensor_metadata print set_inplace_requires_grad_allowed _set_tensor_requires_grad
     """
 )
