@@ -1,0 +1,54 @@
+# Every target sets itself up: Python >= 3.10 with venv, and g++ for what torch.compile builds. Nothing else.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PIP_FLAGS ?=
+DEMO   ?= reproducers/decomp_nan_to_num_spectrum/script.py
+CORPUS ?= reproducers
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types slow gpu bench clean
+
+help:  ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## Make .venv and install into it what constraints.txt pins
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "$(PYTHON) is older than Python 3.10. Next: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@command -v $${CXX:-g++} >/dev/null || \
+		{ echo "No C++ compiler ($${CXX:-g++}): Inductor cannot build its kernels. Next: install g++." >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## Triage a bundled failing script and show where the results lie
+	$(BIN)/triage run $(DEMO)
+	@echo
+	@echo "report:     triage-out/latest/report.md"
+	@echo "reproducer: triage-out/latest/repro.py"
+
+test: $(STAMP)  ## Run all tests but those marked slow or gpu
+	$(BIN)/python -m pytest -m "not slow and not gpu"
+
+lint: $(STAMP)  ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## Check types
+	$(BIN)/mypy
+
+slow: $(STAMP)  ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+gpu: $(STAMP)  ## Run the tests that need a CUDA device
+	$(BIN)/python -m pytest -m gpu
+
+bench: $(STAMP)  ## Run triage over a folder of cases (CORPUS=DIR) and print a table
+	$(BIN)/python benchmarks/corpus.py $(CORPUS)
+
+clean:  ## Remove the environment, caches and runs
+	rm -rf $(VENV) triage-out benchmarks/out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
