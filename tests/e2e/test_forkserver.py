@@ -117,6 +117,7 @@ def test_every_candidate_starts_afresh(runner: ForkServerRunner) -> None:
         result = runner.run(script)
         assert result.outcome.kind is OutcomeKind.OK, result.outcome
         assert result.notes.graphs == 1
+        assert result.notes.last_breadcrumb == "graph 0/0 ran"
 
 
 def test_the_rung_is_forced(runner: ForkServerRunner) -> None:

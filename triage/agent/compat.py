@@ -3,6 +3,7 @@
 The rest of the agent asks here and never by `getattr` of its own, so what a torch release moves is found in one place.
 """
 
+import os
 import sys
 
 
@@ -96,23 +97,26 @@ def copy_graph(gm):
     return GraphModule(gm, copy.deepcopy(gm.graph))
 
 
-def clear_counters():
-    """Forget how many graphs were compiled so far in this process."""
+def forget_compiles():
+    """As if nothing had been compiled in this process yet; more than `torch._dynamo.reset` does before 2.7."""
+    torch = sys.modules["torch"]
+    torch._dynamo.reset()
     try:
         sys.modules["torch._dynamo.utils"].counters.clear()
+        convert_frame = sys.modules["torch._dynamo.convert_frame"]
+        convert_frame.FRAME_COUNTER = 0
+        convert_frame.FRAME_COMPILE_COUNTER.clear()
     except (KeyError, AttributeError):
         return
 
 
 def vec_isa_probe():
-    """The class whose `check_build` finds out, with a compiler run, which vector instructions can be used (2.5 and newer)."""
-    try:
-        from torch._inductor.cpu_vec_isa import VecISA
-    except Exception as error:
-        return Missing(str(error))
-    if not hasattr(VecISA, "check_build"):
-        return Missing("VecISA.check_build is not there")
-    return VecISA
+    """The method (`owner`, `name`) that finds out, with a compiler run, whether some vector instructions can be used."""
+    for module, name in (("torch._inductor.cpu_vec_isa", "check_build"), ("torch._inductor.codecache", "__bool__")):
+        owner = getattr(sys.modules.get(module), "VecISA", None)  # the former since 2.5
+        if owner is not None and name in owner.__dict__:
+            return Feature(owner=owner, name=name)
+    return Missing("VecISA is not there")
 
 
 def header_precompiler():
@@ -126,10 +130,12 @@ def header_precompiler():
     return codecache
 
 
-def built_for_accelerator(torch):
-    """Whether this torch can talk to a GPU: then nothing may run in the warm interpreter but imports."""
+def may_use_accelerator(torch):
+    """Whether this torch can find a GPU here: then nothing may run in the warm interpreter but imports."""
     version = torch.version
-    return any(getattr(version, name, None) for name in ("cuda", "hip", "xpu"))
+    built = any(getattr(version, name, None) for name in ("cuda", "hip", "xpu"))
+    devices = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd", "/dev/dxg", "/dev/dri")
+    return built and any(os.path.exists(path) for path in devices)
 
 
 def custom_op_definition(qualified):
@@ -165,3 +171,29 @@ def default_setting(config, key):
         return config._default[key]  # before 2.6
     except Exception:
         return Missing("%s has no default on record" % key)
+
+
+def repro_input_reader():
+    """The class that gives the inputs of a script of PyTorch's minifier: `InputReader(save_dir=...)`, then `.args`."""
+    try:
+        from torch._dynamo.debug_utils import InputReader
+    except Exception as error:
+        return Missing("torch._dynamo.debug_utils.InputReader cannot be imported: %s" % error)
+    return InputReader
+
+
+def without_repro_copy(after_aot):
+    """Keep `torch._dynamo.repro.after_aot` from copying checkpoints to `repro.py` in the program's own directory.
+
+    The file may be the user's. The module names `shutil` for nothing else, and a copy that fails is only logged.
+    """
+    import shutil
+
+    class Shutil(object):
+        copyfile = staticmethod(lambda source, goal: goal)
+
+        def __getattr__(self, name):
+            return getattr(shutil, name)
+
+    if hasattr(after_aot, "shutil"):
+        after_aot.shutil = Shutil()

@@ -23,7 +23,7 @@ def share(directory):
     shared = []
     isa = compat.vec_isa_probe()
     if isa:
-        isa.check_build = _remembered_probe(isa.check_build, directory, key)
+        setattr(isa.owner, isa.name, _remembered_probe(getattr(isa.owner, isa.name), directory, key))
         shared.append("vector instructions")
     codecache = compat.header_precompiler()
     if codecache:
@@ -46,19 +46,19 @@ def _machine():
 
 def _remembered_probe(original, directory, key):
     @functools.wraps(original)
-    def check_build(self, code):
-        path = _place(directory, "isa", key, str(self), self.build_arch_flags(), code)
+    def works(self, *code):
+        path = _place(directory, "isa", key, str(self), str(self.build_arch_flags()), *code)
         if os.path.exists(path):
             return True
         with _lock(path):
             if os.path.exists(path):
                 return True
-            works = original(self, code)
-            if works:
+            answer = original(self, *code)
+            if answer:
                 _write(path, "")
-            return works
+            return answer
 
-    return check_build
+    return works
 
 
 def _remembered_header(original, directory, key):

@@ -48,7 +48,7 @@ def warm_up(shared):
             continue
     neutral = forkserver_neutral.share(shared)
     compiled = False
-    if not compat.built_for_accelerator(torch):
+    if not compat.may_use_accelerator(torch):
         compiled = _compile_a_little(torch)
     if _cuda_is_up():
         return {"refused": "importing torch initialised CUDA, and a forked child could not use it"}
@@ -88,11 +88,12 @@ def _compile_a_little(torch):
             x = torch.ones(4, 4, requires_grad=True)
             compiled(x, torch.ones(4, 4)).backward()
         return True
+    except phases.Passed:
+        return True
     except Exception:
         return False
     finally:
-        torch._dynamo.reset()
-        compat.clear_counters()
+        compat.forget_compiles()
         torch.set_rng_state(generator)
 
 

@@ -58,14 +58,15 @@ def patch_output_graph(module, recorder):
     original = module.OutputGraph.call_user_compiler
 
     @functools.wraps(original)
-    def call_user_compiler(self, gm, example_inputs, *args, **kwargs):
+    def call_user_compiler(self, gm, *args, **kwargs):
+        example_inputs = args[0] if args else kwargs.get("example_inputs") or self.example_inputs()  # 2.1 passes none
         number = recorder.graphs
         recorder.graphs += 1
         graph_id = _compile_id()
         recorder.breadcrumb("compile graph %s" % graph_id)
         name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, _backend_name(self))
         try:
-            compiled = original(self, gm, example_inputs, *args, **kwargs)
+            compiled = original(self, gm, *args, **kwargs)
         except Exception as error:
             recorder.mark(error, graph=name or graph_id, phase="compile")
             _mark_inner(recorder, error, name or graph_id)

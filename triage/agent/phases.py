@@ -26,8 +26,9 @@ class Passed(BaseException):
 class Watch:
     """Where the compile is. Nested graphs (bodies of cond, kernels that are tried out) belong to the phase they are in."""
 
-    def __init__(self, recorder, cut_off):
+    def __init__(self, recorder, cut_off, stop):
         self.recorder = recorder
+        self.stop = stop  # what to do where a graph cannot be left uncompiled
         self.cut_off = cut_off if cut_off in CUTS else None
         self._local = threading.local()
 
@@ -67,16 +68,16 @@ def install(recorder, cut_off=None):
     if isinstance(points, compat.Missing):
         recorder.channel.say("missing", feature="phases", reason=points.reason)
         return
-    watch = Watch(recorder, cut_off)
+    watch = Watch(recorder, cut_off, _end_candidate)
     for owner, name, replacement in _patches(points, watch):
         setattr(owner, name, replacement)
 
 
 @contextlib.contextmanager
 def cut_off_after(phase, recorder):
-    """Inductor compiles nothing beyond this phase while the context is open."""
+    """Inductor compiles nothing beyond this phase while the context is open; a compile may end with Passed."""
     points = compat.inductor_phases()
-    patches = list(_patches(points, Watch(recorder, phase))) if points else []
+    patches = list(_patches(points, Watch(recorder, phase, _give_up))) if points else []
     kept = [(owner, name, owner.__dict__[name]) for owner, name, _ in patches]
     for owner, name, replacement in patches:
         setattr(owner, name, replacement)
@@ -160,7 +161,7 @@ def _compile_inner(original, watch, points):
         except Passed:
             watch.recorder.channel.say("cut_off", after=watch.cut_off)
             if not points.result_may_be_function:
-                _stop(watch)
+                watch.stop(watch.recorder)
             return _stand_in(kept, watch)
         finally:
             watch.leave()
@@ -180,15 +181,20 @@ def _stand_in(gm, watch):
                 return gm(*inputs)
         except Exception:
             # Nothing the failure we look for has a part in: some operations exist only in compiled code.
-            _stop(watch)
+            watch.stop(watch.recorder)
 
     call._boxed_call = True
     return call
 
 
-def _stop(watch):
-    """End the candidate: it has passed."""
+def _end_candidate(recorder):
+    """End this process: the candidate has passed."""
     from .forkserver_child import leave
 
-    watch.recorder.end()
+    recorder.end()
     leave(0)
+
+
+def _give_up(recorder):
+    """Unwind the compile that was only tried."""
+    raise Passed
