@@ -1,0 +1,178 @@
+"""Imports flow one way: cli -> story -> {locate, reduce, bisect, report} -> environments -> probe -> model.
+
+Read from the source, not from a running interpreter, so that an import inside a function counts too. The *story* are the
+modules directly under `triage` that tell a run from top to bottom (pipeline, findings, ...).
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "triage"
+STORY = "story"
+
+# What a room may import besides itself and the standard library.
+BASE = {"errors", "model"}
+GROUND = BASE | {"events", "settings", "probe", "environments", "session"}
+MAY_IMPORT = {
+    "model": set(),
+    "errors": set(),
+    "events": {"model"},
+    "settings": {"errors"},
+    "probe": BASE,
+    "environments": BASE | {"probe"},
+    "session": BASE | {"events", "settings", "probe"},
+    "locate": GROUND,
+    "reduce": GROUND,
+    "bisect": GROUND,
+    "report": BASE,
+    STORY: GROUND | {"locate", "reduce", "bisect", "report"},
+    "cli": GROUND | {"locate", "reduce", "bisect", "report", STORY},
+    "agent": set(),
+}
+
+# Distributions and the rooms that may use them. torch is for the agent alone.
+THIRD_PARTY = {
+    "torch": {"agent"},
+    "torchgen": {"agent"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "jinja2": {"report"},
+    "git": {"report"},
+    "packaging": {"bisect", "environments", "probe", "report", STORY},
+    "tomli": {"settings"},
+}
+
+# What the command line may import before it knows which command is wanted.
+AT_START = {"cli", "errors", "events"}
+
+
+class Import(NamedTuple):
+    file: Path
+    line: int
+    module: str  # absolute: triage.model.codec, torch.fx
+    level: int
+    lazy: bool  # inside a function, or for type checkers only
+
+    def __str__(self) -> str:
+        return f"{self.file.relative_to(ROOT.parent)}:{self.line}: {self.module}"
+
+
+def room_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).parts
+    name = parts[0] if len(parts) > 1 else file.stem.replace("__main__", "cli")
+    return name if name in MAY_IMPORT else STORY
+
+
+def room_named(module: str) -> str:
+    """The room of `triage.model.codec`; of `triage` itself, the package without a room, an empty string."""
+    parts = module.split(".")
+    if len(parts) == 1 or parts[1].startswith("__"):
+        return ""
+    return parts[1] if parts[1] in MAY_IMPORT else STORY
+
+
+def imports_of(file: Path) -> Iterator[Import]:
+    def walk(node: ast.AST, lazy: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            inside = lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or _for_checkers_only(child)
+            if isinstance(child, ast.Import):
+                for name in child.names:
+                    yield Import(file, child.lineno, name.name, 0, lazy)
+            elif isinstance(child, ast.ImportFrom) and child.level:
+                yield Import(file, child.lineno, child.module or "", child.level, lazy)
+            elif isinstance(child, ast.ImportFrom):
+                # `from triage import probe` imports the module triage.probe, `from torch import nn` torch.nn
+                whole = [f"{child.module}.{name.name}" for name in child.names] if child.module == "triage" else []
+                for module in whole or [child.module or ""]:
+                    yield Import(file, child.lineno, module, 0, lazy)
+            yield from walk(child, inside)
+
+    yield from walk(ast.parse(file.read_text(encoding="utf-8")), False)
+
+
+def _for_checkers_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+FILES = sorted(ROOT.rglob("*.py"))
+IMPORTS = [found for file in FILES for found in imports_of(file)]
+OURS = [found for found in IMPORTS if room_of(found.file) != "agent"]
+AGENT = [found for found in IMPORTS if room_of(found.file) == "agent"]
+
+
+def test_the_rooms_exist():
+    rooms = {room_of(file) for file in FILES}
+    assert {"model", "probe", "locate", "reduce", "report", "cli", "agent", STORY} <= rooms
+
+
+def test_imports_flow_one_way():
+    against = [
+        str(found)
+        for found in OURS
+        if found.module.split(".")[0] == "triage"
+        and room_named(found.module) not in {"", room_of(found.file), *MAY_IMPORT[room_of(found.file)]}
+    ]
+    assert against == []
+
+
+def test_every_third_party_import_is_where_it_may_be():
+    foreign = [found for found in OURS if found.module.split(".")[0] not in {"triage", *sys.stdlib_module_names}]
+    misplaced = [
+        str(found) for found in foreign if room_of(found.file) not in THIRD_PARTY.get(found.module.split(".")[0], ())
+    ]
+    assert misplaced == []
+
+
+def test_orchestrator_imports_are_absolute():
+    assert [str(found) for found in OURS if found.level] == []
+
+
+def test_the_agent_knows_the_standard_library_torch_and_itself():
+    known = {"torch", "torchgen", "_triage_agent", *sys.stdlib_module_names}
+    assert [str(found) for found in AGENT if not found.level and found.module.split(".")[0] not in known] == []
+
+
+def test_the_agent_imports_torch_when_it_is_asked_to():
+    # it is loaded before the user's program imports torch, and must not do so in its place
+    assert [str(found) for found in AGENT if found.module.split(".")[0] == "torch" and not found.lazy] == []
+
+
+def test_commands_import_their_work_when_they_run():
+    eager = [found for found in OURS if room_of(found.file) == "cli" and not found.lazy]
+    allowed = {"typer", "triage", *sys.stdlib_module_names}
+    early = [
+        str(found)
+        for found in eager
+        if found.module.split(".")[0] not in allowed
+        or (found.module.startswith("triage.") and room_named(found.module) not in AT_START)
+    ]
+    assert early == []
+
+
+def test_an_import_inside_a_function_is_seen_and_lazy(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text("import json\ndef f():\n    from triage import probe\n    from torch import nn\n")
+    assert [(found.module, found.lazy) for found in imports_of(file)] == [
+        ("json", False),
+        ("triage.probe", True),
+        ("torch", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("module", "room"),
+    [
+        ("triage", ""),
+        ("triage.__version__", ""),
+        ("triage.model.codec", "model"),
+        ("triage.pipeline", STORY),
+        ("triage.cli.app", "cli"),
+    ],
+)
+def test_a_module_has_one_room(module, room):
+    assert room_named(module) == room
