@@ -14,6 +14,7 @@ import types
 from . import forkserver_proc, hook, phases
 
 SCRIPT = "repro.py"
+TORCH_DEFAULT_SEED = 67280421310721  # default_rng_seed_val in c10/core/GeneratorImpl.h
 
 
 def run(request, out, err):
@@ -76,9 +77,17 @@ def _environment(request, paths):
             os.environ[name] = value
     sys.modules["tempfile"].tempdir = None
     os.chdir(paths["cwd"])
+    _reseed()
+
+
+def _reseed():
+    """Random numbers begin as in a fresh process: each has a seed of its own, unless this torch starts from a fixed one."""
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
+    generator = sys.modules["torch"].default_generator
+    if generator.initial_seed() != TORCH_DEFAULT_SEED:
+        generator.seed()
 
 
 def _agent_config(request, channel):
