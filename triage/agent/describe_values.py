@@ -137,6 +137,8 @@ def fill(tensor: Any) -> str:
     low, high = seen
     if low == high and low in (0.0, 1.0):
         return "zeros" if low == 0.0 else "ones"
+    if _is_arange(tensor, low, high):
+        return "arange"
     # Probabilities, variances and distances: their domain matters to log, sqrt and the losses.
     return "rand" if low >= 0.0 else "randn"
 
@@ -145,19 +147,25 @@ def _integer_fill(tensor: Any, seen: Optional[Tuple[Any, Any]]) -> str:
     if seen is None:
         return "randint:0:2"
     low, high = int(seen[0]), int(seen[1])
-    count = tensor.numel()
     if low == high and low in (0, 1):
         return "zeros" if low == 0 else "ones"
-    if count > 1 and tensor.dim() == 1 and (low, high) == (0, count - 1) and _is_arange(tensor):
+    if _is_arange(tensor, low, high):
         return "arange"
-    return "randint:%d:%d" % (low, high + 1)
+    # Indices start at 0, also where the smallest did not occur; a divisor must not become 0.
+    return "randint:%d:%d" % (min(low, 1), high + 1)
 
 
-def _is_arange(tensor: Any) -> bool:
+def _is_arange(tensor: Any, low: Any, high: Any) -> bool:
+    """Whether the elements count up from 0 in the order of the dimensions."""
     import torch
 
+    count = tensor.numel()
+    if count < 2 or (low, high) != (0, count - 1):
+        return False
     try:
-        return bool((tensor == torch.arange(tensor.numel(), device=tensor.device, dtype=tensor.dtype)).all())
+        return bool(
+            (tensor.detach().reshape(-1) == torch.arange(count, device=tensor.device, dtype=tensor.dtype)).all()
+        )
     except Exception:
         return False
 

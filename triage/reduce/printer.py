@@ -162,12 +162,13 @@ class _Script:
         seed, made = self._seed(), facts.creations(self.case, self.arguments, self.titles, self.changed)
         masks = [f"{mask.name} = {mask.creation(self.nested.functions[mask.graph])}" for mask in self.masks.values()]
         if self.form.check == "values":
-            lines = [*masks, *values_lines(calls, made, seed=seed, reference=self.form.reference)]
+            alone = bool(self.changed) or any(map(is_random, self.live))
+            lines = [*masks, *values_lines(calls, made, seed=seed, reference=self.form.reference, alone=alone)]
         else:
             lines = exception_lines(calls) if self.form.check == "exception" else strides_lines(calls)
-            making = [*seed, *(f"{name} = {text}" for name, text in made)]
+            making = [*seed, *(f"{item.name} = {item.text}" for item in made)]
             if calls.fresh:
-                names = ", ".join(name for name, _ in made)
+                names = ", ".join(item.name for item in made)
                 making = ["    " + line for line in making]
                 lines = [*masks, "", "", "def inputs():", *making, f"    return {names}", "", "", *lines]
                 lines = lines[2:] if not masks else lines
@@ -210,11 +211,6 @@ class _Script:
             fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
             tensors=tuple(self.titles[item.name] for item in self.arguments if item.kind == "tensor"),
             eager_first=self.form.eager_first,
-            floating=frozenset(
-                self.titles[item.name]
-                for item in self.arguments
-                if item.meta is not None and item.meta.dtype in facts.DIFFERENTIABLE
-            ),
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
 

@@ -11,6 +11,7 @@ from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.reduce import effects, fills, trees
 from triage.reduce.printer_body import changes_something, node_references
 from triage.reduce.printer_run import Output
+from triage.reduce.printer_values import Creation
 from triage.reduce.spelling import Unprintable
 
 DIFFERENTIABLE = fills.FLOATS | fills.COMPLEX
@@ -115,27 +116,31 @@ def _reached(case: GraphCase, live: Sequence[GraphNode], start: set[str]) -> set
 
 def creations(
     case: GraphCase, arguments: Sequence[GraphInput], titles: Mapping[str, str], changed: Collection[str]
-) -> list[tuple[str, str]]:
-    """(name, expression) of each tensor argument, in order. Raises Unprintable."""
+) -> list[Creation]:
+    """How each tensor argument is made, in order. Raises Unprintable."""
     known = {item.name: item for item in arguments}
     made = []
     for item in arguments:
-        if item.kind == "tensor":
+        if item.kind == "tensor" and item.meta is not None:
             try:
-                made.append((titles[item.name], _creation(case, item, known, titles, item.name in changed)))
+                view = _view(item, known, titles)
+                text = view or _creation(case, item, item.name in changed)
             except fills.NoFillError as error:
                 raise Unprintable(str(error)) from None
+            dtype = item.meta.dtype if item.meta.dtype in DIFFERENTIABLE else None
+            made.append(Creation(titles[item.name], text, dtype, view is not None))
     return made
 
 
-def _creation(
-    case: GraphCase, item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str, str], changed: bool
-) -> str:
+def _view(item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str, str]) -> str | None:
     base = known.get(item.base or "")
-    if base is not None and base.meta is not None and item.meta is not None:
-        view = fills.view_of(base.meta, item.meta)
-        if view is not None:
-            return titles[base.name] + view
+    if base is None or base.meta is None or item.meta is None:
+        return None
+    view = fills.view_of(base.meta, item.meta)
+    return None if view is None else titles[base.name] + view
+
+
+def _creation(case: GraphCase, item: GraphInput, changed: bool) -> str:
     text = fills.creation(item, requires_grad=wants_grad(item, case))
     # A leaf that requires grad cannot be changed in place.
     return f"{text}.clone()" if changed and wants_grad(item, case) else text

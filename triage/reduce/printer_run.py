@@ -22,7 +22,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Calls:
-    """`parameters` are the arguments as written in a call, `floating` those that a reference computes in double precision.
+    """`parameters` are the arguments as written in a call.
 
     `changed` are those the function changes in place: the eager run gets copies, the compiled one the originals.
     """
@@ -36,7 +36,6 @@ class Calls:
     tensors: tuple[str, ...] = ()  # the parameters that inputs() makes
     eager_first: bool = True
     changed: frozenset[str] = frozenset()
-    floating: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
 
 
@@ -70,22 +69,31 @@ def exception_lines(calls: Calls) -> list[str]:
 
 def _second_order(calls: Calls) -> list[str]:
     """The gradient of a gradient, as a gradient penalty takes it."""
-    wanted = [output for output in calls.outputs if output.differentiable]
     lines = ["def step(fn):"]
-    arguments = ", ".join(calls.parameters)
     if calls.fresh:
         lines.append(f"    {', '.join(calls.tensors)}{',' if len(calls.tensors) == 1 else ''} = inputs()")
-    lines.append(f"    out = fn({arguments})")
-    names = [f"out[{index}]" for index, item in enumerate(calls.outputs) if item.differentiable]
-    terms = [loss(name, item) for name, item in zip(names if len(calls.outputs) > 1 else ["out"], wanted, strict=True)]
-    single = len(calls.leaves) == 1
-    leaves = calls.leaves[0] if single else f"({', '.join(calls.leaves)})"
-    lines.append(
-        f"    {'(g,)' if single else 'grads'} = torch.autograd.grad({' + '.join(terms)}, {leaves}, create_graph=True)"
-    )
-    lines.append(f"    {'g.sum()' if single else 'sum(g.sum() for g in grads)'}.backward()")
+    lines.append(f"    out = fn({', '.join(calls.parameters)})")
+    lines += ["    " + line for line in penalty(calls, total("out", calls))]
     runs = ["step(f)  # eager works"] if calls.eager_first else []
     return [*lines, "", "", *in_modes(calls.modes, [*runs, f"step({calls.compiled})"])]
+
+
+def penalty(calls: Calls, loss_text: str) -> list[str]:
+    """The gradients of a loss, differentiated once more."""
+    single = len(calls.leaves) == 1
+    leaves = calls.leaves[0] if single else f"({', '.join(calls.leaves)})"
+    return [
+        f"{'(g,)' if single else 'grads'} = torch.autograd.grad({loss_text}, {leaves}, create_graph=True)",
+        f"{'g.sum()' if single else 'sum(g.sum() for g in grads)'}.backward()",
+    ]
+
+
+def total(name: str, calls: Calls) -> str:
+    """The loss of all differentiable outputs of a result called `name`, not in parentheses."""
+    if len(calls.outputs) == 1:
+        return loss(name, calls.outputs[0])
+    terms = [loss(f"{name}[{index}]", item) for index, item in enumerate(calls.outputs) if item.differentiable]
+    return " + ".join(terms)
 
 
 def _noted(lines: list[str], note: str) -> list[str]:
@@ -104,8 +112,7 @@ def used(calls: Calls, call: str) -> list[str]:
     if len(wanted) == 1:
         position = calls.outputs.index(wanted[0])
         return [loss(f"{call}[{position}]", wanted[0]) + ".backward()"]
-    terms = [loss(f"out[{index}]", item) for index, item in enumerate(calls.outputs) if item.differentiable]
-    return [f"out = {call}", f"({' + '.join(terms)}).backward()"]
+    return [f"out = {call}", f"({total('out', calls)}).backward()"]
 
 
 def loss(text: str, output: Output) -> str:

@@ -1,47 +1,92 @@
 """The end of a reproducer of a wrong result: eager, compiled and a double-precision reference are compared.
 
 `torch._dynamo.utils.same` judges, as PyTorch's own fuzzers and minifier do: compiled may be as far from the reference as
-eager is, but not further. Inputs and the seed are made anew for every run, so that in-place changes, accumulated
-gradients and random numbers are the same in all three.
+eager is, but not further. Where runs influence each other (in-place changes, accumulated gradients, random numbers), a
+function makes the inputs anew for each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from triage.reduce.printer_run import Calls, in_modes, loss
+from triage.reduce.fills import COMPLEX
+from triage.reduce.printer_run import Calls, in_modes, penalty, total
+
+_GRAD = ".requires_grad_()"
 
 
-def values_lines(calls: Calls, creations: Sequence[tuple[str, str]], *, seed: list[str], reference: bool) -> list[str]:
-    """A function `run(fn, dtype)` that returns outputs (and gradients), and the comparison."""
-    parameter = "fn, dtype=None" if reference else "fn"
-    lines = [*seed]
-    for name, text in creations:
-        lines.append(f"{name} = {text}")
-    converted = [name for name, _ in creations if name in calls.floating]
-    if reference and converted:
-        lines.append("if dtype is not None:")
-        for name in converted:
-            grad = ".detach().to(dtype).requires_grad_()" if name in calls.leaves else ".to(dtype)"
-            lines.append(f"    {name} = {name}{grad}")
+@dataclass(frozen=True)
+class Creation:
+    """How an argument is made. `view` says that it shares the storage of an earlier one; `dtype` is of floating ones only."""
+
+    name: str
+    text: str
+    dtype: str | None = None
+    view: bool = False
+
+
+def values_lines(
+    calls: Calls, made: Sequence[Creation], *, seed: Sequence[str], reference: bool, alone: bool
+) -> list[str]:
+    """The runs and their comparison; `alone` says that runs influence each other. All lines of the script's end."""
+    exact = reference and any(item.dtype not in (None, "float64", "complex128") for item in made)
+    if not alone and not calls.backward:
+        return _side_by_side(calls, made, seed, exact)
+    dtypes = sorted({item.dtype for item in made if item.dtype is not None and item.dtype not in COMPLEX})
+    default = f"torch.{dtypes[0]}" if len(dtypes) == 1 else None
+    lines = list(seed)
+    lines += [f"{item.name} = {_converted(item, default) if exact else item.text}" for item in made]
     lines.append(f"out = fn({', '.join(calls.parameters)})")
-    if not calls.backward:
-        lines.append("return out")
-    else:
+    returned = ["out", *(name for name in calls.parameters if name in calls.changed)]
+    if calls.backward:
         lines += _backward(calls)
-    check = ["expected, actual = run(f), run(" + calls.compiled + ")"]
-    exact = ", run(f, torch.float64)" if reference else ""
-    check.append(f'assert same(expected, actual{exact}, equal_nan=True), f"eager: {{expected}}, compiled: {{actual}}"')
-    return [f"def run({parameter}):", *("    " + line for line in lines), "", "", *in_modes(calls.modes, check)]
+        returned += [f"{name}.grad" for name in calls.leaves]
+    lines.append(f"return {', '.join(returned)}")
+    head = f"def run(fn, dtype={default}):" if exact else "def run(fn):"
+    check = [f"expected, actual = run(f), run({calls.compiled})"]
+    check += _comparison("run(f, torch.float64)" if exact else "")
+    return [head, *("    " + line for line in lines), "", "", *in_modes(calls.modes, check)]
+
+
+def _side_by_side(calls: Calls, made: Sequence[Creation], seed: Sequence[str], exact: bool) -> list[str]:
+    lines = [*seed, *(f"{item.name} = {item.text}" for item in made)]
+    dtypes: Mapping[str, str | None] = {item.name: item.dtype for item in made}
+    arguments = ", ".join(calls.parameters)
+    check = [f"expected = f({arguments})", f"actual = {calls.compiled}({arguments})"]
+    doubled = ", ".join(_double(name, dtypes.get(name)) for name in calls.parameters)
+    return [*lines, *in_modes(calls.modes, [*check, *_comparison(f"f({doubled})" if exact else "")])]
+
+
+def _double(name: str, dtype: str | None) -> str:
+    if dtype is None:
+        return name
+    return f"{name}.to(torch.complex128)" if dtype in COMPLEX else f"{name}.double()"
+
+
+def _comparison(exact: str) -> list[str]:
+    arguments = ", ".join(["expected", "actual", *([exact] if exact else []), "equal_nan=True"])
+    return [f'assert same({arguments}), f"eager: {{expected}}, compiled: {{actual}}"']
+
+
+def _converted(item: Creation, default: str | None) -> str:
+    """The creation in the precision of the run."""
+    if item.dtype is None or item.view:
+        return item.text
+    wanted = "dtype" if default is not None else f"dtype or torch.{item.dtype}"
+    if item.dtype in COMPLEX:
+        wanted = "dtype.to_complex()" if default is not None else f"dtype.to_complex() if dtype else torch.{item.dtype}"
+    text, grad = item.text, ""
+    clone = ".clone()" if text.endswith(".clone()") else ""
+    text = text.removesuffix(".clone()")
+    for ending, rest in ((", requires_grad=True)", ")"), (_GRAD, "")):
+        if text.endswith(ending):
+            text, grad = text.removesuffix(ending) + rest, _GRAD
+    return f"{text}.to({wanted}){grad}{clone}"
 
 
 def _backward(calls: Calls) -> list[str]:
-    if len(calls.outputs) == 1:
-        total = loss("out", calls.outputs[0])
-    else:
-        total = " + ".join(
-            loss(f"out[{index}]", item) for index, item in enumerate(calls.outputs) if item.differentiable
-        )
-        total = f"({total})"
-    grads = ", ".join(f"{name}.grad" for name in calls.leaves)
-    return [f"{total}.backward()", f"return out, {grads}"]
+    loss = total("out", calls)
+    if calls.backward > 1:
+        return penalty(calls, loss)
+    return [f"({loss}).backward()" if " + " in loss else f"{loss}.backward()"]
