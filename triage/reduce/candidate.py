@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from triage.model.graphcase import GraphCase
 from triage.reduce import weight as weights
@@ -44,10 +45,18 @@ class Candidate:
 
     def key(self) -> str:
         """Equal for candidates that differ in names only."""
-        return f"{canonical(self.case)} {self.form!r}"
+        return self._key
 
     def weight(self) -> weights.Weight:
         """Ordinary spelling is lighter than exact targets, all else being equal."""
+        return self._weight
+
+    @cached_property
+    def _key(self) -> str:
+        return f"{canonical(self.case)} {self.form!r}"
+
+    @cached_property
+    def _weight(self) -> weights.Weight:
         return (*weights.weight(self.case), not self.form.nice, len(self.form.exact), not self.form.inline)
 
     def source(self, header: str = "") -> str:

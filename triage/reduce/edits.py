@@ -133,20 +133,36 @@ class CutToInput:
 
 @dataclass(frozen=True)
 class ReturnOnly:
-    """Only these of the returned values, by position; operations that nobody needs any more are gone."""
+    """One of the returned values alone; operations that it does not need are gone."""
 
-    positions: tuple[int, ...]
+    value: str
 
     @property
     def what(self) -> str:
-        return f"only output {', '.join(str(index) for index in self.positions)}"
+        return f"when only {self.value} is returned"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        if self.value not in trees.refs(list(case.outputs)):
+            raise RefusedError(f"{self.value} is not returned")
+        return checked(case, drop_dead(replace(case, outputs=(trees.ref(self.value),))))
+
+
+@dataclass(frozen=True)
+class DropOutput:
+    """All returned values but one; operations that nobody needs any more are gone."""
+
+    value: str
+
+    @property
+    def what(self) -> str:
+        return f"when {self.value} is not returned"
 
     def apply(self, case: GraphCase) -> GraphCase:
         names = list(dict.fromkeys(trees.refs(list(case.outputs))))
-        chosen = [names[index] for index in self.positions if index < len(names)]
-        if not chosen or len(chosen) == len(case.outputs):
-            raise RefusedError("the same outputs")
-        return checked(case, drop_dead(replace(case, outputs=tuple(trees.ref(name) for name in chosen))))
+        if self.value not in names or len(names) == 1:
+            raise RefusedError(f"{self.value} is not one of several outputs")
+        rest = tuple(trees.ref(name) for name in names if name != self.value)
+        return checked(case, drop_dead(replace(case, outputs=rest)))
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,21 @@ class PhaseCount:
     seconds: float = 0.0
 
 
+@dataclass
+class PassCount:
+    """What one pass proposed (places that could be simpler), and in how many of them the failure survived."""
+
+    proposed: int = 0
+    made: int = 0
+
+
 class Statistics:
-    """Counts per phase, in the order the phases began."""
+    """Counts per phase and per pass, in the order they began."""
 
     def __init__(self) -> None:
         self.phase = "start"
         self._phases: dict[str, PhaseCount] = {}
+        self._passes: dict[str, PassCount] = {}
 
     def begin(self, phase: str) -> None:
         self.phase = phase
@@ -52,9 +61,18 @@ class Statistics:
     def accepted(self) -> None:
         self._count().accepted += 1
 
-    def as_data(self) -> dict[str, dict[str, Any]]:
-        """{phase: counts}, ready for JSON."""
-        return {phase: asdict(count) for phase, count in self._phases.items()}
+    def proposed(self, name: str, made: bool) -> None:
+        """One proposal of the pass `name`, and whether it was made."""
+        count = self._passes.setdefault(name, PassCount())
+        count.proposed += 1
+        count.made += made
+
+    def as_data(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """{"phases": {phase: counts}, "passes": {pass: counts}}, ready for JSON."""
+        return {
+            "phases": {name: asdict(count) for name, count in self._phases.items()},
+            "passes": {name: asdict(count) for name, count in self._passes.items()},
+        }
 
     def _count(self) -> PhaseCount:
         return self._phases.setdefault(self.phase, PhaseCount())

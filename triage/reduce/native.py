@@ -1,0 +1,206 @@
+"""The native engine: a captured graph becomes one guilty operation in a few lines, in seconds.
+
+For each graph, bottom-up: small slices before the whole (`search`), then operations taken out (`thin`), then what is left
+made plain (`shrink`), until each operation was removed alone and the failure went away. Whatever happens on the way, a
+spent budget or an interrupt, the best candidate that was judged the same failure is the result, and says what it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from triage.reduce.candidate import Candidate
+from triage.reduce.driver import Driver, Repeats, StopReductionError
+from triage.reduce.evidence import suspects
+from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.neighbour import Neighbour, nearest_passing
+from triage.reduce.prepare import Start, starts
+from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
+from triage.reduce.runner_cutoff import focused
+from triage.reduce.search import every_kind, from_whole, small_first
+from triage.reduce.shrink import Shrinker
+from triage.reduce.slices import RefusedError
+from triage.reduce.thin import removable, thinned
+from triage.reduce.wiring import Wiring
+
+Render = Callable[[Candidate], str]
+
+
+class NativeEngine:
+    """Reduces captured graphs.
+
+    `header` is the comment at the top of every candidate (the text that runs is the text that is reported); `form` how
+    they are printed, by default from the problem; `repeats` is set where the failure is flaky; `timeout` in seconds per
+    candidate, by default the runner's. `render` stands in for the printer in tests and benchmarks.
+    """
+
+    name = "native"
+
+    def __init__(
+        self,
+        *,
+        header: str | None = None,
+        form: Form | None = None,
+        repeats: Repeats | None = None,
+        timeout: float | None = None,
+        render: Render | None = None,
+    ) -> None:
+        self._header, self._form, self._repeats, self._timeout = header, form, repeats, timeout
+        self._own_render = render
+
+    def reduce(
+        self,
+        problem: Problem,
+        runner: CandidateRunner,
+        oracle: Oracle,
+        budget: Budget,
+        emit: Callable[..., None],
+    ) -> Reduction | NoReduction:
+        """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
+        render = self._own_render or printed(header_of(problem) if self._header is None else self._header)
+        driver: Driver[Candidate] = Driver(
+            focused(runner, problem.signature),
+            oracle,
+            budget,
+            emit,
+            render,
+            facts,
+            rung=problem.rung or None,
+            timeout=self._timeout,
+            repeats=self._repeats,
+        )
+        return _Reducing(problem, driver, render, starts(problem, self._form)).run()
+
+
+class _Reducing:
+    """One reduction: what was found so far, also when it is cut short."""
+
+    def __init__(
+        self, problem: Problem, driver: Driver[Candidate], render: Render, groups: list[tuple[Start, ...]]
+    ) -> None:
+        self._problem, self._driver, self._render, self._groups = problem, driver, render, groups
+        self._began = time.monotonic()
+        self._minimal = False
+        self._neighbour: Neighbour | None = None
+        self._stopped = ""
+
+    def run(self) -> Reduction | NoReduction:
+        try:
+            found = self._find()
+            if found is not None:
+                self._reduce(found)
+        except StopReductionError:
+            self._stopped = "the time budget was spent"
+        except KeyboardInterrupt:
+            self._stopped = "it was interrupted"
+        return self._result()
+
+    def _find(self) -> Candidate | None:
+        """Some failing slice of some graph, small if possible."""
+        for group in self._groups:
+            for start in group:
+                pointed_at = suspects(Wiring(start.candidate.case), self._problem.evidence)
+                found = small_first(self._driver, start.candidate, pointed_at)
+                found = found or from_whole(self._driver, start.candidate)
+                if found is not None:
+                    return found
+        for group in self._groups:
+            for start in group:
+                found = every_kind(self._driver, start.candidate)
+                if found is not None:
+                    return found
+        return None
+
+    def _reduce(self, found: Candidate) -> None:
+        shrinker = Shrinker(self._driver)
+        thinned(self._driver, found)
+        while True:
+            shrinker.shrunk(self._best())
+            smaller = removable(self._driver, self._best())
+            if smaller is None:
+                break
+            thinned(self._driver, self._best())
+        self._minimal = True
+        self._neighbour = nearest_passing(self._driver, self._best(), shrinker.rejected.values())
+
+    def _best(self) -> Candidate:
+        assert self._driver.best is not None
+        return self._driver.best.candidate
+
+    def _result(self) -> Reduction | NoReduction:
+        driver, seconds = self._driver, time.monotonic() - self._began
+        held = driver.best
+        if held is None:
+            return NoReduction("native", self._reason(), driver.queries, seconds, driver.siblings)
+        return Reduction(
+            source=held.source,
+            engine="native",
+            case="graph",
+            ops=count_ops(held.candidate.case),
+            queries=driver.queries,
+            seconds=seconds,
+            minimal=self._minimal,
+            complete=not self._stopped,
+            graph=held.candidate.case,
+            passing=self._render(self._neighbour.candidate) if self._neighbour else None,
+            passing_difference=self._neighbour.difference if self._neighbour else None,
+            siblings=driver.siblings,
+            notes=tuple(self._notes(held.candidate)),
+            statistics={**driver.statistics.as_data(), "stopped": self._stopped},
+        )
+
+    def _reason(self) -> str:
+        if self._stopped:
+            return f"nothing that fails the same way was found before {self._stopped}"
+        if not self._groups:
+            return "no graph was captured"
+        others = len(self._driver.siblings)
+        met = f"; {others} other failure{'s were' if others > 1 else ' was'} met" if others else ""
+        return f"no captured graph, nor any part of one, fails the same way on its own{met}"
+
+    def _notes(self, best: Candidate) -> list[str]:
+        notes = []
+        if self._stopped:
+            notes.append(
+                f"Minimality was not shown: {self._stopped}." if not self._minimal else f"Then {self._stopped}."
+            )
+        if any(item.fill == "values" and item.role != "constant" for item in best.case.inputs):
+            notes.append("Some inputs keep the values that the script had.")
+        if best.case.level != "dynamo":
+            notes.append(
+                "Reduced from the graph of ATen operators; the graph of the user's own calls did not fail alone."
+            )
+        return notes
+
+
+def printed(header: str) -> Render:
+    """The printer as the driver wants it: it refuses what cannot be printed."""
+
+    def render(candidate: Candidate) -> str:
+        try:
+            return candidate.source(header)
+        except Unprintable as error:
+            raise RefusedError(str(error)) from None
+
+    return render
+
+
+def header_of(problem: Problem) -> str:
+    """What fails, where, and on which torch; the comment at the top of a reproducer."""
+    signature = problem.signature
+    lines = signature.message.strip().splitlines()
+    version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
+    direction = f", {problem.direction}" if problem.direction else ""
+    message = f": {lines[0][:110]}" if lines else ""
+    return f"{signature.exception_type}{message}\nStage {problem.stage.value}{direction}{version}."
+
+
+def facts(candidate: Candidate, source: str) -> dict[str, Any]:
+    """What listeners are told of a candidate."""
+    try:
+        lines: int | None = code_lines(source)
+    except SyntaxError:  # a renderer of tests and benchmarks need not write Python
+        lines = None
+    return {"ops": count_ops(candidate.case), "lines": lines}

@@ -1,0 +1,169 @@
+"""Arguments of operations: keyword arguments dropped, numbers set to 1, 0 or 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.reduce import trees
+from triage.reduce.edits import Edit, checked
+from triage.reduce.effects import operation
+from triage.reduce.passes.proposal import Choice, map_nodes
+from triage.reduce.slices import RefusedError, prune
+from triage.reduce.weight import number_cost
+from triage.reduce.wiring import Wiring
+
+# Lists of numbers in these are sizes or dimensions, and follow the shapes.
+_SHAPED = frozenset(
+    {
+        "view",
+        "reshape",
+        "expand",
+        "permute",
+        "transpose",
+        "unflatten",
+        "repeat",
+        "tile",
+        "zeros",
+        "ones",
+        "full",
+        "empty",
+    }
+    | {
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "rand",
+        "randn",
+        "as_strided",
+        "movedim",
+        "split",
+        "split_with_sizes",
+        "size",
+    }
+    | {"_unsafe_view", "broadcast_to", "narrow", "unfold", "getitem", "select", "slice"}
+)
+
+
+@dataclass(frozen=True)
+class DropKeywords:
+    """An operation without some of its keyword arguments."""
+
+    node: str
+    keywords: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        return f"without the keyword {', '.join(self.keywords)}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        def change(node: GraphNode) -> GraphNode:
+            if node.name != self.node:
+                return node
+            return replace(node, kwargs={key: item for key, item in node.kwargs.items() if key not in self.keywords})
+
+        return checked(case, prune(map_nodes(case, change)))
+
+
+@dataclass(frozen=True)
+class SetNumber:
+    """Another number at one place of an operation's arguments; the path begins with `args` or `kwargs`."""
+
+    node: str
+    path: trees.Path
+    old: Any
+    new: Any
+
+    @property
+    def what(self) -> str:
+        return f"with {self.new} instead of {self.old} as an argument"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        def change(node: GraphNode) -> GraphNode:
+            if node.name != self.node:
+                return node
+            both = {"args": node.args, "kwargs": node.kwargs}
+            try:
+                here = trees.at(both, self.path)
+            except (LookupError, TypeError):
+                here = None
+            if here != self.old:
+                raise RefusedError("the argument is not there any more")
+            both = trees.put(both, self.path, self.new)
+            return replace(node, args=both["args"], kwargs=both["kwargs"])
+
+        return checked(case, map_nodes(case, change))
+
+
+def keywords(case: GraphCase) -> Iterator[Choice]:
+    """All keyword arguments of an operation, then each."""
+    for node in _operations(case):
+        names = tuple(node.kwargs)
+        if len(names) > 1:
+            yield Choice(f"keywords {node.name}", (DropKeywords(node.name, names),))
+        for name in names:
+            yield Choice(f"keyword {node.name} {name}", (DropKeywords(node.name, (name,)),))
+
+
+def scalars(case: GraphCase) -> Iterator[Choice]:
+    """Numbers in arguments. A list of equal numbers (a kernel size, a padding) changes as one."""
+    for node in _operations(case):
+        if operation(node) in _SHAPED:
+            continue
+        both = {"args": node.args, "kwargs": node.kwargs}
+        for path, values in _equal_lists(both):
+            yield from _choice(node.name, path, values, [[new] * len(values) for new in _simpler(values[0])])
+        for path, value in trees.numbers(both):
+            inside_list = len(path) > 2 and isinstance(path[-2], int)
+            if not inside_list:
+                yield from _choice(node.name, path, value, _simpler(value))
+        for path, value in _complex(both):
+            yield from _choice(node.name, path, value, [1.0])
+
+
+def _choice(node: str, path: trees.Path, old: Any, news: list[Any]) -> Iterator[Choice]:
+    edits: tuple[Edit, ...] = tuple(SetNumber(node, path, old, new) for new in news)
+    if edits:
+        yield Choice(f"scalar {node} {path}", edits)
+
+
+def _simpler(value: int | float) -> list[int | float]:
+    """1, 0 and 2, of the same type, as far as they are simpler than the number itself. -1 is simple: the last dimension."""
+    if value == -1:
+        return []
+    simple: list[int | float] = [type(value)(number) for number in (1, 0, 2)]
+    return [number for number in simple if number_cost(number) < number_cost(value)]
+
+
+def _operations(case: GraphCase) -> list[GraphNode]:
+    """Nodes that compute something, nested ones included; not picks of a tuple, sizes or mode switches."""
+    wiring = Wiring(case)
+    units = {unit for unit in wiring.units if unit not in wiring.numbers}
+    inner = [node for graph in case.subgraphs for node in graph.nodes]
+    return [node for node in case.nodes if node.name in units] + inner
+
+
+def _equal_lists(tree: Any, path: trees.Path = ()) -> Iterator[tuple[trees.Path, list[Any]]]:
+    if isinstance(tree, dict):
+        for key, item in tree.items():
+            yield from _equal_lists(item, (*path, key))
+    elif isinstance(tree, list):
+        if len(path) > 1 and len(tree) > 1 and all(type(item) in (int, float) for item in tree) and len(set(tree)) == 1:
+            yield path, tree
+        else:
+            for index, item in enumerate(tree):
+                yield from _equal_lists(item, (*path, index))
+
+
+def _complex(tree: Any, path: trees.Path = ()) -> Iterator[tuple[trees.Path, Any]]:
+    if isinstance(tree, dict):
+        if set(tree) == {"complex"}:
+            yield path, tree
+        else:
+            for key, item in tree.items():
+                yield from _complex(item, (*path, key))
+    elif isinstance(tree, list):
+        for index, item in enumerate(tree):
+            yield from _complex(item, (*path, index))

@@ -1,0 +1,70 @@
+"""Dtypes: float32 for every floating dtype, int64 for every whole one; all inputs of a dtype together, then each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from triage.model.graphcase import GraphCase, TensorMeta
+from triage.reduce.edits import Edit, checked
+from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
+from triage.reduce.slices import is_floating
+
+
+@dataclass(frozen=True)
+class ChangeDtype:
+    """One dtype for another: in these inputs, in arguments that name it, and in what is recorded of results."""
+
+    names: frozenset[str]
+    old: str
+    new: str
+
+    @property
+    def what(self) -> str:
+        return f"with {self.new} instead of {self.old}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        changed = map_inputs(
+            case,
+            lambda item: replace(item, meta=self._meta(item.meta)) if item.name in self.names else item,
+        )
+        changed = map_nodes(
+            changed,
+            lambda node: replace(
+                node,
+                args=_renamed(node.args, self.old, self.new),
+                kwargs=_renamed(node.kwargs, self.old, self.new),
+                out=[self._meta(meta) for meta in node.out],
+            ),
+        )
+        return checked(case, changed)
+
+    def _meta(self, meta: TensorMeta | None) -> TensorMeta | None:
+        if meta is None or meta.dtype != self.old:
+            return meta
+        return replace(meta, dtype=self.new, requires_grad=meta.requires_grad and is_floating(self.new))
+
+
+def dtypes(case: GraphCase) -> Iterator[Choice]:
+    groups: dict[str, list[str]] = {}
+    for item in tensors(case):
+        assert item.meta is not None
+        groups.setdefault(item.meta.dtype, []).append(item.name)
+    for dtype, names in groups.items():
+        new = "float32" if is_floating(dtype) else "int64"
+        if dtype in (new, "bool"):
+            continue
+        together: list[Edit] = [ChangeDtype(frozenset(names), dtype, new)]
+        alone = [ChangeDtype(frozenset({name}), dtype, new) for name in names] if len(names) > 1 else []
+        yield Choice(f"dtype {dtype}", (*together, *alone))
+
+
+def _renamed(tree: Any, old: str, new: str) -> Any:
+    if isinstance(tree, dict):
+        return (
+            {"dtype": new} if tree == {"dtype": old} else {key: _renamed(item, old, new) for key, item in tree.items()}
+        )
+    if isinstance(tree, (list, tuple)):
+        return [_renamed(item, old, new) for item in tree]
+    return tree

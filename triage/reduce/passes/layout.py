@@ -1,0 +1,38 @@
+"""How inputs lie in memory, and what they are to autograd: strides, offsets, shared storage, requires_grad, roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triage.model.graphcase import GraphCase
+from triage.reduce.passes.proposal import ChangeInput, Choice, tensors
+from triage.reduce.weight import contiguous
+
+
+def storage(case: GraphCase) -> Iterator[Choice]:
+    """Contiguous strides, no offset, storage of their own."""
+    for item in tensors(case):
+        assert item.meta is not None
+        name = frozenset({item.name})
+        if item.base is not None:
+            yield Choice(f"base {item.name}", (ChangeInput(name, (("base", None),), "with separate storages"),))
+        if item.meta.storage_offset:
+            changes = (("meta.storage_offset", 0),)
+            yield Choice(f"offset {item.name}", (ChangeInput(name, changes, "without a storage offset"),))
+        plain = contiguous(item.meta.shape)
+        if tuple(item.meta.stride) != plain:
+            straight = (("meta.stride", plain), ("base", None))
+            what = f"with contiguous strides instead of {tuple(item.meta.stride)}"
+            yield Choice(f"stride {item.name}", (ChangeInput(name, straight, what),))
+
+
+def autograd(case: GraphCase) -> Iterator[Choice]:
+    """Inputs that need no gradient; parameters that are plain tensors."""
+    for item in tensors(case):
+        assert item.meta is not None
+        name = frozenset({item.name})
+        if item.meta.requires_grad:
+            changes = (("meta.requires_grad", False), ("role", "input"))
+            yield Choice(f"grad {item.name}", (ChangeInput(name, changes, "without requires_grad"),))
+        if item.role in ("parameter", "buffer"):
+            yield Choice(f"role {item.name}", (ChangeInput(name, (("role", "input"),), f"without a {item.role}"),))

@@ -1,0 +1,24 @@
+"""Outputs: one of them alone, then one fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triage.model.graphcase import GraphCase
+from triage.reduce import trees
+from triage.reduce.edits import DropOutput, Edit, ReturnOnly
+from triage.reduce.passes.proposal import Choice
+
+ALONE = 3
+
+
+def outputs(case: GraphCase) -> Iterator[Choice]:
+    """The last outputs alone first: a failure tends to lie at the end of a slice."""
+    names = list(dict.fromkeys(trees.refs(list(case.outputs))))
+    if len(names) < 2:
+        return
+    alone: list[Edit] = [ReturnOnly(name) for name in reversed(names[-ALONE:])]
+    yield Choice("one output", tuple(alone))
+    if len(names) > 2:
+        for name in names:
+            yield Choice(f"output {name}", (DropOutput(name),))

@@ -1,0 +1,65 @@
+"""What inputs are filled with, and the numbers passed for them.
+
+Random values make a reader ask whether they matter. Ones, zeros or a range say that they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from triage.model.graphcase import GraphCase
+from triage.reduce import trees
+from triage.reduce.edits import Edit, checked
+from triage.reduce.passes.proposal import ChangeInput, Choice, map_nodes, tensors
+from triage.reduce.slices import is_floating, literal, prune
+
+_SIMPLE = ("ones", "zeros", "arange")
+
+
+def fills(case: GraphCase) -> Iterator[Choice]:
+    """Ones, zeros, a range; for recorded values also random ones. Whole numbers often are indices: zeros first."""
+    for item in tensors(case):
+        assert item.meta is not None
+        if item.fill in _SIMPLE:
+            continue
+        order: tuple[str, ...] = _SIMPLE if is_floating(item.meta.dtype) else ("zeros", "ones", "arange")
+        if item.fill == "values":
+            order = (*order, "randn")
+        if item.meta.dtype == "bool":
+            order = tuple(fill for fill in order if fill != "arange")
+        yield Choice(f"fill {item.name}", tuple(_filled(item.name, fill) for fill in order))
+
+
+def _filled(name: str, fill: str) -> Edit:
+    return ChangeInput(frozenset({name}), (("fill", fill), ("data", None)), f"with {fill} as values")
+
+
+@dataclass(frozen=True)
+class WriteNumber:
+    """The number itself instead of an input for it."""
+
+    name: str
+    what: str = "with numbers written into the graph"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        value = next((item.value for item in case.inputs if item.name == self.name), None)
+
+        def resolve(name: str) -> object:
+            return literal(value) if name == self.name else trees.ref(name)
+
+        changed = map_nodes(
+            case,
+            lambda node: replace(
+                node, args=trees.rewrite(node.args, resolve), kwargs=trees.rewrite(node.kwargs, resolve)
+            ),
+        )
+        outputs = tuple(tree for tree in changed.outputs if trees.as_ref(tree) != self.name)
+        return checked(case, prune(replace(changed, outputs=outputs)))
+
+
+def numbers(case: GraphCase) -> Iterator[Choice]:
+    """Inputs that are numbers."""
+    for item in case.inputs:
+        if item.kind in ("int", "float", "bool") and item.value is not None:
+            yield Choice(f"number {item.name}", (WriteNumber(item.name),))

@@ -1,0 +1,91 @@
+"""What the captured graphs are turned into before they are searched: candidates, most promising first.
+
+The Dynamo-level graph comes before the ATen one, since its reproducer is what a person would write. Recorded values stand
+back behind synthetic ones unless the failure is a wrong result, which they tend to trigger. Every candidate is set to the
+backend of the lowest rung that fails; modes and options only make sense to Inductor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from triage.model.graphcase import GraphCase, GraphInput
+from triage.model.stage import OutcomeKind
+from triage.reduce.candidate import Candidate
+from triage.reduce.edits import inputs_for_opaque
+from triage.reduce.interface import Problem
+from triage.reduce.printer import Form
+from triage.reduce.slices import RefusedError, is_floating
+
+_LADDER = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where to begin: a whole graph. `recorded` says that its inputs hold the script's own values."""
+
+    candidate: Candidate
+    recorded: bool = False
+
+
+def starts(problem: Problem, form: Form | None) -> list[tuple[Start, ...]]:
+    """For each captured graph, the candidates to begin with."""
+    ordered = sorted(problem.cases, key=lambda case: case.level != "dynamo")
+    return [tuple(_starts(problem, case, form)) for case in ordered]
+
+
+def form_for(problem: Problem, case: GraphCase) -> Form:
+    """A person's calls at the Dynamo level; the recorded overloads at the ATen level, to be spelled nicely at the end."""
+    check = "values" if problem.signature.kind is OutcomeKind.WRONG_RESULT else "exception"
+    return Form(nice=case.level == "dynamo", check=check)
+
+
+def _starts(problem: Problem, case: GraphCase, form: Form | None) -> Iterator[Start]:
+    case = _at_rung(_printable(case), problem.rung)
+    chosen = form or form_for(problem, case)
+    synthetic = synthetic_values(case)
+    candidates = [Start(Candidate(synthetic, chosen))]
+    if synthetic != case:
+        candidates.append(Start(Candidate(case, chosen), recorded=True))
+    yield from candidates if chosen.check == "exception" else reversed(candidates)
+
+
+def _printable(case: GraphCase) -> GraphCase:
+    try:
+        return inputs_for_opaque(case)
+    except RefusedError:
+        return case  # slices that leave the opaque operation out can still be printed
+
+
+def _at_rung(case: GraphCase, rung: str) -> GraphCase:
+    if rung not in _LADDER:
+        return case
+    context = case.context if rung == "inductor" else replace(case.context, mode=None, options={})
+    return replace(case, backend=rung, context=context)
+
+
+def synthetic_values(case: GraphCase) -> GraphCase:
+    """Inputs made from the dtype and the range of what was recorded, instead of the recorded values. Constants stay."""
+    return replace(case, inputs=tuple(_synthetic(item) for item in case.inputs))
+
+
+def _synthetic(item: GraphInput) -> GraphInput:
+    if item.fill != "values" or item.role == "constant" or item.meta is None:
+        return item
+    if item.meta.dtype == "bool":
+        return replace(item, fill="randint:0:2", data=None)
+    if is_floating(item.meta.dtype):
+        return replace(item, fill="randn", data=None)
+    found = [int(number) for number in _flat(item.data) if isinstance(number, (int, float))]
+    low, high = (min(found), max(found)) if found else (0, 1)
+    return replace(item, fill=f"randint:{low}:{high + 1}", data=None)
+
+
+def _flat(data: Any) -> Iterator[Any]:
+    if isinstance(data, list):
+        for item in data:
+            yield from _flat(item)
+    elif data is not None:
+        yield data

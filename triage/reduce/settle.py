@@ -1,0 +1,62 @@
+"""Trying many independent edits with few queries.
+
+All of them are merged and tried at once; where that is too much, each half is. So edits that do not conflict are accepted
+together, a candidate that needs nothing special costs one query, and m necessary properties among n cost about m * log2(n).
+Every decision follows from the answers alone, in a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from triage.reduce.candidate import Candidate
+from triage.reduce.driver import Driver
+from triage.reduce.edits import Edit
+from triage.reduce.passes.proposal import Choice
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The candidate with every edit that could be made, and the choices of which none could."""
+
+    candidate: Candidate
+    rejected: tuple[Choice, ...] = ()
+
+
+def settle(driver: Driver[Candidate], current: Candidate, choices: Sequence[Choice]) -> Settled:
+    """Make, of each choice, the first alternative after which the failure is still there."""
+    choices = [choice for choice in choices if any(_lighter(current, [edit]) is not None for edit in choice.edits)]
+    if not choices:
+        return Settled(current)
+    if len(choices) == 1:
+        found = driver.first(_alternatives(current, choices[0].edits))
+        return Settled(current, tuple(choices)) if found is None else Settled(found)
+    middle = len(choices) // 2
+    merged = _merged(current, choices)
+    driver.ahead(_present([merged, _merged(current, choices[:middle]), _merged(current, choices[middle:])]))
+    if merged is not None and driver.fails(merged):
+        return Settled(merged)
+    left = settle(driver, current, choices[:middle])
+    right = settle(driver, left.candidate, choices[middle:])
+    return Settled(right.candidate, left.rejected + right.rejected)
+
+
+def _merged(current: Candidate, choices: Sequence[Choice]) -> Candidate | None:
+    """The simplest alternative of every choice at once, leaving out those that no longer apply."""
+    return _lighter(current, [choice.edits[0] for choice in choices])
+
+
+def _alternatives(current: Candidate, edits: Sequence[Edit]) -> Iterator[Candidate]:
+    yield from _present([_lighter(current, [edit]) for edit in edits])
+
+
+def _lighter(current: Candidate, edits: Sequence[Edit]) -> Candidate | None:
+    candidate = current
+    for edit in edits:
+        candidate = candidate.maybe(edit) or candidate
+    return candidate if candidate.weight() < current.weight() else None
+
+
+def _present(candidates: Sequence[Candidate | None]) -> Iterator[Candidate]:
+    return (candidate for candidate in candidates if candidate is not None)

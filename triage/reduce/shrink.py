@@ -1,0 +1,84 @@
+"""Making a small failing graph plain: the passes of the table, round after round, until nothing changes.
+
+What was rejected once is not tried again unless operations went since; so a round that changes little costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from triage.reduce.candidate import Candidate
+from triage.reduce.driver import Driver
+from triage.reduce.passes import DETAILS, SIMPLER, STRUCTURE, Choice, Pass
+from triage.reduce.settle import settle
+from triage.reduce.turn import turned
+from triage.reduce.weight import operations
+
+ROUNDS = 3
+SPELLED_APART = 8  # operations, up to which each is asked whether it alone needs its exact spelling
+
+
+@dataclass
+class Shrinker:
+    """`rejected` are the choices that the failure did not survive: each is something it needs."""
+
+    driver: Driver[Candidate]
+    rejected: dict[str, Choice] = field(default_factory=dict)
+    _turned: set[str] = field(default_factory=set)
+
+    def shrunk(self, current: Candidate) -> Candidate:
+        """The candidate after every pass, with the same failure."""
+        for _ in range(ROUNDS):
+            before = current
+            for one in STRUCTURE:
+                current = self._settled(one.name, [one], current)
+            current = self._settled("simpler", SIMPLER, current)
+            for one in DETAILS:
+                current = self._settled(one.name, [one], current)
+                current = self._turned_down(one, current)
+            current = self._spelled(current)
+            if current is before:
+                break
+        return current
+
+    def _settled(self, phase: str, passes: Sequence[Pass], current: Candidate) -> Candidate:
+        self.driver.begin(phase)
+        proposals = [(one.name, choice) for one in passes for choice in one.choices(current.case)]
+        fresh = [(name, choice) for name, choice in proposals if choice.slot not in self.rejected]
+        settled = settle(self.driver, current, [choice for _, choice in fresh])
+        refused = {choice.slot for choice in settled.rejected}
+        for name, choice in fresh:
+            self.driver.statistics.proposed(name, choice.slot not in refused)
+        self._remember(current, settled.candidate)
+        self.rejected.update({choice.slot: choice for choice in settled.rejected})
+        return settled.candidate
+
+    def _turned_down(self, one: Pass, current: Candidate) -> Candidate:
+        while True:
+            dial = next((dial for dial in one.dials(current.case) if dial.slot not in self._turned), None)
+            if dial is None:
+                return current
+            before, current = current, turned(self.driver, current, dial)
+            self.driver.statistics.proposed(one.name, current is not before)
+            known = {each.slot for each in one.dials(before.case)}
+            reached = [each.slot for each in one.dials(current.case) if each.slot not in known]
+            # The value it was turned down to is as low as it goes; several new ones were only dragged along.
+            self._turned.update([dial.slot, *(reached if len(reached) == 1 else [])])
+
+    def _spelled(self, current: Candidate) -> Candidate:
+        """The spelling a person would use, at least for all operations but one."""
+        if current.form.nice and not current.form.exact:
+            return current
+        self.driver.begin("spelling")
+        nice = replace(current.form, nice=True, exact=frozenset())
+        nodes = current.case.nodes if len(current.case.nodes) <= SPELLED_APART else ()
+        forms = [nice, *(replace(nice, exact=frozenset({node.name})) for node in nodes)]
+        spelled = [replace(current, form=form) for form in forms]
+        return self.driver.first(each for each in spelled if each.weight() < current.weight()) or current
+
+    def _remember(self, before: Candidate, after: Candidate) -> None:
+        """After a change of the graph itself everything may be tried again."""
+        if operations(after.case) != operations(before.case):
+            self.rejected.clear()
+            self._turned.clear()

@@ -1,0 +1,71 @@
+"""Turning one number down: by powers until it fails, then to the exact boundary.
+
+The boundary is knowledge: "it fails with 17 and passes with 16" tells a maintainer more than a small script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from triage.model.stage import Verdict
+from triage.reduce.boundary import boundary, gallop
+from triage.reduce.candidate import Candidate
+from triage.reduce.driver import Driver
+from triage.reduce.passes.proposal import Dial
+
+
+def turned(driver: Driver[Candidate], current: Candidate, dial: Dial) -> Candidate:
+    """The candidate with the dial as low as the failure allows."""
+    turning = _Turning(driver, current, dial)
+    passing, failing = dial.low - 1, dial.value
+    points = gallop(dial.low - 1, dial.value)
+    for place, point in enumerate(points):
+        turning.ahead(points[place:])
+        if turning.fails(point):
+            failing = point
+            break
+        passing = point
+    if turning.valid:  # otherwise no other value makes a working script, and searching on would be in vain
+        failing = boundary(passing, failing, turning.fails, turning.ahead)
+    return turning.failing.get(failing, current)
+
+
+def passing_below(driver: Driver[Candidate], current: Candidate, dial: Dial) -> Candidate | None:
+    """The candidate with the dial one lower, if that one passes."""
+    turning = _Turning(driver, current, dial)
+    turning.fails(dial.value - 1)
+    return turning.passing.get(dial.value - 1)
+
+
+class _Turning:
+    """What is known of each setting of one dial."""
+
+    def __init__(self, driver: Driver[Candidate], current: Candidate, dial: Dial) -> None:
+        self._driver, self._current, self._dial = driver, current, dial
+        self.failing: dict[int, Candidate] = {}
+        self.passing: dict[int, Candidate] = {}
+
+    @property
+    def valid(self) -> bool:
+        """Whether any setting made a script that says something."""
+        return bool(self.failing or self.passing)
+
+    def fails(self, value: int) -> bool:
+        """Tries the ways to set the dial until one makes a script that says something."""
+        for candidate in self._ways(value):
+            verdict = self._driver.judge(candidate).verdict
+            if verdict is Verdict.SAME_FAILURE:
+                self.failing[value] = candidate
+                return True
+            if verdict is Verdict.NO_FAILURE:
+                self.passing[value] = candidate
+                return False
+        return False
+
+    def ahead(self, values: Iterable[int]) -> None:
+        self._driver.ahead(way for value in values for way in self._ways(value)[:1])
+
+    def _ways(self, value: int) -> list[Candidate]:
+        ways = [self._current.maybe(edit) for edit in self._dial.edits(value)]
+        mass = self._current.weight()
+        return [way for way in ways if way is not None and way.weight() < mass]
