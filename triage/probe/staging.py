@@ -9,6 +9,7 @@ cost 8 s each time), are carried over from one probe to the next.
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import os
 import re
@@ -82,9 +83,25 @@ def make_stage(neutral: Path | None) -> Stage:
     stage = Stage(Path(tempfile.mkdtemp(prefix="triage-")))
     for part in (stage.channel, stage.cache, stage.tmp):
         part.mkdir()
-    if neutral is not None and neutral.is_dir():
-        _link_tree(neutral, stage.cache)
+    if neutral is not None:
+        _share_headers(stage, neutral)
+        if neutral.is_dir():
+            _link_tree(neutral, stage.cache)
     return stage
+
+
+def _share_headers(stage: Stage, neutral: Path) -> None:
+    """Since 2.8 torch keeps its precompiled headers below the temporary directory, not in the cache (codecache._HEADER_DIR).
+
+    Their names hold a hash of all that went into them and torch locks the directory, so probes may share it as it is.
+    """
+    with contextlib.suppress(OSError, KeyError, ImportError):
+        store = neutral.with_name(neutral.name + "-headers")
+        store.mkdir(parents=True, exist_ok=True)
+        # As torch/_inductor/runtime/cache_dir_utils.py names it.
+        place = stage.tmp / ("torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser()))
+        place.mkdir()
+        (place / "precompiled_headers").symlink_to(store.absolute())
 
 
 def harvest_neutral(stage: Stage, neutral: Path | None) -> None:
