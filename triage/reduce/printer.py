@@ -133,7 +133,7 @@ class _Script:
         parts = ["# " + line if line else "#" for line in header.splitlines()]
         parts += _imports("\n".join([*config, *body]), self.preamble.imports)
         parts += [*([""] if config else []), *config, *body]
-        return re.sub(r"\n{4,}", "\n\n\n", "\n".join(parts)).strip("\n") + "\n"
+        return _spaced(parts)
 
     def _function(self) -> list[str]:
         scope = {name: Expression(title) for name, title in self.titles.items()}
@@ -168,10 +168,9 @@ class _Script:
             lines = exception_lines(calls) if self.form.check == "exception" else strides_lines(calls)
             making = [*seed, *(f"{item.name} = {item.text}" for item in made)]
             if calls.fresh:
-                names = ", ".join(item.name for item in made)
+                names = ", ".join(calls.parameters) + ("," if len(calls.parameters) == 1 else "")
                 making = ["    " + line for line in making]
-                lines = [*masks, "", "", "def inputs():", *making, f"    return {names}", "", "", *lines]
-                lines = lines[2:] if not masks else lines
+                lines = [*masks, "def inputs():", *making, f"    return {names}", "", "", *lines]
             else:
                 lines = [*masks, *making, *self._marks(), *lines]
         if not self.case.context.inference_mode:
@@ -209,7 +208,6 @@ class _Script:
             backward=(self.case.backward_order if backward else 0),
             modes=self._outer_modes(),
             fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
-            tensors=tuple(self.titles[item.name] for item in self.arguments if item.kind == "tensor"),
             eager_first=self.form.eager_first,
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
@@ -264,6 +262,16 @@ _IMPORTS = (
     (r"(?<![\w.])flex_attention\(", "from torch.nn.attention.flex_attention import flex_attention"),
     (r"(?<![\w.])create_block_mask\(", "from torch.nn.attention.flex_attention import create_block_mask"),
 )
+
+
+def _spaced(lines: Sequence[str]) -> str:
+    """The text with two blank lines before each definition, and never more."""
+    spaced: list[str] = []
+    for line in lines:
+        if line.startswith(("def ", "class ", "@")) and not (spaced and spaced[-1].startswith("@")):
+            spaced += ["", ""]
+        spaced.append(line)
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(spaced)).strip("\n") + "\n"
 
 
 def _imports(body: str, carried: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ autocast, inference mode) become `with` blocks round what lies between them.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -225,10 +226,8 @@ class Body:
             return False
         consumer = next((place for place in range(index + 1, len(self.live)) if self._uses(place, node.name)), None)
         if consumer is None:  # an output
-            return not any(self._changes(other) for other in self.live[index + 1 :])
+            return not self.modes[index] and not any(self._changes(other) for other in self.live[index + 1 :])
         between = self.live[index + 1 : consumer]
-        if self.live[consumer].kind != "call_method" and self.modes[consumer] != self.modes[index]:
-            return False
         if self.modes[consumer] != self.modes[index] or any(self._changes(other) for other in between):
             return False
         user = self.live[consumer]
@@ -287,15 +286,15 @@ def _is_scalar(node: GraphNode) -> bool:
 
 
 def indented(statements: Sequence[Statement], depth: int = 1) -> list[str]:
-    """Lines of code, with the `with` headers of neighbours shared."""
+    """Lines of code; neighbours share their `with` blocks, and modes that begin together share a line."""
     lines: list[str] = []
-    open_modes: tuple[str, ...] = ()
+    blocks: list[tuple[str, ...]] = []  # the modes of each `with` statement that is open
     for statement in statements:
-        shared = 0
-        while shared < min(len(open_modes), len(statement.modes)) and open_modes[shared] == statement.modes[shared]:
-            shared += 1
-        headers = [f"with {mode}:" for mode in statement.modes[shared:]]
-        lines += ["    " * (depth + shared + level) + header for level, header in enumerate(headers)]
-        open_modes = statement.modes
-        lines += ["    " * (depth + len(open_modes)) + line for line in statement.text.splitlines()]
+        while blocks and tuple(itertools.chain(*blocks)) != statement.modes[: sum(map(len, blocks))]:
+            blocks.pop()
+        opened = statement.modes[sum(map(len, blocks)) :]
+        if opened:
+            lines.append("    " * (depth + len(blocks)) + f"with {', '.join(opened)}:")
+            blocks.append(opened)
+        lines += ["    " * (depth + len(blocks)) + line for line in statement.text.splitlines()]
     return lines

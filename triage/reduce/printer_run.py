@@ -33,7 +33,6 @@ class Calls:
     backward: int = 0  # how often gradients are taken: 2 where the gradient itself is differentiated
     modes: tuple[str, ...] = ()  # `with` headers round the calls
     fresh: bool = False  # inputs are made anew for each call, by inputs()
-    tensors: tuple[str, ...] = ()  # the parameters that inputs() makes
     eager_first: bool = True
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
@@ -71,7 +70,8 @@ def _second_order(calls: Calls) -> list[str]:
     """The gradient of a gradient, as a gradient penalty takes it."""
     lines = ["def step(fn):"]
     if calls.fresh:
-        lines.append(f"    {', '.join(calls.tensors)}{',' if len(calls.tensors) == 1 else ''} = inputs()")
+        names = [name if name.isidentifier() else "_" for name in calls.parameters]
+        lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = inputs()")
     lines.append(f"    out = fn({', '.join(calls.parameters)})")
     lines += ["    " + line for line in penalty(calls, total("out", calls))]
     runs = ["step(f)  # eager works"] if calls.eager_first else []

@@ -1,0 +1,387 @@
+"""A graph case prints as a person would write it; the same case always gives the same text."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+
+import pytest
+from printer_cases import case, grad_off, meta, node, ref, tensor
+
+from triage.model.graphcase import Context, GraphCase, GraphInput
+from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
+
+COMPILED = 'torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "inductor"))'
+
+
+def script(text: str) -> str:
+    return textwrap.dedent(text).replace("COMPILED", COMPILED).lstrip("\n")
+
+
+def linear(**rest: object) -> GraphCase:
+    with_grad = meta(5, 3, requires_grad=True)
+    inputs = [
+        tensor("l_self_weight", 3, 4, requires_grad=True, role="parameter", source="L['self'].lin.weight"),
+        tensor("l_self_bias", 3, requires_grad=True, role="parameter", source="L['self'].lin.bias"),
+        tensor("l_x_", 5, 4, source="L['x']"),
+    ]
+    nodes = [
+        node("y", "torch._C._nn.linear", "%l_x_", "%l_self_weight", "%l_self_bias", out=with_grad),
+        node("sin", ".sin", "%y", out=with_grad),
+        node("unused", "torch.cos", "%y", out=with_grad),
+        node("z", "operator.truediv", "%sin", 2, out=with_grad),
+    ]
+    return case(inputs, nodes, "%z", **rest)
+
+
+def test_one_operation() -> None:
+    one = case([tensor("l_x_", 5, 4, source="L['x']")], [node("relu", "torch.relu", "%l_x_", out=meta(5, 4))], "%relu")
+    assert print_case(one, header="aten.relu fails in lowering\ntorch 2.13.0") == script(
+        """
+        # aten.relu fails in lowering
+        # torch 2.13.0
+        import os
+
+        import torch
+
+
+        def f(x):
+            return torch.relu(x)
+
+
+        torch.manual_seed(0)
+        x = torch.randn(5, 4)
+        f(x)  # eager works
+        COMPILED(x)
+        """
+    )
+
+
+def test_a_training_step_puts_data_first_and_leaves_out_what_nothing_uses() -> None:
+    assert print_case(linear(backward=True)) == script(
+        """
+        import os
+
+        import torch
+        import torch.nn.functional as F
+
+
+        def f(x, w, b):
+            return F.linear(x, w, b).sin() / 2
+
+
+        torch.manual_seed(0)
+        x = torch.randn(5, 4)
+        w = torch.randn(3, 4, requires_grad=True)
+        b = torch.randn(3, requires_grad=True)
+        f(x, w, b).sum().backward()  # eager works
+        COMPILED(x, w, b).sum().backward()
+        """
+    )
+
+
+def test_recorded_targets_where_the_nice_form_does_not_do() -> None:
+    text = print_case(linear(), form=Form(nice=False))
+    assert "torch._C._nn.linear(x, w, b)" in text and "operator.truediv(" in text and "import operator" in text
+    assert "operator.truediv(F.linear(x, w, b).sin(), 2)" in print_case(linear(), form=Form(exact=frozenset({"z"})))
+
+
+def test_several_outputs_of_one_operation() -> None:
+    nodes = [
+        node("m", "torch.max", "%a", 1, out=[meta(2), meta(2, dtype="int64")]),
+        node("v", "operator.getitem", "%m", 0, out=meta(2)),
+        node("i", "operator.getitem", "%m", 1, out=meta(2, dtype="int64")),
+        node("s", "operator.add", "%v", "%i", out=meta(2)),
+        node("t", "operator.mul", "%s", {"float": "inf"}, out=meta(2)),
+    ]
+    assert body(case([tensor("a", 2, 3)], nodes, "%v", "%t")) == [
+        "def f(x):",
+        "    a, b = torch.max(x, 1)",
+        '    return a, (a + b) * float("inf")',
+    ]
+
+
+def test_modes_become_with_blocks() -> None:
+    half = meta(4, 4, dtype="bfloat16")
+    nodes = [
+        node("a", "torch._C._set_grad_enabled", False),
+        node("c", "torch.amp.autocast_mode._enter_autocast", "cpu", {"dtype": "bfloat16"}, True, None),
+        node("m", "operator.matmul", "%x", "%x", out=half),
+        node("e", "torch.amp.autocast_mode._exit_autocast", "%c"),
+        node("n", "torch.neg", "%m", out=half),
+        node("b", "torch._C._set_grad_enabled", True),
+        node("z", ".float", "%n", out=meta(4, 4)),
+    ]
+    assert body(case([tensor("x", 4, 4)], nodes, "%z")) == [
+        "def f(x):",
+        '    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):',
+        "        a = x @ x",
+        "    with torch.no_grad():",
+        "        b = torch.neg(a)",
+        "    return b.float()",
+    ]
+
+
+def test_a_mode_that_is_never_left_holds_to_the_end_and_a_stray_exit_means_nothing() -> None:
+    nodes = [
+        node("e", "torch.amp.autocast_mode._exit_autocast", "%gone"),
+        node("a", "torch._C._set_grad_enabled", False),
+        node("m", "torch.sin", "%x", out=meta(4)),
+    ]
+    assert body(case([tensor("x", 4)], nodes, "%m")) == [
+        "def f(x):",
+        "    with torch.no_grad():",
+        "        a = torch.sin(x)",
+        "    return a",
+    ]
+
+
+def test_the_context_of_the_whole_graph() -> None:
+    context = grad_off(
+        autocast=("cpu", "bfloat16"), deterministic=True, fullgraph=True, mode="max-autotune", options={"b": 1, "a": True},
+        config=("torch._dynamo.config.capture_scalar_outputs = True",),
+    )  # fmt: skip
+    one = case(
+        [tensor("x", 4)], [node("m", "torch.sin", "%x", out=meta(4))], "%m", context=context, backend="aot_eager"
+    )
+    options = COMPILED.replace("inductor", "aot_eager")[:-1]
+    options += """, fullgraph=True, mode="max-autotune", options={'a': True, 'b': 1})"""
+    assert print_case(one) == script(
+        """
+        import os
+
+        import torch
+        import torch._dynamo.config
+
+        torch._dynamo.config.capture_scalar_outputs = True
+        torch.use_deterministic_algorithms(True)
+
+
+        def f(x):
+            return torch.sin(x)
+
+
+        torch.manual_seed(0)
+        x = torch.randn(4)
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            f(x)  # eager works
+            compiled = OPTIONS
+            compiled(x)
+        """
+    ).replace("OPTIONS", options)
+    bare = print_case(one, form=Form(config=False, mode=False, fullgraph=False, eager_first=False, seed=False))
+    assert "config" not in bare and "mode=" not in bare and "fullgraph" not in bare and "# eager" not in bare
+
+
+def test_inference_mode_also_makes_the_inputs() -> None:
+    one = case(
+        [tensor("x", 4)],
+        [node("m", "torch.sin", "%x", out=meta(4))],
+        "%m",
+        context=Context(inference_mode=True, grad_enabled=False),
+    )
+    assert print_case(one).endswith(
+        script(
+            """
+            with torch.inference_mode():
+                torch.manual_seed(0)
+                x = torch.randn(4)
+                f(x)  # eager works
+                COMPILED(x)
+            """
+        )
+    )
+
+
+def test_dynamic_sizes_are_read_off_the_inputs() -> None:
+    nodes = [
+        node("s", ".size", "%x", 0),
+        node("m", "operator.mul", "%s", 4),
+        node("v", ".view", "%x", "%m", out=meta(24)),
+        node("z", "operator.getitem", "%v", {"slice": [None, ref("n"), None]}, out=meta(3)),
+    ]
+    one = case([tensor("x", 6, 4, symbols={0: "s0"}), GraphInput("n", "int", value=3, source="L['n']")], nodes, "%z")
+    assert body(one) == ["def f(x, n):", "    return x.view(x.shape[0] * 4)[:n]"]
+    assert print_case(one).endswith(COMPILED[:-1] + ", dynamic=True)(x, 3)\n")
+    marked = print_case(one, form=Form(mark_dynamic=True))
+    assert "torch._dynamo.maybe_mark_dynamic(x, 0)\n" in marked and "dynamic=True" not in marked
+    assert "dynamic" not in print_case(one, form=Form(dynamic=False))
+
+
+def test_an_input_that_is_changed_is_copied_for_eager() -> None:
+    one = case([tensor("x", 4)], [node("m", ".add_", "%x", 1, out=meta(4))], "%m")
+    assert print_case(one).endswith(f"f(x.clone())  # eager works\n{COMPILED}(x)\n")
+
+
+def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:
+    grad = meta(4, 6, requires_grad=True)
+    nodes = [node("m", ".mul_", "%x", 2, out=grad), node("z", "operator.add", "%m", "%y", out=grad)]
+    inputs = [
+        tensor("x", 4, 6, requires_grad=True),
+        tensor("y", 6, base="x", storage_offset=6),
+        GraphInput("n", "int", value=3),
+    ]
+    one = case(inputs, [*nodes, node("p", "operator.mul", "%z", "%n", out=grad)], "%p", backward=True)
+    assert print_case(one).partition("return")[2].partition("\n")[2] == script(
+        """
+
+
+        def inputs():
+            torch.manual_seed(0)
+            x = torch.randn(4, 6, requires_grad=True).clone()
+            y = x[1]
+            return x, y, 3
+
+
+        f(*inputs()).sum().backward()  # eager works
+        COMPILED(*inputs()).sum().backward()
+        """
+    ).join(["\n\n", ""])
+
+
+def test_gradients_of_gradients() -> None:
+    grad = meta(2, 3, requires_grad=True)
+    nodes = [
+        node("p", "operator.pow", "%x", 2, out=grad),
+        node("k", "torch.argmax", "%p", 1, out=meta(2, dtype="int64")),
+    ]
+    one = case([tensor("x", 2, 3, requires_grad=True)], nodes, "%p", "%k", backward=True, backward_order=2)
+    assert print_case(one).partition("requires_grad=True)")[2] == script(
+        """
+
+
+        def step(fn):
+            out = fn(x)
+            (g,) = torch.autograd.grad(out[0].sum(), x, create_graph=True)
+            g.sum().backward()
+
+
+        step(f)  # eager works
+        step(COMPILED)
+        """
+    ).join(["\n\n\n", ""])
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        ([meta(requires_grad=True)], "{}.backward()"),
+        ([meta(2, requires_grad=True, dtype="complex64")], "{}.abs().sum().backward()"),
+        ([meta(2, requires_grad=True), meta(2, dtype="int64")], "{}[0].sum().backward()"),
+        ([meta(2, requires_grad=True), meta(3, requires_grad=True)], "sum(out.sum() for out in {}).backward()"),
+    ],
+)
+def test_backward_from_what_can_be_differentiated(outputs: list, expected: str) -> None:
+    nodes = [node(f"n{index}", f"torch.op{index}", "%x", out=out) for index, out in enumerate(outputs)]
+    one = case([tensor("x", 2, requires_grad=True)], nodes, *(f"%{item.name}" for item in nodes), backward=True)
+    assert expected.format("f(x)") + "  # eager works" in print_case(one)
+
+
+def test_a_backward_pass_that_is_not_possible_is_refused() -> None:
+    detached = case([tensor("x", 2)], [node("m", "torch.sin", "%x", out=meta(2))], "%m", backward=True)
+    with pytest.raises(Unprintable, match="no output requires grad"):
+        print_case(detached)
+
+
+def test_aten_graphs_in_ordinary_torch() -> None:
+    nodes = [
+        node("a", "torch.ops.aten.slice.Tensor", "%p", 1, 1, 9223372036854775807, out=meta(2, 2)),
+        node("b", "torch.ops.aten._softmax.default", "%a", 1, False, out=meta(2, 2)),
+        node(
+            "c", "torch.ops.aten.full.default", [2, 2], {"float": "nan"}, layout={"layout": "strided"},
+            device={"device": "cpu"}, pin_memory=False, dtype={"dtype": "float32"}, out=meta(2, 2),
+        ),
+        node("d", "torch.ops.aten.gt.Scalar", "%b", 0.5, out=meta(2, 2, dtype="bool")),
+        node("e", "torch.ops.aten.where.self", "%d", "%c", "%b", out=meta(2, 2)),
+        node("g", "torch.ops.aten.mul.Scalar", "%e", 2, out=meta(2, 2)),
+    ]  # fmt: skip
+    one = case([tensor("p", 2, 3, requires_grad=True)], nodes, "%g", level="aten")
+    assert body(one) == [
+        "def f(x):",
+        "    a = torch.softmax(x[:, 1:], 1)",
+        '    b = torch.full([2, 2], float("nan"), dtype=torch.float32)',
+        "    return torch.ops.aten.mul.Scalar(torch.where(a > 0.5, b, a), 2)",
+    ]
+    assert "requires_grad" not in print_case(one)
+
+
+def test_order_of_effects_is_kept() -> None:
+    nodes = [
+        node("s", ".sum", "%x", out=meta()),
+        node("r", "torch.rand_like", "%x", out=meta(3)),
+        node("a", "operator.setitem", "%x", 0, 1.0),
+        node("b", "operator.add", "%r", "%s", out=meta(3)),
+        node("c", "operator.iadd", "%b", "%x", out=meta(3)),
+    ]
+    assert body(case([tensor("x", 3)], nodes, "%c")) == [
+        "def f(x):",
+        "    a = x.sum()",
+        "    b = torch.rand_like(x)",
+        "    x[0] = 1.0",
+        "    c = b + a",
+        "    c += x",
+        "    return c",
+    ]
+
+
+def test_a_change_that_nobody_sees_is_left_out() -> None:
+    nodes = [
+        node("t", "torch.zeros", [3], out=meta(3)),
+        node("u", ".add_", "%t", 1, out=meta(3)),
+        node("m", "torch.sin", "%x", out=meta(3)),
+    ]
+    assert body(case([tensor("x", 3)], nodes, "%m")) == ["def f(x):", "    return torch.sin(x)"]
+
+
+def test_what_cannot_be_printed_says_why() -> None:
+    for broken, reason in (
+        (case([tensor("x", 2)], [], "%x", unprintable=("no source for ns::op",)), "no source for ns::op"),
+        (case([], [node("m", "torch.sin", "%gone", out=meta(2))], "%m"), "gone is used but not made"),
+        (case([], [node("m", "torch.sin", {"opaque": "a process group"}, out=meta(2))], "%m"), "a process group"),
+        (
+            case([GraphInput("g", "opaque", value="a generator")], [node("m", "torch.sin", "%g", out=meta(2))], "%m"),
+            "a generator",
+        ),
+        (case([tensor("x", 2, layout="sparse_coo")], [node("m", "torch.sin", "%x", out=meta(2))], "%m"), "sparse_coo"),
+    ):
+        with pytest.raises(Unprintable, match=reason):
+            print_case(broken)
+
+
+def test_operations_are_counted_without_their_trimmings() -> None:
+    nodes = [
+        node("s", ".size", "%x", 0),
+        node("h", "operator.floordiv", "%s", 2),
+        node("g", "torch._C._set_grad_enabled", False),
+        node("m", "torch.max", "%x", 1, out=[meta(2), meta(2)]),
+        node("v", "operator.getitem", "%m", 0, out=meta(2)),
+        node("z", "operator.getitem", "%v", {"slice": [None, ref("h"), None]}, out=meta(1)),
+        node("dead", "torch.sin", "%v", out=meta(2)),
+    ]
+    assert count_ops(case([tensor("x", 2, 3)], nodes, "%z")) == 2
+
+
+def test_code_lines_ignore_comments_blank_lines_and_docstrings() -> None:
+    assert code_lines('"""Says\nwhat."""\n# a comment\nimport os\n\nx = [\n    1,  # one\n]\ny = """a\nb"""\n') == 6
+
+
+def test_every_form_compiles_and_is_stable() -> None:
+    choices = (
+        ("nice", (True, False)),
+        ("inline", (True, False)),
+        ("check", ("exception", "values", "strides")),
+        ("fresh_inputs", (None, True)),
+    )
+    for combination in itertools.product(*(options for _, options in choices)):
+        form = Form(**dict(zip((name for name, _ in choices), combination, strict=True)))
+        text = print_case(linear(backward=form.check != "strides"), form=form)
+        compile(text, "repro.py", "exec")
+        assert text == print_case(linear(backward=form.check != "strides"), form=form)
+        assert "/" not in text.replace(" / 2", "").replace("import ", "") and "triage" not in text
+
+
+def body(one: GraphCase, form: Form | None = None) -> list[str]:
+    """The lines of the function."""
+    lines = print_case(one, form=form).splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("def f("))
+    return list(itertools.takewhile(bool, lines[start:]))
