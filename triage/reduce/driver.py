@@ -82,7 +82,7 @@ class _Tally:
 
 
 class Driver(Generic[C]):
-    """Tries candidates. `measure(candidate, source)` gives the facts that listeners are shown, e.g. ops and lines.
+    """Tries candidates. `measure(candidate, source)` gives what listeners are told of an accepted one, e.g. ops and lines.
 
     Every method that asks may raise StopReductionError when the budget is spent, and lets KeyboardInterrupt through;
     `best`, `siblings` and `statistics` stay valid either way.
@@ -177,8 +177,7 @@ class Driver(Generic[C]):
         answers += [None] * (len(candidates) - len(answers))
         if not waiting:
             return answers
-        shown = {source: candidates[places[0]] for source, places in waiting.items()}
-        for source, answer in self._run(shown):
+        for source, answer in self._run(list(waiting)):
             for index in waiting.pop(source):
                 answers[index] = answer
                 self._by_key[candidates[index].key()] = answer
@@ -205,9 +204,9 @@ class Driver(Generic[C]):
             self.statistics.repeated()
         return source, answer
 
-    def _run(self, shown: dict[str, C]) -> Iterator[tuple[str, Judgement]]:
+    def _run(self, texts: Sequence[str]) -> Iterator[tuple[str, Judgement]]:
         """Runs each text, yielding its final judgement as soon as it is certain."""
-        tallies = {source: _Tally(self._repeats.runs, self._repeats.needed) for source in shown}
+        tallies = {source: _Tally(self._repeats.runs, self._repeats.needed) for source in texts}
         while tallies:
             sources = list(tallies)
             self._check_budget()
@@ -215,7 +214,7 @@ class Driver(Generic[C]):
             try:
                 for index, result in stream:
                     source = sources[index]
-                    judgement = self._record(shown[source], source, result)
+                    judgement = self._record(source, result)
                     final = tallies[source].add(judgement)
                     if final is not None:
                         del tallies[source]
@@ -227,7 +226,7 @@ class Driver(Generic[C]):
                 with suppress(AttributeError):  # an iterator need not be a generator
                     stream.close()  # type: ignore[attr-defined]
 
-    def _record(self, candidate: C, source: str, result: CandidateResult) -> Judgement:
+    def _record(self, source: str, result: CandidateResult) -> Judgement:
         self.queries += 1
         judgement = self._oracle.judge(result)
         self.statistics.query(judgement.verdict, result.seconds)
@@ -241,7 +240,6 @@ class Driver(Generic[C]):
             reason=judgement.reason,
             seconds=result.seconds,
             left=self._left,
-            **self._measure(candidate, source),
         )
         return judgement
 

@@ -123,7 +123,7 @@ class _Reducing:
                 break
             thinned(self._driver, self._best())
         self._minimal = True
-        self._neighbour = nearest_passing(self._driver, self._best(), shrinker.rejected.values())
+        self._neighbour = nearest_passing(self._driver, self._best(), shrinker.needed)
 
     def _best(self) -> Candidate:
         assert self._driver.best is not None
@@ -198,9 +198,5 @@ def header_of(problem: Problem) -> str:
 
 
 def facts(candidate: Candidate, source: str) -> dict[str, Any]:
-    """What listeners are told of a candidate."""
-    try:
-        lines: int | None = code_lines(source)
-    except SyntaxError:  # a renderer of tests and benchmarks need not write Python
-        lines = None
-    return {"ops": count_ops(candidate.case), "lines": lines}
+    """What listeners are told of an accepted candidate."""
+    return {"ops": count_ops(candidate.case), "lines": code_lines(source)}

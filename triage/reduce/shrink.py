@@ -21,11 +21,17 @@ SPELLED_APART = 8  # operations, up to which each is asked whether it alone need
 
 @dataclass
 class Shrinker:
-    """`rejected` are the choices that the failure did not survive: each is something it needs."""
+    """Runs the passes, and remembers what the failure did not survive."""
 
     driver: Driver[Candidate]
-    rejected: dict[str, Choice] = field(default_factory=dict)
+    _rejected: dict[str, tuple[str, Choice]] = field(default_factory=dict)
     _turned: set[str] = field(default_factory=set)
+
+    @property
+    def needed(self) -> list[Choice]:
+        """Properties of the inputs, arguments and context that the failure needs: they could not be made simpler."""
+        structure = {one.name for one in STRUCTURE}
+        return [choice for name, choice in self._rejected.values() if name not in structure]
 
     def shrunk(self, current: Candidate) -> Candidate:
         """The candidate after every pass, with the same failure."""
@@ -45,13 +51,13 @@ class Shrinker:
     def _settled(self, phase: str, passes: Sequence[Pass], current: Candidate) -> Candidate:
         self.driver.begin(phase)
         proposals = [(one.name, choice) for one in passes for choice in one.choices(current.case)]
-        fresh = [(name, choice) for name, choice in proposals if choice.slot not in self.rejected]
+        fresh = [(name, choice) for name, choice in proposals if choice.slot not in self._rejected]
         settled = settle(self.driver, current, [choice for _, choice in fresh])
         refused = {choice.slot for choice in settled.rejected}
         for name, choice in fresh:
             self.driver.statistics.proposed(name, choice.slot not in refused)
         self._remember(current, settled.candidate)
-        self.rejected.update({choice.slot: choice for choice in settled.rejected})
+        self._rejected.update({choice.slot: (name, choice) for name, choice in fresh if choice.slot in refused})
         return settled.candidate
 
     def _turned_down(self, one: Pass, current: Candidate) -> Candidate:
@@ -80,5 +86,5 @@ class Shrinker:
     def _remember(self, before: Candidate, after: Candidate) -> None:
         """After a change of the graph itself everything may be tried again."""
         if operations(after.case) != operations(before.case):
-            self.rejected.clear()
+            self._rejected.clear()
             self._turned.clear()
