@@ -199,7 +199,10 @@ def _panel(done: Run) -> Any:
         parts.append(Text.assemble((f"{name:<11}", "dim"), value))
     source = done.directory / "repro.py"
     if report.reproducer is not None and report.reproducer.lines <= 30 and source.exists():
-        parts += [Text(""), Syntax(source.read_text(encoding="utf-8").rstrip(), "python", background_color="default")]
+        parts += [
+            Text(""),
+            Syntax(source.read_text(encoding="utf-8").rstrip(), "python", background_color="default", word_wrap=True),
+        ]
     title = f"stage: {report.verdict.stage.value}" if failed and report.verdict.stage is not Stage.NONE else "triage"
     return Panel(Group(*parts), title=title, title_align="left", border_style="red" if failed else "green")
 

@@ -7,6 +7,7 @@ finished reproducer under the user's own settings, in a fresh process and an emp
 
 from __future__ import annotations
 
+import os
 import shutil
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -23,6 +24,7 @@ from triage.reduce.runner_pool import PooledRunner, Query
 
 SCRIPT = "repro.py"
 SERVER_STARTS = 4  # after that many, candidates keep killing it
+VERIFY_JOBS = 2  # more side by side would share too little of the machine to be the user's own settings
 ANSWER_GRACE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
@@ -159,16 +161,17 @@ def verify(
     neutral: Path | None = None,
 ) -> list[CandidateResult]:
     """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings."""
-    runner = _Verifier(python, neutral)
+    runner = _Verifier(python, neutral, min(runs, os.cpu_count() or 1, VERIFY_JOBS))
     try:
-        return [runner.run(source, rung=rung, timeout=timeout) for _ in range(runs)]
+        answers = dict(runner.run_many([source] * runs, rung=rung, timeout=timeout))
+        return [answers[number] for number in sorted(answers)]
     finally:
         runner.close()
 
 
 class _Verifier(FreshProcessRunner):
-    def __init__(self, python: str, neutral: Path | None) -> None:
-        super().__init__(python, jobs=1, neutral=neutral)
+    def __init__(self, python: str, neutral: Path | None, jobs: int) -> None:
+        super().__init__(python, jobs=jobs, neutral=neutral)
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         return run_fresh(query, self._python, self._new_directory(), extra_env={}, neutral=self._neutral, cancel=cancel)
