@@ -1,14 +1,15 @@
 """Graphs of older torch call whole modules (`call_module`): their bodies are traced into the graph.
 
 Up to torch 2.4, Dynamo leaves nn.Linear and its like as calls of a module. Tracing the module with torch.fx, without any
-leaf, gives the functional calls it consists of and the parameters it holds. A module that resists stays a call, which is
-then opaque.
+leaf, gives the functional calls it consists of and the parameters it holds. Decisions that a module takes on its input
+(`if input.dim() != 4`) are taken on the recorded fake tensors. A module that resists stays a call, which is then opaque.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+import inspect
+from typing import Any, Dict
 
 
 def inlined(gm: Any) -> Any:
@@ -29,21 +30,21 @@ def _keep_meta(old: Any, new: Any) -> None:
     """Metas by reference: a deep copy of fake tensors is neither cheap nor always possible."""
     for before, after in zip(old.nodes, new.nodes):  # noqa: B905 - not in Python 3.9
         after.meta = dict(before.meta)
+        if hasattr(before, "_dynamo_source"):
+            after._dynamo_source = before._dynamo_source
 
 
 def _inline(gm: Any, graph: Any, node: Any) -> None:
     import torch
 
-    class Through(torch.fx.Tracer):
-        def is_leaf_module(self, module: Any, name: str) -> bool:
-            return False
-
     try:
         module = gm.get_submodule(node.target)
-        body = Through().trace(module)
-        mapping = _bind(module, body, node)
+        given = _given(module, node)
+        body = _tracer({name: _recorded(value) for name, value in given.items()}).trace(module)
+        mapping = {inner: given[str(inner.target).lstrip("*")] for inner in body.nodes if inner.op == "placeholder"}
     except Exception:  # control flow on values, arguments that do not fit, hooks: it stays a call
         return
+    result = None
     with graph.inserting_before(node):
         for inner in body.nodes:
             if inner.op == "placeholder":
@@ -65,16 +66,49 @@ def _inline(gm: Any, graph: Any, node: Any) -> None:
     graph.erase_node(node)
 
 
-def _bind(module: Any, body: Any, node: Any) -> dict:
-    """The caller's values for the body's placeholders; a default that was left out is taken from the signature."""
-    import inspect
-
+def _given(module: Any, node: Any) -> Dict[str, Any]:
+    """The caller's values by parameter name; one that was left out has its default."""
     bound = inspect.signature(module.forward).bind(*node.args, **node.kwargs)
     bound.apply_defaults()
-    given = list(bound.arguments.values())
-    names = list(bound.arguments)
-    mapping = {}
-    for inner in body.nodes:
-        if inner.op == "placeholder":
-            mapping[inner] = given[names.index(str(inner.target).lstrip("*"))]
-    return mapping
+    return dict(bound.arguments)
+
+
+def _recorded(value: Any) -> Any:
+    """What tracing recorded of an argument."""
+    meta = getattr(value, "meta", None)
+    return meta.get("example_value", meta.get("val")) if isinstance(meta, dict) else value
+
+
+def _tracer(examples: Dict[str, Any]) -> Any:
+    import torch
+
+    class Through(torch.fx.Tracer):
+        """Traces into every module, and looks at the recorded tensors where the code asks."""
+
+        proxy_buffer_attributes = True  # else `self.num_batches_tracked.add_(1)` would change the user's model
+
+        def is_leaf_module(self, module: Any, name: str) -> bool:
+            return False
+
+        def to_bool(self, obj: Any) -> bool:
+            return bool(self._value(obj.node))
+
+        def iter(self, obj: Any) -> Any:
+            return iter(self._value(obj.node))
+
+        def _value(self, item: Any) -> Any:
+            if isinstance(item, (tuple, list)):
+                return type(item)(self._value(part) for part in item)
+            if not isinstance(item, torch.fx.Node):
+                return item
+            if item.op == "placeholder":
+                return examples[str(item.target).lstrip("*")]
+            args = [self._value(part) for part in item.args]
+            kwargs = {key: self._value(part) for key, part in item.kwargs.items()}
+            if item.op == "call_method":
+                return getattr(args[0], item.target)(*args[1:], **kwargs)
+            if item.op == "call_function":
+                return item.target(*args, **kwargs)
+            raise TypeError("a decision on a parameter's value")
+
+    return Through()

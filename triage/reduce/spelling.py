@@ -93,6 +93,8 @@ class Speller:
             raise Unprintable(node.opaque)
         if node.kind == "get_item":
             return self._item(node.args[0], node.args[1])
+        if node.target.startswith("torch.ops.aten.lift_fresh") and node.args:
+            return self.argument(node.args[0])  # marks a tensor constant; written in the function, it is one again
         if node.kind == "call_method":
             return self._method(node.target, node.args, node.kwargs)
         nice = self._nice(node) if self.nice else None
