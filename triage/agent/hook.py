@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 
-from . import boundary, frames, imports
+from . import boundary, compat, frames, imports
 from .channel import Channel
 from .recorder import Recorder
 
@@ -35,6 +35,7 @@ def install(config):
             "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
             "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
             "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
+            "torch._dynamo.repro.after_aot": compat.without_repro_copy,
             "_pytest.runner": lambda module: _patch_pytest(module, recorder),
             "unittest.result": lambda module: _patch_unittest(module, recorder),
         }

@@ -1,0 +1,281 @@
+"""The engine `repro_after`: PyTorch's own minifier, driven for the person, and never taken at its word.
+
+The story: choose how to ask, run the program once more so that PyTorch writes its launcher, run the launcher within a time
+limit, then judge. Each script that it left is run by itself in a fresh process; the smallest that fails the same way is
+traced and printed as plain PyTorch, and that print is judged again. Only a print that was judged the same failure is ever
+returned; whatever went wrong instead becomes a sentence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from triage.model.graphcase import GraphCase
+from triage.model.signature import FailureSignature, same_failure
+from triage.model.stage import OutcomeKind, Verdict
+from triage.probe.target import Target
+from triage.reduce.boundary import boundary, gallop
+from triage.reduce.check_oracle import CheckOracle
+from triage.reduce.checkpoints import Checkpoint, queries_made
+from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, refuses_options
+from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.launcher import Bench, Minified, Workbench
+from triage.reduce.printer import Form, Unprintable, count_ops, print_case
+from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
+
+PROGRAM_SECONDS = 300.0
+MINIFY_SECONDS = 600.0
+SCRIPT_SECONDS = 120.0
+# Of the time that is left, what the launcher may take: its scripts must still be judged.
+MINIFY_SHARE = 0.6
+LEAST_SECONDS = 20.0
+
+
+class ReproAfterEngine:
+    """`header` is the comment at the top of a reproducer.
+
+    Times are in seconds: of the program's extra run, and of the launcher (a part of the budget, if that is less).
+    """
+
+    name = "repro_after"
+
+    def __init__(
+        self,
+        target: Target,
+        directory: Path,
+        *,
+        neutral: Path | None = None,
+        header: str = "",
+        program_seconds: float = PROGRAM_SECONDS,
+        minify_seconds: float = MINIFY_SECONDS,
+    ) -> None:
+        self._target, self._directory, self._neutral = target, directory, neutral
+        self._header = header
+        self._program_seconds, self._minify_seconds = program_seconds, minify_seconds
+
+    def reduce(
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
+    ) -> Reduction | NoReduction:
+        """Drive the minifier. A KeyboardInterrupt ends in the best print so far; without one it goes on to the caller."""
+        chosen = choose_minifier(problem.stage, problem.signature)
+        if isinstance(chosen, str):
+            return NoReduction(self.name, chosen)
+        with Workbench(self._target, self._directory, problem.workdir / self.name, self._neutral) as bench:
+            attempt = Attempt(self.name, problem, chosen, bench, runner, oracle, budget, emit, self._header)
+            try:
+                attempt.go(self._program_seconds, self._minify_seconds)
+            except KeyboardInterrupt:
+                if attempt.best is None:
+                    raise
+                attempt.cut("It was interrupted while its larger scripts were being compared.")
+            except _SpentError:
+                attempt.cut("The budget ended before all of its scripts could be judged.")
+            return attempt.result()
+
+
+class _SpentError(Exception):
+    """The budget has ended."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A script of ours that was judged the same failure."""
+
+    source: str
+    case: GraphCase
+    ops: int
+
+
+@dataclass
+class Attempt:
+    """One use of the minifier, and what is known so far."""
+
+    name: str
+    problem: Problem
+    minifier: Minifier
+    bench: Bench
+    runner: CandidateRunner
+    oracle: Oracle
+    budget: Budget
+    emit: Callable[..., None]
+    header: str
+    began: float = field(default_factory=time.monotonic)
+    queries: int = 0
+    complete: bool = True
+    notes: list[str] = field(default_factory=list)
+    siblings: dict[str, tuple[FailureSignature, str]] = field(default_factory=dict)
+    best: Printed | None = None
+
+    def go(self, program_seconds: float, minify_seconds: float) -> None:
+        """Raises _SpentError where the budget ends."""
+        self._say(f"running the program once more with {self.minifier}")
+        dumped = self.bench.dump(self.minifier, self.problem.rung, self._limit(program_seconds))
+        if dumped.launcher is None:
+            same = dumped.signature is not None and same_failure(dumped.signature, self.problem.signature)
+            self.notes.append(dump_sentence(dumped.outcome, same, str(self.minifier)))
+            return
+        minified = self._minify(dumped.launcher, minify_seconds)
+        if not minified.checkpoints:
+            self.notes.append(
+                launcher_sentence(minified.output, timed_out=minified.timed_out, seconds=minified.seconds)
+            )
+            return
+        if minified.timed_out:
+            self.cut(
+                f"PyTorch's minifier was ended after {minified.seconds:.0f} s; its scripts until then were judged."
+            )
+        self._smallest(minified.checkpoints)
+
+    def _minify(self, launcher: str, seconds: float) -> Minified:
+        arguments = minify_arguments(self.minifier, check_string(self.problem.signature))
+        limit = min(seconds, self._limit(seconds) * MINIFY_SHARE)
+        self._say(f"PyTorch's minifier runs (at most {limit:.0f} s)")
+        minified = self.bench.minify(launcher, arguments, limit)
+        if refuses_options(minified.output, minified.code):
+            minified = self.bench.minify(launcher, ("minify",), limit)
+        self.queries += queries_made(minified.output)
+        self._say(f"PyTorch's minifier left {len(minified.checkpoints)} scripts in {minified.seconds:.0f} s")
+        return minified
+
+    def _smallest(self, checkpoints: tuple[Checkpoint, ...]) -> None:
+        """The smallest script that holds: the smaller ones are those written after it began to drift."""
+        known: dict[int, bool] = {}
+
+        def holds(index: int) -> bool:
+            if index not in known:
+                known[index] = self._hold(checkpoints[index])
+            return known[index]
+
+        failing = -1
+        for index in _trials(len(checkpoints)):
+            if holds(index):
+                boundary(failing, index, holds)
+                return
+            failing = index
+
+    def _hold(self, checkpoint: Checkpoint) -> bool:
+        """Whether a script fails the same way, as PyTorch wrote it and as we print it."""
+        self._say(f"judging the script of {checkpoint.operations} operations")
+        self.queries += 1
+        result = self.bench.run(checkpoint, self._limit(SCRIPT_SECONDS))
+        seen = judge_script(result, self.oracle.judge(result), self.problem.signature)
+        if not seen.same:
+            self._note(checkpoint, seen.sentence)
+            if seen.sibling is not None:
+                self.siblings.setdefault(seen.sibling.fingerprint, (seen.sibling, checkpoint.source))
+            return False
+        options = {
+            "backend": self.problem.rung,
+            "direction": self.problem.direction,
+            "record_values": self._wrong_result,
+        }
+        case = self.bench.describe(checkpoint, options, self._limit(SCRIPT_SECONDS))
+        if isinstance(case, str):
+            self._note(checkpoint, f"fails the same way, but cannot be written as plain PyTorch ({case})")
+            return False
+        return self._print(checkpoint, case)
+
+    def _print(self, checkpoint: Checkpoint, case: GraphCase) -> bool:
+        """Print in ordinary torch, else with the recorded operators; keep the first print that fails the same way."""
+        reason = ""
+        for form in self._forms():
+            try:
+                reason = self._try(case, form)
+            except Unprintable as problem:
+                reason = str(problem)
+            if not reason:
+                self._shorten_config(case, form)
+                return True
+        self._note(checkpoint, f"fails the same way only as PyTorch wrote it; as plain PyTorch it does not ({reason})")
+        return False
+
+    def _shorten_config(self, case: GraphCase, form: Form) -> None:
+        """Leave out the settings that the failure does not need: PyTorch dumps all that are not at their defaults."""
+        lines = case.context.config
+        if lines and self._try(_with_config(case, ()), form):
+            for line in lines if len(lines) > 1 else ():
+                shorter = tuple(item for item in case.context.config if item != line)
+                if not self._try(_with_config(case, shorter), form):
+                    case = _with_config(case, shorter)
+
+    def _try(self, case: GraphCase, form: Form) -> str:
+        """Print and judge: empty where it is the same failure, else what it is instead. Raises Unprintable."""
+        source = print_case(case, header=self.header, form=form)
+        reason = self._judge(source)
+        if not reason:
+            self.best = Printed(source, case, count_ops(case))
+        return reason
+
+    def _judge(self, source: str) -> str:
+        limit = self._limit(SCRIPT_SECONDS)
+        self.queries += 1
+        result = self.runner.run(source, timeout=limit)
+        oracle: Oracle = CheckOracle(self.problem.signature) if self._wrong_result else self.oracle
+        judgement = oracle.judge(result)
+        if judgement.verdict is Verdict.SAME_FAILURE:
+            return ""
+        if judgement.sibling is not None:
+            self.siblings.setdefault(judgement.sibling.fingerprint, (judgement.sibling, source))
+        return judgement.reason or judgement.verdict.value
+
+    def _forms(self) -> tuple[Form, ...]:
+        check = "values" if self._wrong_result else "exception"
+        return (Form(check=check), Form(nice=False, check=check))
+
+    @property
+    def _wrong_result(self) -> bool:
+        return self.problem.signature.kind is OutcomeKind.WRONG_RESULT
+
+    def _limit(self, seconds: float) -> float:
+        left = self.budget.left()
+        if left < LEAST_SECONDS:
+            raise _SpentError
+        return min(seconds, left)
+
+    def _say(self, text: str) -> None:
+        self.emit("engine_step", text=text)
+
+    def _note(self, checkpoint: Checkpoint, sentence: str) -> None:
+        what = f"{checkpoint.operations} operation{'' if checkpoint.operations == 1 else 's'}"
+        self.notes.append(f"The script of {what} that PyTorch's minifier left {sentence}.")
+
+    def cut(self, sentence: str) -> None:
+        """Something ended early."""
+        self.complete = False
+        self.notes.append(sentence)
+
+    def result(self) -> Reduction | NoReduction:
+        """What is known now."""
+        seconds = time.monotonic() - self.began
+        siblings = tuple(self.siblings.values())
+        if self.best is None:
+            reason = " ".join(dict.fromkeys(self.notes)) or "PyTorch's minifier left nothing that fails the same way."
+            return NoReduction(self.name, reason, self.queries, seconds, siblings)
+        return Reduction(
+            source=self.best.source,
+            engine=self.name,
+            case="graph",
+            ops=self.best.ops,
+            queries=self.queries,
+            seconds=seconds,
+            minimal=False,  # PyTorch's minifier does not check that nothing more can go
+            complete=self.complete,
+            graph=self.best.case,
+            siblings=siblings,
+            notes=(f"Reduced by PyTorch's minifier ({self.minifier}).", *dict.fromkeys(self.notes)),
+            statistics={"repro_after": self.minifier.after, "repro_level": self.minifier.level},
+        )
+
+
+def _trials(count: int) -> Iterator[int]:
+    """Which of the scripts to try, smallest first, with growing steps; always the largest too."""
+    yield from gallop(-1, count)
+    if count - 1 not in gallop(-1, count):
+        yield count - 1
+
+
+def _with_config(case: GraphCase, lines: tuple[str, ...]) -> GraphCase:
+    return replace(case, context=replace(case.context, config=lines))
