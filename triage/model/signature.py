@@ -17,77 +17,18 @@ import re
 from dataclasses import dataclass
 
 from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.skeleton import short_type as short_type  # its readers know it from here
+from triage.model.skeleton import skeleton, skeleton_of, telling_lines
+from triage.model.skeleton import unwrap_text as unwrap_text
 from triage.model.stage import OutcomeKind
 
 SIGNATURE_VERSION = 1
 
-# Wrappers whose own type says nothing; the exception they carry is the failure. Their text carries it on a later line:
-#   BackendCompilerFailed: backend='inductor' raised:\nTypeError: ...        (torch/_dynamo/exc.py)
-#   InductorError: LoweringException: TypeError: ...\n  target: aten.x        (torch/_inductor/exc.py)
-_WRAPPER_TYPES = frozenset(
-    {"BackendCompilerFailed", "InductorError", "LoweringException", "SubprocException", "InternalTorchDynamoError"}
-)
-_WRAPPED_TEXT = re.compile(
-    r"\A(?:backend='[^']*' raised:\s*)?(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Failed|Interrupt|Exit|Warning|Unsupported"
-    r"|Iteration|Hit|Exceeded|NotImplemented\w*)): *(?P<rest>.*)\Z",
-    re.DOTALL,
-)
-_WRAPPED_BARE = re.compile(r"\A(?:backend='[^']*' raised:\s*)?(?P<type>[A-Za-z_]\w*(?:Error|Exception)):?\s*\Z")
-
-# One failure, renamed by a later torch. Source: shared facts measured on 2.1 to 2.15.
-_RENAMED_TYPES = {
-    "CacheLimitExceeded": "RecompileLimitExceeded",
-    "FailOnRecompileLimitHit": "RecompileLimitExceeded",
-}
-
-# Everything from these lines on is advice or context, not the failure.
-_TAIL_MARKS = (
-    "\nfrom user code:",
-    "\nSet TORCHDYNAMO_VERBOSE",
-    "\nSet TORCH_LOGS",
-    "\nYou can suppress this exception",
-    "\n  Developer debug context:",
-    "\n For more details about this graph break",
-    "\n  Hint:",
-    "\nWhile executing %",
-    "\nOriginal traceback:",
-    "\nGraphModule:",
-    "\nException raised from ",
-    "\nThe above exception was",
-    "\n  target: ",
-    "\n  args[0]: ",
-    "\nFound from",
-    "\nCommand:",
-)
-
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\[rank\d+\]:\s?"), ""),
-    (re.compile(r"\x1b\[[0-9;]*m"), ""),
-    (re.compile(r"0x[0-9a-fA-F]+"), "<addr>"),
-    (re.compile(r"(?:/[\w.@+~-]+){2,}/?"), "<path>"),
-    (re.compile(r"\b[A-Za-z]:\\[\w\\.-]+"), "<path>"),
-    (re.compile(r"\b[\w.-]+\.(?:py|cpp|cc|h|so|csv|pt)\b(?::\d+)*"), "<file>"),
-    (re.compile(r"\bc[a-z0-9]{40,}\b"), "<hash>"),
-    (re.compile(r"\b[0-9a-f]{16,}\b"), "<hash>"),
-    (re.compile(r"\b(?:cpp|triton)_(?:fused|poi|per|red)\w*"), "<kernel>"),
-    (
-        re.compile(
-            r"\b(?:buf|tmp|primals_|tangents_|arg|getitem_?|view_?|add_?|mul_?|sum_?|fwd_|s|u|i|x|ks|op|zuf|p)_?\d+(?:_\d+)*\b"
-        ),
-        "<sym>",
-    ),
-    (re.compile(r"%\w+"), "%<sym>"),
-    (re.compile(r"\b[A-Za-z_]*\d+__[a-z_]*\b"), "<sym>"),
-    (re.compile(r"[-+]?\b\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[LlfU]?\b"), "N"),
-    (re.compile(r"(?:torch\.)?Size\(\[[^\]]*\]\)"), "<size>"),
-    (re.compile(r"([\[(])(?:\s*(?:N|<sym>)\s*,?\s*)+([\])])"), r"\1N\2"),
-    (re.compile(r"(?:N, )+N\b"), "N"),
-    (re.compile(r"(?:expected size N==N, stride N==N at dim=N(?:; )?)+"), "expected size N==N, stride N==N"),
-    (re.compile(r"[ \t]+"), " "),
-)
-
+# An installed torch, or one built in place (where a package of its own name elsewhere is not torch).
 _TORCH_FILE = re.compile(
-    r"(?:^|/)(?:site-packages|dist-packages|lib/python[\d.]+)/?(?:.*/)?(torch|functorch|torchgen)/(.*)$"
+    r"(?:^|/)(?:site-packages|dist-packages)/(?:torch-[^/]*\.egg/)?(?P<package>torch|functorch|torchgen)/(?P<file>.*)$"
+    r"|^(?!.*/(?:site|dist)-packages/)(?:.*/)?(?P<built>torch)/(?P<part>(?:_(?:dynamo|inductor|functorch|subclasses|decomp|refs|prims"
+    r"|prims_common|higher_order_ops|export|library|ops|guards)|fx|autograd|nn/modules)(?:/|\.py).*)$"
 )
 # Frames that every failure of a kind shares; naming one as innermost would make different failures look alike.
 _UNTELLING = re.compile(
@@ -95,8 +36,13 @@ _UNTELLING = re.compile(
     r"|utils/_traceback\.py|_tensor\.py|autograd/__init__\.py|autograd/graph\.py|_utils_internal\.py|_compile\.py)$"
 )
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")
-_CPP_ERROR = re.compile(r"(?:main|kernel|\w+)\.(?:cpp|h|cc):\d+:(?:\d+:)? (?:fatal )?error: (.*)")
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
+# What the agent last said before a crash or a hang, as three phases: the words for them differ from process to process.
+_PHASES = (
+    (re.compile(r"\b(?:run graph \S+|run of the \w+ graph)"), "running compiled code"),
+    (re.compile(r"\b(?:compile graph|inductor compiles|(?:lowering|scheduling|codegen|build) of the)\b"), "compiling"),
+    (re.compile(r"\bgraph \S+ (?:compiled|ran)\b"), "outside compiled code"),
+)
 
 
 @dataclass(frozen=True)
@@ -152,66 +98,29 @@ def signature_of(outcome: Outcome) -> FailureSignature | None:
     if outcome.kind is OutcomeKind.CRASH:
         found = _ABORT_LINE.search(outcome.detail)
         telling = found.group(1) if found else outcome.detail
-        return FailureSignature(
-            outcome.kind, outcome.signal or f"exit {outcome.exit_code}", skeleton(telling), message=telling
-        )
-    return FailureSignature(outcome.kind, outcome.kind.value, skeleton(outcome.detail), message=outcome.detail)
+        name = outcome.signal or f"exit {outcome.exit_code}"
+        return FailureSignature(outcome.kind, name, _skeleton_of_end(telling), message=telling)
+    return FailureSignature(outcome.kind, outcome.kind.value, _skeleton_of_end(outcome.detail), message=outcome.detail)
 
 
-def skeleton(message: str) -> str:
-    """The message with everything that varies between two runs of one failure replaced by placeholders."""
-    text = message
-    for pattern, replacement in _RULES:
-        text = pattern.sub(replacement, text)
-    return text.strip()[:400]
-
-
-def unwrap_text(type_name: str, message: str) -> tuple[str, str]:
-    """(type, message) at the bottom of torch's wrappers, from the text alone."""
-    for _ in range(6):
-        if short_type(type_name) not in _WRAPPER_TYPES:
-            break
-        found = _WRAPPED_TEXT.match(message.lstrip())
-        if found is None:
-            bare = _WRAPPED_BARE.match(message.strip().split("\n", 1)[0] if message.strip() else "")
-            if bare is not None:
-                return bare.group("type"), ""
-            break
-        type_name, message = found.group("type"), found.group("rest")
-    return type_name, message
-
-
-def short_type(type_name: str) -> str:
-    """The class name without its module, after renames between torch releases."""
-    name = type_name.rsplit(".", 1)[-1]
-    return _RENAMED_TYPES.get(name, name)
-
-
-def telling_lines(type_name: str, message: str) -> str:
-    """The part of a message that says what happened: no advice, no compiler command line, no dump of a graph."""
-    name = short_type(type_name)
-    if name in ("CppCompileError", "CppWrapperCodegenError", "CalledProcessError"):
-        found = _CPP_ERROR.search(message)
-        if found is not None:
-            return f"C++ compile error: {found.group(1).strip()}"
-    text = message.lstrip()
-    for mark in _TAIL_MARKS:
-        place = text.find(mark)
-        if place > 0:
-            text = text[:place]
-    return text.strip()
+def _skeleton_of_end(detail: str) -> str:
+    """What was going on when a process ended without an exception: its own telling line, else the phase."""
+    return next((name for pattern, name in _PHASES if pattern.search(detail)), None) or skeleton(detail)
 
 
 def torch_frame(frame: Frame) -> str | None:
     """`torch/_inductor/ir.py:realize` for a frame inside torch, None for one outside it."""
     found = _TORCH_FILE.search(frame.file.replace("\\", "/"))
-    return f"{found.group(1)}/{found.group(2)}:{frame.function}" if found else None
+    if found is None:
+        return None
+    package, file = found.group("package") or found.group("built"), found.group("file") or found.group("part")
+    return f"{package}/{file}:{frame.function}"
 
 
 def is_user_frame(frame: Frame) -> bool:
     """Whether a person wrote this line as part of the program: not torch, not the standard library, not generated."""
     name = frame.file.replace("\\", "/")
-    if not name or name.startswith("<") or _GENERATED_FILE.search(name):
+    if not name or name.startswith("<") or _GENERATED_FILE.search(name) or torch_frame(frame):
         return False
     if re.search(r"/(?:site|dist)-packages/|/lib/python3(?:\.\d+)?/|/triage/agent/", name):
         return False
@@ -221,8 +130,8 @@ def is_user_frame(frame: Frame) -> bool:
 def user_frame(exception: RaisedException) -> Frame | None:
     """The innermost line of the user's program: from Dynamo's own word where it gives one, else from the traceback."""
     for raised in (exception, exception.innermost()):
-        if raised.user_code:
-            return raised.user_code[-1]
+        if raised.user_code:  # Dynamo follows calls into torch's own Python
+            return next(filter(is_user_frame, reversed(raised.user_code)), raised.user_code[-1])
     for raised in (exception.innermost(), exception):
         for frame in reversed(raised.frames):
             if is_user_frame(frame):
@@ -240,7 +149,7 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
     return FailureSignature(
         kind=kind,
         exception_type=short_type(type_name),
-        skeleton=skeleton(telling.split("\n\n", 1)[0]),
+        skeleton=skeleton_of(type_name, telling),
         frames=frames[:3],
         message=telling[:4000],
         user_frame=f"{user.file.rsplit('/', 1)[-1]}:{user.function}" if user else None,

@@ -1,0 +1,585 @@
+"""Which failures are the same: real texts of several torch releases, in pairs."""
+
+import pytest
+from signature_texts import (
+    ADVICE_NEW,
+    ADVICE_OLD,
+    aborted,
+    backend_failed,
+    cpp_compile,
+    fake_tensor_middle,
+    fake_tensor_new,
+    fake_tensor_old,
+    from_user_code,
+    graph_break,
+    lowering,
+    subprocess_failed,
+)
+
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.signature import (
+    FailureSignature,
+    is_user_frame,
+    same_failure,
+    signature_of,
+    torch_frame,
+    user_frame,
+)
+from triage.model.stage import OutcomeKind
+
+LOWERING_FRAME = ("torch/_inductor/lowering.py", "embedding")
+SITE = "/opt/venv/lib/python3.11/site-packages"
+
+
+def frame(file: str, function: str, line: int = 7) -> Frame:
+    return Frame(file, line, function)
+
+
+def failed(
+    kind: str, message: str, *frames: tuple[str, str], prefix: str = SITE, line: int = 100, **more: object
+) -> FailureSignature:
+    """The signature of an exception raised inside torch (paths below site-packages), called from a user's script."""
+    trace = (
+        frame("/home/ann/train.py", "main", line),
+        *(frame(f"{prefix}/{file}", name, line) for file, name in frames),
+    )
+    found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, trace, **more)))  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def died(detail: str, signal: str = "SIGABRT", kind: OutcomeKind = OutcomeKind.CRASH) -> FailureSignature:
+    found = signature_of(Outcome(kind, exit_code=-6, signal=signal, detail=detail))
+    assert found is not None
+    return found
+
+
+BACKEND, INDUCTOR = "torch._dynamo.exc.BackendCompilerFailed", "torch._inductor.exc.InductorError"
+LOWER, CPP = "torch._inductor.exc.LoweringException", "torch._inductor.exc.CppCompileError"
+UNSUPPORTED, INTERNAL = "torch._dynamo.exc.Unsupported", "torch._dynamo.exc.InternalTorchDynamoError"
+TORCH_RUNTIME, SUBPROC = (
+    "torch._dynamo.exc.TorchRuntimeError",
+    "torch._inductor.compile_worker.subproc_pool.SubprocException",
+)
+
+# (type, message) -> (type at the bottom, first telling line)
+TOLD = [
+    (
+        BACKEND,
+        backend_failed("TypeError", "'>=' not supported between instances of 'complex' and 'float'"),
+        "TypeError",
+        "'>=' not supported between instances of 'complex' and 'float'",
+    ),
+    (
+        BACKEND,
+        backend_failed(
+            "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression u0 > 4 (unhinted: u0 > 4)."
+        ),
+        "GuardOnDataDependentSymNode",
+        "Could not guard on data-dependent expression u0 > 4 (unhinted: u0 > 4).",
+    ),
+    (
+        BACKEND,
+        backend_failed("LoweringException", lowering("AssertionError", "")),
+        "AssertionError",
+        "target: aten.embedding.default",
+    ),
+    (
+        INDUCTOR,
+        f"LoweringException: {lowering('AssertionError', '')}{ADVICE_NEW}",
+        "AssertionError",
+        "target: aten.embedding.default",
+    ),
+    (
+        INDUCTOR,
+        f"TypeError: \ncannot determine truth value of Relational: s0 < 4{ADVICE_NEW}",
+        "TypeError",
+        "cannot determine truth value of Relational: s0 < 4",
+    ),
+    (
+        INDUCTOR,
+        f"ValueError: The argument 'nan' is not comparable.{ADVICE_NEW}",
+        "ValueError",
+        "The argument 'nan' is not comparable.",
+    ),
+    (
+        LOWER,
+        lowering("NotImplementedError", "could not find kernel for aten.lerp.Scalar at dispatch key CPU"),
+        "NotImplementedError",
+        "could not find kernel for aten.lerp.Scalar at dispatch key CPU",
+    ),
+    (
+        INDUCTOR,
+        f"CppCompileError: {cpp_compile('no matching function for call to clamp(int, float)')}",
+        "CppCompileError",
+        "C++ compile error: no matching function for call to clamp(int, float)",
+    ),
+    (
+        CPP,
+        "C++ compile error\n\nCommand:\ng++ x.cpp\n\nOutput:\n"
+        "/usr/bin/ld: cannot find -lgomp\ncollect2: error: ld returned 1 exit status",
+        "CppCompileError",
+        "C++ compile error: cannot find -lgomp",
+    ),
+    (
+        CPP,
+        "C++ compile error\n\nCommand:\ng++ x.cpp\n\nOutput:\n"
+        "g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.",
+        "CppCompileError",
+        "C++ compile error: Killed signal terminated program cc1plus",
+    ),
+    (
+        INDUCTOR,
+        f"SubprocException: {subprocess_failed('torch._inductor.exc.CppCompileError: C++ compile error')}",
+        "CppCompileError",
+        "C++ compile error",
+    ),
+    (
+        SUBPROC,
+        subprocess_failed(
+            "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072", name=None
+        ),
+        "OutOfResources",
+        "out of resource: shared memory, Required: 131072",
+    ),
+    (
+        INTERNAL,
+        f"AttributeError: 'NoneType' object has no attribute 'co_name'{from_user_code()}{ADVICE_NEW}",
+        "AttributeError",
+        "'NoneType' object has no attribute 'co_name'",
+    ),
+    (
+        INTERNAL,
+        f"'NoneType' object has no attribute 'co_name'{from_user_code()}{ADVICE_OLD}",
+        "InternalTorchDynamoError",
+        "'NoneType' object has no attribute 'co_name'",
+    ),
+    (INTERNAL, f"\n{from_user_code()}{ADVICE_OLD}", "InternalTorchDynamoError", ""),
+    (
+        UNSUPPORTED,
+        f"call_method UserDefinedObjectVariable(Meter) add [TensorVariable()] {{}}{from_user_code()}{ADVICE_OLD}",
+        "Unsupported",
+        "call_method UserDefinedObjectVariable(Meter) add [TensorVariable()] {}",
+    ),
+    (
+        UNSUPPORTED,
+        graph_break(
+            "Missing bytecode handler",
+            "Dynamo does not know the instruction `CHECK_EG_MATCH`.",
+            "CHECK_EG_MATCH with args ()",
+        ),
+        "Unsupported",
+        "Missing bytecode handler",
+    ),
+    (
+        "AssertionError",
+        "expected size 4==4, stride 1==9 at dim=1; expected size 3==3, stride 12==3 at dim=2\nThis error most often comes "
+        "from a incorrect fake (aka meta) kernel for a custom op.\nUse torch.library.opcheck to test your custom op.",
+        "AssertionError",
+        "expected size 4==4, stride 1==9 at dim=1; expected size 3==3, stride 12==3 at dim=2",
+    ),
+    (UNSUPPORTED, f"cache_size_limit reached{ADVICE_OLD}", "RecompileLimitExceeded", "cache_size_limit reached"),
+]
+
+
+@pytest.mark.parametrize(("kind", "message", "bottom", "line"), TOLD, ids=lambda value: value[:40].split("\n")[0])
+def test_the_telling_part_is_found(kind: str, message: str, bottom: str, line: str) -> None:
+    found = failed(kind, message)
+    assert found.exception_type == bottom
+    assert (found.message.splitlines() or [""])[0] == line
+    assert (
+        found.wrapper == ("RecompileLimitExceeded" if "cache_size" in message else kind.rsplit(".", 1)[-1])
+        or found.wrapper == "Unsupported"
+    )
+
+
+@pytest.mark.parametrize("advice", [ADVICE_OLD, ADVICE_NEW, from_user_code() + ADVICE_NEW])
+def test_advice_is_no_part_of_a_failure(advice: str) -> None:
+    assert failed("RuntimeError", "unsupported dtype" + advice) == failed("RuntimeError", "unsupported dtype")
+
+
+def test_a_long_compiler_output_tells_one_line() -> None:
+    found = failed(INDUCTOR, "CppCompileError: " + cpp_compile("'tmp12' was not declared in this scope") * 20)
+    assert found.message == "C++ compile error: 'tmp12' was not declared in this scope"
+
+
+OTHER_CACHE = "/tmp/triage-8x/cache/l6/cl6aamljo3pfke5rkfpwxq2765om2uwudxtexf6x5ekbcp4r224w"
+
+SAME = {
+    "wrapped by 2.6 and by 2.7": (
+        failed(BACKEND, backend_failed("LoweringException", lowering("AssertionError", "")), LOWERING_FRAME),
+        failed(INDUCTOR, f"LoweringException: {lowering('AssertionError', '', size=64)}{ADVICE_NEW}", LOWERING_FRAME),
+    ),
+    "named by its object and by its text": (
+        failed(
+            INDUCTOR,
+            "",
+            inner=RaisedException("TypeError", "bad index", (frame(f"{SITE}/torch/_inductor/ir.py", "f"),)),
+        ),
+        failed(INDUCTOR, "TypeError: bad index", ("torch/_inductor/ir.py", "f")),
+    ),
+    "other shapes": (
+        failed("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)"),
+        failed("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (64x128 and 256x32)"),
+    ),
+    "other ranks": (
+        failed("RuntimeError", "shape '[2, 3]' is invalid for input of size 7"),
+        failed("RuntimeError", "shape '[2, 3, 4]' is invalid for input of size 100"),
+    ),
+    "symbolic and static shapes": (
+        failed(
+            "RuntimeError", "The expanded size of the tensor (s0) must match. Target sizes: [s0, 4]. Tensor sizes: [3]"
+        ),
+        failed(
+            "RuntimeError",
+            "The expanded size of the tensor (s27) must match. Target sizes: [s27, s3]. Tensor sizes: [5]",
+        ),
+    ),
+    "torch.Size": (
+        failed("AssertionError", "got torch.Size([2, 3]) and torch.Size([3])"),
+        failed("AssertionError", "got torch.Size([1]) and torch.Size([3, 4, 5])"),
+    ),
+    "other strides, in more dimensions": (
+        failed("AssertionError", "expected size 4==4, stride 1==9 at dim=1"),
+        failed(
+            "AssertionError",
+            "expected size 5==5, stride 1==7 at dim=0; expected size 7==7, stride 5==1 at dim=1"
+            "\nThis error most often comes from x",
+        ),
+    ),
+    "other line numbers and install prefix": (
+        failed("KeyError", "buf3", ("torch/_inductor/scheduler.py", "fuse"), line=10),
+        failed(
+            "KeyError",
+            "buf12",
+            ("torch/_inductor/scheduler.py", "fuse"),
+            line=99,
+            prefix="/home/bob/envs/x/lib/python3.10/dist-packages",
+        ),
+    ),
+    "a torch built in place": (
+        failed("KeyError", "buf3", ("torch/_inductor/scheduler.py", "fuse")),
+        failed("KeyError", "buf3", ("torch/_inductor/scheduler.py", "fuse"), prefix="/data/users/ann/pytorch"),
+    ),
+    "other C++ names, cache and locale": (
+        failed(CPP, cpp_compile("'tmp12' was not declared in this scope; did you mean 'tmp1'?")),
+        failed(
+            CPP,
+            cpp_compile(
+                "\u2018tmp3\u2019 was not declared in this scope; did you mean \u2018tmp2\u2019?", OTHER_CACHE, 99
+            ),
+        ),
+    ),
+    "other generated kernel": (
+        failed("NameError", "name 'triton_poi_fused_add_0' is not defined"),
+        failed("NameError", "name 'triton_red_fused_mean_relu_7' is not defined"),
+    ),
+    "other buffers": (
+        failed("NameError", "name 'buf0' is not defined"),
+        failed("NameError", "name 'buf12' is not defined"),
+    ),
+    "other sizes' names": (
+        failed("NameError", "name 's0' is not defined"),
+        failed("NameError", "name 's77' is not defined"),
+    ),
+    "other node names": (
+        failed("RuntimeError", "Node add_3 was invalid, but is output of primals_2"),
+        failed("RuntimeError", "Node add was invalid, but is output of arg1_1"),
+    ),
+    "worker with and without a kernel's name": (
+        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel for size 64", "triton_poi_fused_0")),
+        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel for size 128", None)),
+    ),
+    "with and without a rank's prefix": (
+        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel", prefix="")),
+        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel", prefix="[rank3]: ")),
+    ),
+    "fake tensors, 2.6 and 2.7": (
+        failed(TORCH_RUNTIME, fake_tensor_old()),
+        failed(TORCH_RUNTIME, fake_tensor_middle()),
+    ),
+    "fake tensors, 2.7 and 2.13": (
+        failed(TORCH_RUNTIME, fake_tensor_middle()),
+        failed(TORCH_RUNTIME, fake_tensor_new()),
+    ),
+    "fake tensors, a parameter and an input": (
+        failed(TORCH_RUNTIME, fake_tensor_middle(a="s27: hint = 3", arguments="FakeTensor(..., size=(s27,))")),
+        failed(
+            TORCH_RUNTIME,
+            fake_tensor_middle(
+                a="s27",
+                arguments="Parameter(FakeTensor(..., device='cuda:1', size=(64,), dtype=torch.float16,\n  requires_grad=True))",
+            ),
+        ),
+    ),
+    "recompile limit under its names": (
+        failed("torch._dynamo.exc.CacheLimitExceeded", "cache_size_limit reached"),
+        failed("torch._dynamo.exc.FailOnRecompileLimitHit", "Hard failure due to fullgraph=True"),
+    ),
+    "recompile limit as a graph break": (
+        failed(
+            UNSUPPORTED,
+            graph_break(
+                "Dynamo recompile limit exceeded",
+                "Dynamo attempted to recompile too often (8).",
+                "Limit type: recompile_limit",
+            ),
+        ),
+        failed(
+            "torch._dynamo.exc.RecompileLimitExceeded",
+            "recompile_limit reached with one_graph=True. Excessive recompilations can degrade performance",
+        ),
+    ),
+    "data-dependent guards of other symbols": (
+        failed(
+            BACKEND,
+            backend_failed(
+                "GuardOnDataDependentSymNode",
+                "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1))."
+                "  (Size-like symbols: none)\n\nATTENTION: x",
+            ),
+        ),
+        failed(
+            BACKEND,
+            backend_failed(
+                "GuardOnDataDependentSymNode",
+                "Could not guard on data-dependent expression Eq(u7, 3) (unhinted: Eq(u7, 3))."
+                "  (Size-like symbols: u7, u8)\n\nCaused by: y",
+            ),
+        ),
+    ),
+    "memory": (
+        failed(
+            "torch.OutOfMemoryError",
+            "CUDA out of memory. Tried to allocate 2.00 GiB. "
+            "GPU 0 has a total capacity of 23.65 GiB of which 312.00 MiB is free.",
+        ),
+        failed(
+            "torch.OutOfMemoryError",
+            "CUDA out of memory. Tried to allocate 20.00 MiB. "
+            "GPU 1 has a total capacity of 139.80 GiB of which 1.12 GiB is free.",
+        ),
+    ),
+    "values printed by a check": (
+        failed("AssertionError", "(2.75, tensor([4., 4.]))"),
+        failed("AssertionError", "(-1e-05, tensor([4.25, nan, 1.0000e+02]))"),
+    ),
+    "values in rows": (
+        failed("AssertionError", "tensor([[1., 2.],\n        [3., 4.]]) is not close"),
+        failed("AssertionError", "tensor([0.5, 1.5, 2.5]) is not close"),
+    ),
+    "paths with spaces": (
+        failed("FileNotFoundError", "[Errno 2] No such file or directory: '/home/ann/my models/a b/weights.pt'"),
+        failed("FileNotFoundError", "[Errno 2] No such file or directory: '/tmp/x/weights.pt'"),
+    ),
+    "objects at other addresses": (
+        failed("RuntimeError", "unhashable <function f at 0x7f23a4b1>"),
+        failed("RuntimeError", "unhashable <function f at 0x55d0cafe>"),
+    ),
+    "a suggestion of a newer Python": (
+        failed("AttributeError", "module 'torch.library' has no attribute '_scoped_library'"),
+        failed(
+            "AttributeError", "module 'torch.library' has no attribute '_scoped_library'. Did you mean: '_del_library'?"
+        ),
+    ),
+    "abort: other kernel, name and bound": (
+        died(
+            aborted(
+                "/tmp/torchinductor_ann/l6/cl6aamljo3pfke5rkfpwxq2765om2uwudxtexf6x5ekbcp4r224w", 37, "tmp11", "10L"
+            )
+        ),
+        died(aborted(OTHER_CACHE, 12, "tmp3", "ks0")),
+    ),
+    "crash without a word: seen in the probe and in the fork server": (
+        died("run graph 0/0", "SIGSEGV"),
+        died("run of the forward graph 0/0", "SIGSEGV"),
+    ),
+    "hang without a word: seen in the probe and in the fork server": (
+        died("inductor compiles forward graph 1/0", "", OutcomeKind.HANG),
+        died("lowering of the forward graph 0/0", "", OutcomeKind.HANG),
+    ),
+    "killed for memory: by the system and by the fork server": (
+        died("killed by SIGKILL (out of memory?), last seen: compile graph 0/0", "SIGKILL", OutcomeKind.OOM),
+        died("more than 4096 MiB, last seen: lowering of the forward graph 0/0", "SIGKILL", OutcomeKind.OOM),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_failure(name: str) -> None:
+    left, right = SAME[name]
+    assert left.skeleton == right.skeleton
+    assert same_failure(left, right)
+    assert left.fingerprint == right.fingerprint
+
+
+DIFFERENT = {
+    "another lowering that says nothing": (
+        failed(LOWER, lowering("AssertionError", "", "aten.embedding.default")),
+        failed(LOWER, lowering("AssertionError", "", "aten.bucketize.Tensor")),
+    ),
+    "another operator in the text": (
+        failed(LOWER, lowering("NotImplementedError", "could not find kernel for aten.lerp.Scalar")),
+        failed(LOWER, lowering("NotImplementedError", "could not find kernel for aten.renorm.default")),
+    ),
+    "another operator under fake tensors": (
+        failed(TORCH_RUNTIME, fake_tensor_middle("<built-in function add>")),
+        failed(TORCH_RUNTIME, fake_tensor_middle("<built-in function mul>")),
+    ),
+    "another missing attribute": (
+        failed(INTERNAL, "AttributeError: 'NoneType' object has no attribute 'co_name'"),
+        failed(INTERNAL, "AttributeError: 'NoneType' object has no attribute 'shape'"),
+    ),
+    "another attribute, told in the context alone": (
+        failed(
+            UNSUPPORTED,
+            graph_break(
+                "Observed exception",
+                "Dynamo found no handler.",
+                "raised exception AttributeError([\"'Linear' object has no attribute 'w'\"])",
+            ),
+        ),
+        failed(
+            UNSUPPORTED,
+            graph_break(
+                "Observed exception",
+                "Dynamo found no handler.",
+                "raised exception AttributeError([\"'Linear' object has no attribute 'scale'\"])",
+            ),
+        ),
+    ),
+    "another operator, told in the context alone": (
+        failed(
+            UNSUPPORTED,
+            graph_break(
+                "Operator does not support running with fake tensors", "", "unsupported operator: shop.scale.default"
+            ),
+        ),
+        failed(
+            UNSUPPORTED,
+            graph_break(
+                "Operator does not support running with fake tensors", "", "unsupported operator: shop.shift.default"
+            ),
+        ),
+    ),
+    "another method": (
+        failed(
+            UNSUPPORTED, graph_break("Unsupported method call", "Dynamo cannot trace method `add` of class `Meter`", "")
+        ),
+        failed(
+            UNSUPPORTED, graph_break("Unsupported method call", "Dynamo cannot trace method `sub` of class `Meter`", "")
+        ),
+    ),
+    "another frame": (
+        failed("AssertionError", "", ("torch/_inductor/ir.py", "realize")),
+        failed("AssertionError", "", ("torch/_inductor/ir.py", "get_size")),
+    ),
+    "in torch and in the program": (
+        failed("AssertionError", "", ("torch/_inductor/ir.py", "realize")),
+        failed("AssertionError", ""),
+    ),
+    "another type": (failed("TypeError", "bad operand"), failed("ValueError", "bad operand")),
+    "another C++ error": (
+        failed(CPP, cpp_compile("'tmp12' was not declared in this scope")),
+        failed(CPP, cpp_compile("no matching function for call to 'clamp'")),
+    ),
+    "a missing buffer and a missing size": (
+        failed("NameError", "name 'buf0' is not defined"),
+        failed("NameError", "name 's0' is not defined"),
+    ),
+    "a wrong size and a wrong stride": (
+        failed("AssertionError", "expected size 1==5, stride 1==1 at dim=0"),
+        failed("AssertionError", "expected size 5==5, stride 1==7 at dim=0"),
+    ),
+    "other dtypes": (
+        failed("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != c10::Half"),
+        failed("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != double"),
+    ),
+    "another relation of data-dependent sizes": (
+        failed(
+            "GuardOnDataDependentSymNode",
+            "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).",
+        ),
+        failed(
+            "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression u0 > 1 (unhinted: u0 > 1)."
+        ),
+    ),
+    "another worker's error": (
+        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel")),
+        failed(SUBPROC, subprocess_failed("RuntimeError: bad kernel")),
+    ),
+    "another signal": (died("run graph 0/0", "SIGSEGV"), died("run graph 0/0", "SIGFPE")),
+    "compiling and running": (died("compile graph 0/0", "SIGSEGV"), died("run graph 0/0", "SIGSEGV")),
+    "another abort": (
+        died("what():  std::bad_alloc"),
+        died("what():  kernel, /tmp/x/y.cpp:3, index out of bounds: 0 <= tmp1 < 4L"),
+    ),
+    "a crash and a hang": (died("compile graph 0/0"), died("compile graph 0/0", kind=OutcomeKind.HANG)),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_not_the_same_failure(name: str) -> None:
+    left, right = DIFFERENT[name]
+    assert not same_failure(left, right)
+    assert left.fingerprint != right.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("file", "found"),
+    [
+        (f"{SITE}/torch/_inductor/ir.py", "torch/_inductor/ir.py:f"),
+        ("/usr/lib/python3/dist-packages/torch/nn/functional.py", "torch/nn/functional.py:f"),
+        ("C:\\py\\Lib\\site-packages\\torch\\_dynamo\\exc.py", "torch/_dynamo/exc.py:f"),
+        (f"{SITE}/torch-2.1.0-py3.9-linux-x86_64.egg/torch/fx/graph.py", "torch/fx/graph.py:f"),
+        ("/data/users/ann/pytorch/torch/_functorch/partitioners.py", "torch/_functorch/partitioners.py:f"),
+        (f"{SITE}/scipy/_lib/array_api_compat/torch/_aliases.py", None),
+        (f"{SITE}/deepspeed/runtime/torch/_dynamo/x.py", None),
+        (f"{SITE}/torchvision/ops/boxes.py", None),
+        ("/home/ann/torch/train.py", None),
+        ("<eval_with_key>.3", None),
+    ],
+)
+def test_frames_of_torch_are_known_by_their_place(file: str, found: str | None) -> None:
+    assert torch_frame(frame(file, "f")) == found
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("/home/ann/a directory/train.py", True),
+        ("train.py", True),
+        (f"{SITE}/torch/_inductor/ir.py", False),
+        ("/data/users/ann/pytorch/torch/_inductor/ir.py", False),
+        (f"{SITE}/transformers/models/llama.py", False),
+        ("/usr/lib/python3.11/runpy.py", False),
+        ("/tmp/triage-8x/cache/l6/cl6aamljo3pfke5rkfpwxq2765om2uwudxtexf6x5ekbcp4r224w.py", False),
+        ("/tmp/torchinductor_ann/l6/cl6aamlj.py", False),
+        ("<eval_with_key>.3", False),
+    ],
+)
+def test_frames_of_the_program(file: str, expected: bool) -> None:
+    assert is_user_frame(frame(file, "f")) is expected
+
+
+def test_the_users_line_is_their_own_even_when_dynamo_went_on_into_torch() -> None:
+    code = (frame("/home/ann/train.py", "forward", 31), frame(f"{SITE}/torch/nn/modules/linear.py", "forward", 125))
+    found = user_frame(RaisedException(TORCH_RUNTIME, "x", user_code=code))
+    assert found is not None and (found.file, found.line) == ("/home/ann/train.py", 31)
+
+
+def test_the_message_alone_is_never_enough() -> None:
+    here = failed("RuntimeError", "x", ("torch/_dynamo/guards.py", "build"))
+    assert not same_failure(here, failed("RuntimeError", "x", ("torch/_dynamo/source.py", "name")))
+
+
+def test_frames_that_every_failure_shares_do_not_tell() -> None:
+    shared = (("torch/_dynamo/eval_frame.py", "compile_wrapper"), ("torch/_ops.py", "__call__"))
+    found = failed("RuntimeError", "x", shared[0], ("torch/_inductor/ir.py", "realize"), shared[1])
+    assert found.innermost_frame == "torch/_inductor/ir.py:realize"
+    assert failed("RuntimeError", "x", *shared).innermost_frame == "torch/_ops.py:__call__"
+
+
+def test_what_passed_has_no_signature() -> None:
+    assert signature_of(Outcome(OutcomeKind.OK)) is None
+    assert signature_of(Outcome(OutcomeKind.INVALID, detail="cancelled")) is None

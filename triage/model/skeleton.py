@@ -1,0 +1,209 @@
+"""The text of an error: what is at the bottom of torch's wrappers, which part of it tells, and what of that stays the same.
+
+`unwrap_text` finds the type and message that a wrapper carries in its own text, `telling_lines` cuts away advice, dumps and
+compiler commands, `skeleton` replaces what varies between two runs of one failure (shapes, line numbers, addresses, paths,
+generated names) by placeholders. Pure functions over text; the formats are those of torch 2.1 to 2.15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+# Wrappers whose own type says nothing; the exception they carry is the failure. Their text carries it after their own:
+#   BackendCompilerFailed: backend='inductor' raised:\nTypeError: ...        (torch/_dynamo/exc.py)
+#   InductorError: LoweringException: TypeError: ...\n  target: aten.x       (torch/_inductor/exc.py, 2.7 and newer)
+#   SubprocException: An exception occurred in a subprocess:\n\nName=...\nTraceback ...  (compile_worker/subproc_pool.py)
+_NAMED_WRAPPERS = frozenset({"BackendCompilerFailed", "InductorError", "LoweringException"})
+_WRAPPED = re.compile(r"\A(?:backend=(['\"]).*?\1 raised:)?\s*(?P<type>[A-Za-z_][\w.]*):(?P<rest>.*)\Z", re.DOTALL)
+# InternalTorchDynamoError names the type since 2.4; before that its text is that of the inner error alone.
+_NAMED_TYPE = re.compile(
+    r"\A\s*(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Failed|Interrupt|Exit|Unsupported|Iteration|SymNode))"
+    r"(?::(?P<rest>.*)|\s*)\Z",
+    re.DOTALL,
+)
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED_LINE = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::[ \t]?(?P<rest>.*))?\Z", re.MULTILINE | re.DOTALL)
+_RANK = re.compile(r"\[(?:rank|default)\d+\]:[ \t]?")
+_NEXT_PARAGRAPH = re.compile(r"\n\s*\n")
+
+# One failure, renamed by a later torch: measured on 2.1 to 2.15. With fullgraph=True it was an Unsupported at first.
+_RENAMED_TYPES = {
+    "CacheLimitExceeded": "RecompileLimitExceeded",
+    "FailOnRecompileLimitHit": "RecompileLimitExceeded",
+}
+_RECOMPILE_LIMIT = re.compile(
+    r"\A(?:Dynamo (?:cache|recompile) limit exceeded|\w*(?:cache_size_limit|recompile_limit) reached)"
+)
+
+# Everything from these lines on is advice or context, not the failure.
+_TAIL_MARKS = (
+    "\nfrom user code:",
+    "\nSet TORCHDYNAMO_VERBOSE",
+    "\nSet TORCH_LOGS",
+    "\nYou can suppress this exception",
+    "\n  Developer debug context:",
+    "\n For more details about this graph break",
+    "\n  Hint:",
+    "\nWhile executing %",
+    "\nOriginal traceback:",
+    "\nFX node stack trace:",
+    "\nGraphModule:",
+    "\nException raised from ",
+    "\nThe above exception was",
+    "\nThis error most often comes from",
+    "\n  target: ",
+    "\n  args[0]: ",
+    "\nFound from",
+    "\nCommand:",
+)
+# What a graph break is about is told here alone for many kinds of break (2.7 and newer).
+_BREAK_CONTEXT = re.compile(r"\n  Developer debug context: (\S.*?)(?=\n\s*\n|\Z)", re.DOTALL)
+_TARGET = re.compile(r"^\s*target: (\S+)", re.MULTILINE)
+
+_CPP_ERRORS = (
+    re.compile(r"\.(?:cpp|cc|cxx|h|hpp|hxx|inc):\d+:(?:\d+:)? (?:fatal )?error: (.*)"),
+    re.compile(r"^\S*(?:\+\+|gcc|clang|cc1plus|nvcc)\S*: (?:fatal )?error: (.*)", re.MULTILINE),
+    re.compile(r"(undefined reference to .*|cannot find -l.*)"),
+    re.compile(r"(error: .*)"),
+)
+
+# Sizes: backed (s, zuf) and unbacked (u) symbols, kernel arguments; u16, i32 and the like are dtypes.
+_DIM = r"(?:s|ks|ps|zuf|u(?!(?:16|32|64)\b)|i(?!(?:16|32|64)\b))\d+(?:_\d+)*"
+
+Replacement = str | Callable[[re.Match[str]], str]
+
+
+def _size_or_stride(found: re.Match[str]) -> str:
+    """Wrong sizes and wrong strides are two failures; in how many dimensions is not."""
+    sizes = re.findall(r"expected size (-?\d+)==(-?\d+)", found.group(0))
+    return "expected another size" if any(a != b for a, b in sizes) else "expected another stride"
+
+
+_RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
+    (_RANK, ""),
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),
+    (re.compile("[\u2018\u2019\u201c\u201d]"), "'"),  # g++ quotes according to the locale
+    # One text, written in several ways by torch releases.
+    (re.compile(r"\A.* when making fake tensor call\s+Explanation: "), ""),
+    (
+        re.compile(
+            r"Dynamo failed to run FX node with fake tensors: (.+?)\(\*.*\}\): got \w+\((['\"])(.*)\2\)", re.DOTALL
+        ),
+        r"failed to run \1: \3",
+    ),
+    (re.compile(r"Failed running (.+?)\(\*.*\}\):\s*(.*)", re.DOTALL), r"failed to run \1: \2"),
+    (re.compile(r"\((s\d+): hint = [^)]*\)"), r"(\1)"),
+    (re.compile(r" \(unhinted: .*?\)\.(?=\s|\Z)"), "."),
+    (re.compile(r"\s*\(Size-like symbols: [^)]*\)"), ""),
+    (re.compile(r"\.? Did you mean: '[^']*'\?"), ""),
+    # What depends on sizes alone.
+    (re.compile(r"(?:expected size -?\d+==-?\d+, stride -?\d+==-?\d+ at dim=\d+(?:; )?)+"), _size_or_stride),
+    (re.compile(r"index out of bounds: 0 <= .*"), "index out of bounds"),
+    # Places.
+    (re.compile(r"0x[0-9a-fA-F]+"), "<addr>"),
+    (re.compile(r"(['\"])/[^'\"\n/]+/[^'\"\n]*\1"), "<path>"),
+    (re.compile(r"(?:/[\w.@+~-]+){2,}/?"), "<path>"),
+    (re.compile(r"\b[A-Za-z]:\\[\w\\.-]+"), "<path>"),
+    (re.compile(r"\b[\w.-]+\.(?:py|cpp|cc|h|so|csv|pt)\b(?::\d+)*"), "<file>"),
+    (re.compile(r"\bc[a-z0-9]{40,}\b"), "<hash>"),
+    (re.compile(r"\b[0-9a-f]{16,}\b"), "<hash>"),
+    # Generated names. Buffers, kernel temporaries and sizes are kept apart: to miss one is not to miss another.
+    (re.compile(r"\b(?:cpp|triton)_(?:fused|poi|per|red|tem|for|unk|split)\w*"), "<kernel>"),
+    (re.compile(r"\b(?:buf|op|arg_buf)\d+(?:_\d+)*\b"), "<buf>"),
+    (re.compile(r"\b(?:tmp|x|r|y|z)\d+(?:_\w*)?\b"), "<tmp>"),
+    (re.compile(rf"(['\"]){_DIM}\1"), r"\1<dim>\1"),
+    (re.compile(rf"\b{_DIM}\b"), "0"),  # a symbolic size stands where a number stands when shapes are static
+    (re.compile(r"\b(?:primals|tangents|arg|fwd|p)_?\d+(?:_\d+)*\b"), "<sym>"),
+    (re.compile(r"%\w+"), "%<sym>"),
+    (re.compile(r"\b[A-Za-z_]*\d+__[a-z_]*\b"), "<sym>"),
+    (re.compile(r"\b([A-Za-z_]\w*?)(?:_\d+)+\b"), r"\1"),
+    # Numbers, and what is made of them.
+    (re.compile(r"\b\d+(?:x\d+)+\b"), "N"),
+    (re.compile(r"(?:(?<=[\s(\[,=])[-+])?(?<![\w.])\d+(?:\.\d+)*\.?(?:[eE][-+]?\d+)?(?:ll|LL|[LlfU])?(?!\w)"), "N"),
+    (re.compile(r"\bN [KMGT]?i?B\b|\bN bytes\b"), "N bytes"),
+    (re.compile(r"(?:torch\.)?Size\(\[[^\]]*\]\)"), "<size>"),
+    (re.compile(r"[ \t]+"), " "),
+)
+_ITEM = r"(?:N|<sym>|[\[(]N[\])])"
+_NUMBERS = re.compile(rf"([\[(])\s*{_ITEM}(?:,\s*{_ITEM})*,?\s*([\])])")
+_ROW = re.compile(r"(?:\b(?:N|nan|inf),\s*)+(?:\.\.\.,\s*)?\b(?:N|nan|inf)\b(?:,\s*\.\.\.)?")
+LIMIT = 400
+
+
+def short_type(type_name: str) -> str:
+    """The class name without its module, after renames between torch releases."""
+    name = type_name.rsplit(".", 1)[-1]
+    return _RENAMED_TYPES.get(name, name)
+
+
+def unwrap_text(type_name: str, message: str) -> tuple[str, str]:
+    """(type, message) at the bottom of torch's wrappers, from the text alone."""
+    for _ in range(6):
+        name = short_type(type_name)
+        if name in _NAMED_WRAPPERS:
+            found = _WRAPPED.match(message)
+        elif name == "SubprocException":
+            found = _last_raised(message)
+        elif name == "InternalTorchDynamoError":
+            found = _NAMED_TYPE.match(message)
+        else:
+            break
+        if found is None:
+            break
+        type_name, message = found.group("type"), found.group("rest") or ""
+    if short_type(type_name) == "Unsupported" and _RECOMPILE_LIMIT.match(message.strip()):
+        type_name = "RecompileLimitExceeded"
+    return type_name, message.lstrip(" ")
+
+
+def _last_raised(text: str) -> re.Match[str] | None:
+    """The error below the last traceback in the text: the first line after its frames that is not indented."""
+    text = _RANK.sub("", text)
+    place = text.rfind(_TRACEBACK)
+    if place < 0:
+        return None
+    lines = text[place + len(_TRACEBACK) :].lstrip("\n").splitlines()
+    number = next((number for number, line in enumerate(lines) if line[:1].strip()), None)
+    return None if number is None else _RAISED_LINE.match("\n".join(lines[number:]))
+
+
+def telling_lines(type_name: str, message: str) -> str:
+    """The part of a message that says what happened: no advice, no compiler command line, no dump of a graph."""
+    name = short_type(type_name)
+    if name in ("CppCompileError", "CUDACompileError", "CppWrapperCodegenError", "CalledProcessError"):
+        found = next(filter(None, (pattern.search(message) for pattern in _CPP_ERRORS)), None)
+        if found is not None:
+            return f"C++ compile error: {found.group(1).strip()}"
+    context = _BREAK_CONTEXT.search(message)
+    target = _TARGET.search(message)
+    text = "\n" + message.lstrip("\n")
+    for mark in _TAIL_MARKS:
+        place = text.find(mark)
+        if place >= 0:
+            text = text[:place]
+    text = text.strip()
+    if context is not None:
+        return f"{text}\n  Context: {context.group(1).strip()}"
+    if not text and target is not None:  # a bare `assert` in a lowering: the operator is all there is
+        return f"target: {target.group(1)}"
+    return text
+
+
+def skeleton(message: str) -> str:
+    """The message with everything that varies between two runs of one failure replaced by placeholders."""
+    text = message
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    for _ in range(4):  # numbers within rows within lists
+        text = _NUMBERS.sub(r"\1N\2", _ROW.sub("N", text))
+    return text.strip()[:LIMIT]
+
+
+def skeleton_of(type_name: str, telling: str) -> str:
+    """The skeleton of telling lines: their first paragraph, and what a graph break is about."""
+    if short_type(type_name) == "RecompileLimitExceeded":
+        return "recompile limit"  # its text was rewritten in nearly every release
+    head, mark, context = telling.partition("\n  Context: ")
+    first = _NEXT_PARAGRAPH.split(head, maxsplit=1)[0]
+    return skeleton(first + mark + context)
