@@ -106,7 +106,8 @@ def fake_tensor_middle(
     """TorchRuntimeError, 2.7 and newer."""
     return (
         f"Dynamo failed to run FX node with fake tensors: call_function {op}(*({arguments}, FakeTensor(..., size=(4,))), "
-        f"**{{}}): got RuntimeError('The size of tensor a ({a}) must match the size of tensor b (4) at non-singleton dimension 1)')"
+        f"**{{}}): got RuntimeError('The size of tensor a ({a}) must match the size of tensor b (4) "
+        "at non-singleton dimension 1)')"
         f"{from_user_code()}{ADVICE_NEW}"
     )
 

@@ -1,48 +1,63 @@
-"""Reading a Python traceback from text: the last one printed, whoever printed it."""
+"""Reading a Python traceback from text: the last one printed, whoever printed it.
+
+Ranks print at the same time, each line with its prefix: only the lines of the traceback's own rank are read. What a launcher
+raises because its child failed is passed over where the child's own traceback is there.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from triage.model.outcome import Frame, RaisedException
 
 _START = "Traceback (most recent call last):"
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
-_PREFIX = re.compile(
-    r"^(?:\[rank(?P<rank>\d+)\]:\s?|\[default(?P<default>\d+)\]:\s?|(?:[EW]\d{4} \S+ \d+ \S+\]\s?(?:\[[\d/]+\]\s?)?))"
-)
-_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_RANK = re.compile(r"^\[(?:rank|default)(?P<rank>\d+)\]:\s?")
+_LOGGER = re.compile(r"^[EW]\d{4} \S+ \d+ \S+\]\s?(?:\[[\d/]+\]\s?)?")
+_GROUP = re.compile(r"^\s*[|+](?: |$)")  # an exception group draws a margin
+_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.<>]*)(?::(?: (?P<message>.*))?)?$")
+_END = ("Traceback", "During handling", "The above exception")
+_LAUNCHERS = ("ChildFailedError", "CalledProcessError")  # torchrun; a Python program that runs another
 
 
 def last_traceback(text: str, limit: int = 400) -> RaisedException | None:
     """The last complete traceback in `text`, without ranks' and loggers' prefixes. None where there is none."""
+    launcher = None
     place = text.rfind(_START)
     while place >= 0:
         begin = text.rfind("\n", 0, place) + 1
         found = _parse(text[begin:].splitlines()[:limit])
-        if found is not None:
+        if found is not None and not found.type.endswith(_LAUNCHERS):
             return found
+        launcher = launcher or found
         place = text.rfind(_START, 0, place)
-    return None
+    return launcher
+
+
+def _of_one_rank(lines: list[str]) -> tuple[int | None, Iterator[str]]:
+    """The rank of the first line, and the other lines of that rank, without their prefixes."""
+    first = _RANK.match(lines[0])
+    rank = first.group("rank") if first is not None else None
+
+    def rest() -> Iterator[str]:
+        for line in lines[1:]:
+            prefix = _RANK.match(line)
+            if (prefix.group("rank") if prefix is not None else None) != rank:
+                continue
+            while prefix is not None:  # torchrun --tee adds one of its own
+                line = line[prefix.end() :]
+                prefix = _RANK.match(line)
+            yield _GROUP.sub("", _LOGGER.sub("", line)).rstrip()
+
+    return (int(rank) if rank is not None else None), rest()
 
 
 def _parse(lines: list[str]) -> RaisedException | None:
-    rank: int | None = None
+    rank, rest = _of_one_rank(lines)
     frames: list[Frame] = []
-    message: list[str] = []
     kind = ""
-    for raw in lines[1:]:
-        prefix = _PREFIX.match(raw)
-        if prefix is not None:
-            number = prefix.group("rank") or prefix.group("default")
-            rank = int(number) if number else rank
-            raw = raw[prefix.end() :]
-        line = raw.rstrip()
-        if kind:
-            if not line or line.startswith(("Traceback", "During handling", "The above exception")):
-                break
-            message.append(line)
-            continue
+    for line in rest:
         frame = _FRAME.match(line)
         if frame is not None:
             frames.append(Frame(frame.group("file"), int(frame.group("line")), frame.group("function")))
@@ -55,7 +70,16 @@ def _parse(lines: list[str]) -> RaisedException | None:
             if error is None:
                 return None
             kind = error.group("type")
-            message.append(error.group("message") or "")
-    if not kind:
-        return None
-    return RaisedException(kind, "\n".join(message), tuple(frames), phase="text", rank=rank)
+            first = error.group("message") or ""
+            message = [first, *_message(rest, told=bool(first), whole=kind.startswith("torch."))]
+            return RaisedException(kind, "\n".join(message).rstrip(), tuple(frames), phase="text", rank=rank)
+    return None
+
+
+def _message(rest: Iterator[str], *, told: bool, whole: bool) -> Iterator[str]:
+    """The further lines of a message: to the end of its first paragraph, or all (torch's own errors have several)."""
+    for line in rest:
+        if line.startswith(_END) or (not line and told and not whole):
+            return
+        told = told or bool(line)
+        yield line
