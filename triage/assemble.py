@@ -52,7 +52,7 @@ def assemble(found: Findings) -> TriageReport:
             runs=conclusion.runs,
             failures=conclusion.failures,
         ),
-        signature=_signature(conclusion),
+        signature=_signature(conclusion, _reduced_line(found)),
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
         culprit=culprit_of(conclusion, made.graph if made else None, found.cases),
@@ -102,17 +102,30 @@ def rerun_command(found: Findings) -> str:
     return shlex.join(["triage", "run", *found.command])
 
 
-def _signature(conclusion: Conclusion) -> ReportSignature | None:
+def _reduced_line(found: Findings) -> str | None:
+    """The user's line of the last operation that the reduction left."""
+    made = found.reproduced
+    if made is None or made.graph is None or not made.verified:
+        return None
+    return next((node.where for node in reversed(made.graph.nodes) if node.where), None)
+
+
+def _signature(conclusion: Conclusion, reduced_line: str | None) -> ReportSignature | None:
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
         return None
     line = user_frame(outcome.exception) if outcome.exception else None
+    told = f"{Path(line.file).name}:{line.line} in {line.function}: {line.code}".rstrip(": ") if line else None
+    if outcome.exception is None or not any(
+        level.user_code for level in (outcome.exception, outcome.exception.innermost())
+    ):
+        told = reduced_line or told  # where compiled code was called says less than where the operation stands
     return ReportSignature(
         exception_type=signature.exception_type,
         message=signature.message,
         frames=signature.frames,
         fingerprint=signature.fingerprint,
-        user_line=f"{Path(line.file).name}:{line.line} in {line.function}: {line.code}".rstrip(": ") if line else None,
+        user_line=told,
         excerpt=_excerpt(conclusion),
     )
 

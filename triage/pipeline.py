@@ -17,13 +17,13 @@ from triage.environments.describe import TargetEnvironment, describe_target, req
 from triage.errors import TargetError
 from triage.events import Emitter
 from triage.findings import Findings
-from triage.locate.conclude import Conclusion
+from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.walk import Walk
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.report import TriageReport
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import Redactor
@@ -96,13 +96,14 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
     names = [conclusion.failing.name] if conclusion.failing is not None else []
     names.append(walk.rungs[walk.top].name)
     for name in dict.fromkeys(names):
-        for probe in walk.seen.get(name, []):
+        for probe in reversed(walk.seen.get(name, [])):  # the later ones recorded values
             for path in probe.graphs:
                 try:
                     case = decode(GraphCase, json.loads(path.read_text(encoding="utf-8")))
-                    cases.append(replace(case, backward_order=2) if probe.notes.double_backward else case)
                 except (OSError, ValueError, TypeError, KeyError) as error:
                     problem = f"{path.name}: {error}"
+                    continue
+                cases += directed(case, conclusion, probe)
             problem = problem or next(iter(probe.notes.missing), None)
     unique = list({_key(case): case for case in reversed(cases)}.values())[::-1]
     if unique:
@@ -112,6 +113,19 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
         problem
         or "No graph had been made when it failed: the failure is in Dynamo's own tracing, or outside any graph.",
     )
+
+
+def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[GraphCase]:
+    """The case with the backward pass that the failure needs; both ways where the script's own check does not tell."""
+    if case.level != "dynamo":
+        return [case]
+    order = 2 if probe.notes.double_backward else 1
+    training = replace(case, backward=True, backward_order=order)
+    if conclusion.direction is Direction.BACKWARD:
+        return [replace(training, direction="backward")]
+    if conclusion.outcome is not None and is_script_check(conclusion.outcome) and probe.notes.point.backwards:
+        return [case, training]
+    return [case]
 
 
 def _key(case: GraphCase) -> str:

@@ -5,20 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 from triage.findings import Findings
-from triage.locate.conclude import Conclusion
+from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.culprit import operators_in
 from triage.locate.ladder import AS_IS
 from triage.model.stage import Stage
 from triage.probe.run import Probe
 from triage.reduce.ablation import ablate, best_cures
-from triage.reduce.choose import choose
-from triage.reduce.interface import CandidateResult, Engine, Problem
+from triage.reduce.check_oracle import CheckOracle
+from triage.reduce.choose import Attempt, choose
+from triage.reduce.interface import CandidateResult, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
+from triage.reduce.printer import Form
 from triage.reduce.repro_after import ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
 
 VERIFY_TIMEOUT_SECONDS = 120.0
+# The script's own check lies outside the graph; the reproducer compares by itself.
+CHECK_NOTES = {
+    "values": "The reproducer compares compiled with eager itself, in the place of the script's own check.",
+    "strides": "The reproducer compares the layout of compiled and eager results, in the place of the script's own check.",
+}
 
 
 def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
@@ -37,7 +44,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         with session.timed("reduce"):
             found.reproduced, notes = choose(
                 problem,
-                engines_for(found, conclusion),
+                attempts_for(found, conclusion, oracle),
                 runner,
                 oracle,
                 verified,
@@ -53,7 +60,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         made = found.reproduced
         if made is not None and made.graph is not None and made.verified:
             with session.timed("ablate"):
-                rows, cures = ablate(made.graph, problem.rung, runner, oracle, session.clock, session.emit)
+                judge = made.oracle or oracle
+                rows, cures = ablate(made.graph, made.form, problem.rung, runner, judge, session.clock, session.emit)
                 found.ablation, found.workarounds = rows, best_cures(cures)
     finally:
         runner.close()
@@ -78,17 +86,24 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     )
 
 
-def engines_for(found: Findings, conclusion: Conclusion) -> list[Engine]:
-    """The engines to try, in order. Without a graph there is nothing that either could take apart."""
-    if not found.cases or conclusion.stage is Stage.BACKEND:
+def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracle) -> list[Attempt]:
+    """The engines to try, in order, each with its oracle. Without a graph there is nothing that they could take apart."""
+    if not found.cases or conclusion.stage is Stage.BACKEND or conclusion.outcome is None:
         return []
     chosen = found.session.settings.engine
-    engines: list[Engine] = []
+    attempts: list[Attempt] = []
     if chosen in ("auto", "native"):
-        engines.append(NativeEngine())
+        if is_script_check(conclusion.outcome):
+            comparing = CheckOracle(oracle.signature)
+            attempts += [
+                Attempt(NativeEngine(form=Form(check=check)), comparing, CHECK_NOTES[check]) for check in CHECK_NOTES
+            ]
+        else:
+            attempts.append(Attempt(NativeEngine(), oracle))
     if chosen in ("auto", "repro_after"):
-        engines.append(ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral))
-    return engines
+        engine = ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral)
+        attempts.append(Attempt(engine, oracle))
+    return attempts
 
 
 def header_of(found: Findings, conclusion: Conclusion) -> str:

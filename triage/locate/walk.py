@@ -138,6 +138,12 @@ class Walk:
 
     # -- running --------------------------------------------------------------------------------------------------
 
+    def values_matter(self) -> bool:
+        """Whether the failure may depend on the values the script had: it did not come while compiling."""
+        first = next(iter(self.seen.get(self.rungs[self.top].name, [])), None)
+        exception = first.outcome.exception if first is not None else None
+        return first is not None and first.outcome.failed and (exception is None or exception.phase != "compile")
+
     def jobs(self) -> int:
         """Probes side by side: as asked for, else one per two gigabytes and core, at most four."""
         if self.session.settings.jobs:
@@ -183,6 +189,7 @@ class Walk:
             timeout=self.session.probe_timeout(),
             directory=self.session.directory,
             capture=capture or rung.force != UNCOMPILED.force,
+            record_values=self.values_matter(),
             stop_after=self.stop_after,
             other_stream=other_stream,
             neutral=self.session.neutral,

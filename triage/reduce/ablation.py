@@ -13,7 +13,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow
 from triage.model.stage import Verdict
 from triage.reduce.interface import Budget, CandidateRunner, Oracle
-from triage.reduce.printer import Unprintable, print_case
+from triage.reduce.printer import Form, Unprintable, print_case
 
 BACKENDS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 MODES = ("default", "reduce-overhead", "max-autotune")
@@ -64,6 +64,7 @@ def variants(case: GraphCase, failing: str) -> Iterator[Variant]:
 
 def ablate(
     case: GraphCase,
+    form: Form | None,
     failing: str,
     runner: CandidateRunner,
     oracle: Oracle,
@@ -75,7 +76,7 @@ def ablate(
     cures: list[str] = []
     answers: dict[tuple[str, str | None], AblationRow] = {}
     for variant in variants(case, failing):
-        row = _row(variant, runner, oracle, budget, answers)
+        row = _row(variant, form, runner, oracle, budget, answers)
         table.append(row)
         emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
         if row.outcome == "ok" and variant.workaround is not None:
@@ -85,6 +86,7 @@ def ablate(
 
 def _row(
     variant: Variant,
+    form: Form | None,
     runner: CandidateRunner,
     oracle: Oracle,
     budget: Budget,
@@ -93,7 +95,7 @@ def _row(
     if budget.spent():
         return AblationRow(variant.setting, "not_run", note="the budget had ended")
     try:
-        source = print_case(variant.case)
+        source = print_case(variant.case, form=form)
     except Unprintable as reason:
         return AblationRow(variant.setting, "not_run", note=str(reason))
     key = (source, variant.rung)

@@ -23,7 +23,7 @@ from triage.reduce.interface import (
     Problem,
     Reduction,
 )
-from triage.reduce.printer import Unprintable, code_lines, count_ops, print_case
+from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 VERIFY_RUNS = 3
 
@@ -45,10 +45,21 @@ class Reproduced:
     verified_runs: int
     same_signature: bool
     graph: GraphCase | None = None
+    form: Form | None = None
+    oracle: Oracle | None = None
     passing: str | None = None
     passing_difference: str | None = None
     siblings: tuple[tuple[FailureSignature, str], ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An engine, the oracle that judges it, and what the report must say where the two differ from the script's failure."""
+
+    engine: Engine
+    oracle: Oracle
+    note: str | None = None
 
 
 Verifier = Callable[[str, int], Sequence[CandidateResult]]
@@ -56,7 +67,7 @@ Verifier = Callable[[str, int], Sequence[CandidateResult]]
 
 def choose(
     problem: Problem,
-    engines: Sequence[Engine],
+    attempts: Sequence[Attempt],
     runner: CandidateRunner,
     oracle: Oracle,
     verify: Verifier,
@@ -65,19 +76,23 @@ def choose(
     script: str | None,
     header: str,
 ) -> tuple[Reproduced | None, tuple[str, ...]]:
-    """The best reproducer and sentences on how it was come by. None where nothing fails the same way."""
+    """The best reproducer and sentences on how it was come by. None where nothing fails the same way.
+
+    `oracle` judges the fallbacks: the captured graph as it is, and the script itself.
+    """
     notes: list[str] = []
     siblings: list[tuple[FailureSignature, str]] = []
-    for engine in engines:
-        emit("engine_started", engine=engine.name)
-        found = engine.reduce(problem, runner, oracle, budget, emit)
+    for attempt in attempts:
+        emit("engine_started", engine=attempt.engine.name)
+        found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
         siblings += found.siblings
         if isinstance(found, NoReduction):
-            notes.append(f"Engine {found.engine}: {found.reason}")
+            notes.append(f"Engine {found.engine}: {found.reason}.".replace("..", "."))
             continue
-        result = verified(found, oracle, verify, emit)
+        result = verified(found, attempt.oracle, verify, emit)
         if result.verified:
-            return replace(result, siblings=tuple(siblings), notes=(*notes, *result.notes)), tuple(notes)
+            said = (*notes, *([attempt.note] if attempt.note else []), *result.notes)
+            return replace(result, siblings=tuple(siblings), notes=said, oracle=attempt.oracle), tuple(notes)
         notes.append(
             f"Engine {found.engine} ended in a script that failed the same way in {result.verified_runs} of {result.runs} "
             "fresh processes; it is not shown as a reproducer."
@@ -105,6 +120,7 @@ def verified(found: Reduction, oracle: Oracle, verify: Verifier, emit: Callable[
         verified_runs=same,
         same_signature=same > 0,
         graph=found.graph,
+        form=found.form,
         passing=found.passing,
         passing_difference=found.passing_difference,
         notes=(

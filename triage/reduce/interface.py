@@ -17,6 +17,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.signature import FailureSignature
 from triage.model.stage import Stage, Verdict
+from triage.reduce.printer import Form
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class Reduction:
     minimal: bool
     complete: bool
     graph: GraphCase | None = None
+    form: Form | None = None  # how `graph` is printed
     passing: str | None = None  # nearest passing script
     passing_difference: str | None = None
     siblings: tuple[tuple[FailureSignature, str], ...] = ()  # (signature, candidate that showed it)

@@ -144,6 +144,7 @@ class _Reducing:
             minimal=self._minimal,
             complete=not self._stopped,
             graph=held.candidate.case,
+            form=held.candidate.form,
             passing=self._render(self._neighbour.candidate) if self._neighbour else None,
             passing_difference=self._neighbour.difference if self._neighbour else None,
             siblings=driver.siblings,
@@ -190,11 +191,10 @@ def printed(header: str) -> Render:
 def header_of(problem: Problem) -> str:
     """What fails, where, and on which torch; the comment at the top of a reproducer."""
     signature = problem.signature
-    lines = signature.message.strip().splitlines()
+    message = " ".join(signature.message.split())
     version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
-    direction = f", {problem.direction}" if problem.direction else ""
-    message = f": {lines[0][:110]}" if lines else ""
-    return f"{signature.exception_type}{message}\nStage {problem.stage.value}{direction}{version}."
+    message = f": {message if len(message) <= 110 else message[:107] + '...'}" if message else ""
+    return f"{signature.exception_type}{message}\nStage {problem.stage.value}{version}."
 
 
 def facts(candidate: Candidate, source: str) -> dict[str, Any]:
