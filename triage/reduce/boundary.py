@@ -18,7 +18,7 @@ def boundary(
     asked about next, the certain one first. Asks at most ceil(log2(high - low)) questions.
     """
     while high - low > 1:
-        ahead(_next_points(low, high))
+        ahead(next_points(low, high))
         middle = (low + high) // 2
         if holds(middle):
             high = middle
@@ -35,7 +35,7 @@ def gallop(low: int, high: int) -> list[int]:
     return [low + step for step in steps if low + step < high]
 
 
-def _next_points(low: int, high: int) -> Iterator[int]:
+def next_points(low: int, high: int) -> Iterator[int]:
     """Midpoints of the bisection tree, breadth first: the next question, then the two that may follow it, and so on."""
     spans = [(low, high)]
     while spans:

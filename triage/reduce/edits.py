@@ -114,6 +114,29 @@ class Bypass:
 
 
 @dataclass(frozen=True)
+class Merge:
+    """A unit is replaced by an earlier one that calls the same target and gives the same kind of tensor."""
+
+    unit: str
+
+    @property
+    def what(self) -> str:
+        return f"with {self.unit} computed once"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        wiring = Wiring(case)
+        node, meta = wiring.nodes.get(self.unit), wiring.metas.get(self.unit)
+        if node is None or meta is None:
+            raise RefusedError(f"{self.unit} is not a single tensor")
+        for other in wiring.units[: wiring.units.index(self.unit)]:
+            twin = wiring.metas.get(other)
+            if wiring.nodes[other].target == node.target and twin is not None and same_kind(twin, meta):
+                rest = [item for item in case.nodes if item.name != self.unit]
+                return checked(case, assemble(wiring, rest, {self.unit: trees.ref(other)}))
+        raise RefusedError(f"nothing before {self.unit} is like it")
+
+
+@dataclass(frozen=True)
 class CutToInput:
     """One value becomes an input; whatever only it needed is gone."""
 

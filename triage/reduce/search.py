@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from triage.model.stage import Verdict
-from triage.reduce.boundary import boundary, gallop
+from triage.reduce.boundary import boundary, gallop, next_points
 from triage.reduce.candidate import Candidate
 from triage.reduce.canonical import kind_of
 from triage.reduce.driver import Driver
@@ -29,6 +29,8 @@ SPLITS = 16
 SUSPECT_KINDS = 6
 GROWN_SUSPECTS = 2
 GROWN_RADII = (1, 2, 4, 8)
+# The end of the shortest prefix is looked for in a window once the window is this many times smaller than the prefix.
+WINDOW = 4
 # Below this size removing one operation after the other is cheaper than bisecting.
 SMALL = 16
 
@@ -52,9 +54,8 @@ def from_whole(driver: Driver[Candidate], start: Candidate) -> Candidate | None:
     driver.begin("whole")
     if not driver.fails(start):
         return None
-    units = Wiring(start.case).units
     driver.begin("prefix")
-    _, prefix = _least(driver, len(units), _growing(start, [], units))
+    prefix = _shortest_prefix(driver, start)
     wiring = Wiring(prefix.case)
     if not wiring.units:
         return prefix
@@ -124,6 +125,31 @@ def _around(driver: Driver[Candidate], start: Candidate, wiring: Wiring, suspect
     return None
 
 
+def _shortest_prefix(driver: Driver[Candidate], whole: Candidate) -> Candidate:
+    """The first operations of a failing graph, as few as fail.
+
+    Long prefixes are dear, above all those that pass. So once the end is known roughly, the operations right before it are
+    asked alone; if they fail, the bisection goes on in that small graph.
+    """
+    units = Wiring(whole.case).units
+    prefix_of = _growing(whole, [], units)
+    found, low, high, ratio = whole, 0, len(units), WINDOW
+    while high - low > 1:
+        if high >= ratio * (high - low):
+            ratio *= WINDOW
+            window = whole.kept(units[max(0, low - (high - low)) : high])
+            if window is not None and driver.fails(window):
+                return _shortest_prefix(driver, window)
+        driver.ahead(_present(prefix_of(count) for count in next_points(low, high)))
+        middle = (low + high) // 2
+        shorter = prefix_of(middle)
+        if shorter is not None and driver.fails(shorter):
+            found, high = shorter, middle
+        else:
+            low = middle
+    return found
+
+
 def _backwards(driver: Driver[Candidate], prefix: Candidate, wiring: Wiring, sink: str) -> Candidate:
     """The sink with its producers, hop by hop, then with what it does not depend on: as few as fail."""
     hops = wiring.distances(sink, forward=False)
@@ -164,9 +190,7 @@ def narrowed(
 
 def _only(whole: Candidate, kept: Sequence[str], rest: Sequence[str]) -> Iterator[Candidate]:
     """Without the rest: cut off, or bypassed, so that what is kept still depends on each other."""
-    for candidate in (whole.kept(kept), whole.maybe(Bypass(tuple(rest)))):
-        if candidate is not None:
-            yield candidate
+    return _present(iter((whole.kept(kept), whole.maybe(Bypass(tuple(rest))))))
 
 
 def _growing(whole: Candidate, kept: Sequence[str], rest: Sequence[str]) -> Callable[[int], Candidate | None]:
@@ -191,7 +215,7 @@ def _least(
         return True
 
     def ahead(numbers: Iterable[int]) -> None:
-        driver.ahead(candidate for number in numbers if (candidate := candidate_at(number)) is not None)
+        driver.ahead(_present(candidate_at(number) for number in numbers))
 
     low, high = 0, count
     steps = [number for number in dict.fromkeys(milestones) if 0 < number < count]
@@ -205,3 +229,7 @@ def _least(
     found = failing[least]
     assert found is not None
     return least, found
+
+
+def _present(candidates: Iterable[Candidate | None]) -> Iterator[Candidate]:
+    return (candidate for candidate in candidates if candidate is not None)

@@ -26,7 +26,7 @@ class Settled:
 
 def settle(driver: Driver[Candidate], current: Candidate, choices: Sequence[Choice]) -> Settled:
     """Make, of each choice, the first alternative after which the failure is still there."""
-    choices = [choice for choice in choices if any(_lighter(current, [edit]) is not None for edit in choice.edits)]
+    choices = applicable(current, choices)
     if not choices:
         return Settled(current)
     if len(choices) == 1:
@@ -40,6 +40,11 @@ def settle(driver: Driver[Candidate], current: Candidate, choices: Sequence[Choi
     left = settle(driver, current, choices[:middle])
     right = settle(driver, left.candidate, choices[middle:])
     return Settled(right.candidate, left.rejected + right.rejected)
+
+
+def applicable(current: Candidate, choices: Sequence[Choice]) -> list[Choice]:
+    """The choices that have an alternative which makes the candidate lighter."""
+    return [choice for choice in choices if any(_lighter(current, [edit]) is not None for edit in choice.edits)]
 
 
 def _merged(current: Candidate, choices: Sequence[Choice]) -> Candidate | None:

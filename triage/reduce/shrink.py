@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver
 from triage.reduce.passes import DETAILS, SIMPLER, STRUCTURE, Choice, Pass
-from triage.reduce.settle import settle
+from triage.reduce.settle import applicable, settle
 from triage.reduce.turn import turned
 from triage.reduce.weight import operations
 
@@ -50,7 +50,9 @@ class Shrinker:
 
     def _settled(self, phase: str, passes: Sequence[Pass], current: Candidate) -> Candidate:
         self.driver.begin(phase)
-        proposals = [(one.name, choice) for one in passes for choice in one.choices(current.case)]
+        proposals = [
+            (one.name, choice) for one in passes for choice in applicable(current, list(one.choices(current.case)))
+        ]
         fresh = [(name, choice) for name, choice in proposals if choice.slot not in self._rejected]
         settled = settle(self.driver, current, [choice for _, choice in fresh])
         refused = {choice.slot for choice in settled.rejected}

@@ -1,7 +1,8 @@
 """Taking operations out of a small failing graph, one after the other, until none can go.
 
 Each operation is removed in every way there is: cut (what was read from it becomes an input), bypassed by an argument
-of the same shape and dtype, cut with what it read returned. Runs of operations that go in one piece are found by doubling.
+of the same shape and dtype, cut with what it read returned, merged with one before that is like it. Runs of operations
+that go in one piece are found by doubling.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver
-from triage.reduce.edits import Bypass, Cut, DropContext, Edit
+from triage.reduce.edits import Bypass, Cut, DropContext, Edit, Merge
 from triage.reduce.wiring import Wiring
 
 
@@ -52,7 +53,7 @@ def removals(units: Sequence[str]) -> list[Edit]:
     """The ways to take out these operations, likeliest first."""
     edits: list[Edit] = [Cut(frozenset(units)), Bypass(tuple(units))]
     if len(units) == 1:
-        edits += [Bypass(tuple(units), choice=1), Cut(frozenset(units), escaping=True)]
+        edits += [Bypass(tuple(units), choice=1), Cut(frozenset(units), escaping=True), Merge(units[0])]
     return edits
 
 

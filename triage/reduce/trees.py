@@ -79,6 +79,19 @@ def numbers(tree: Any, path: Path = ()) -> Iterator[tuple[Path, int | float]]:
             yield from numbers(item, (*path, index))
 
 
+def complexes(tree: Any) -> Iterator[tuple[float, float]]:
+    """Every complex number, as real and imaginary part."""
+    if isinstance(tree, Mapping):
+        if set(tree) == {"complex"}:
+            yield tree["complex"][0], tree["complex"][1]
+        else:
+            for item in tree.values():
+                yield from complexes(item)
+    elif isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from complexes(item)
+
+
 def at(tree: Any, path: Path) -> Any:
     """The sub-tree at `path`. Raises LookupError or TypeError where there is none."""
     for key in path:

@@ -69,7 +69,11 @@ def _arguments(node: GraphNode) -> int:
 
 
 def _numbers(node: GraphNode) -> float:
-    return sum(number_cost(value) for _, value in trees.numbers([node.args, node.kwargs]))
+    arguments = [node.args, node.kwargs]
+    plain = sum(number_cost(value) for _, value in trees.numbers(arguments))
+    return plain + sum(
+        10 + number_cost(real) + number_cost(imaginary) for real, imaginary in trees.complexes(arguments)
+    )
 
 
 def number_cost(value: int | float) -> float:

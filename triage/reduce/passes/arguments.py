@@ -13,9 +13,9 @@ from triage.reduce.effects import operation
 from triage.reduce.passes.proposal import Choice, map_nodes
 from triage.reduce.slices import RefusedError, prune
 from triage.reduce.weight import number_cost
-from triage.reduce.wiring import Wiring
+from triage.reduce.wiring import Wiring, node_refs
 
-# Lists of numbers in these are sizes or dimensions, and follow the shapes.
+# Numbers in these are sizes or dimensions, and follow the shapes.
 _SHAPED = frozenset(
     {
         "view",
@@ -26,24 +26,12 @@ _SHAPED = frozenset(
         "unflatten",
         "repeat",
         "tile",
-        "zeros",
-        "ones",
-        "full",
-        "empty",
-    }
-    | {
         "new_zeros",
         "new_ones",
-        "new_full",
-        "rand",
-        "randn",
-        "as_strided",
-        "movedim",
-        "split",
-        "split_with_sizes",
         "size",
     }
-    | {"_unsafe_view", "broadcast_to", "narrow", "unfold", "getitem", "select", "slice"}
+    | {"movedim", "split", "split_with_sizes", "_unsafe_view", "broadcast_to", "narrow", "unfold", "getitem", "slice"}
+    | {"select", "as_strided"}
 )
 
 
@@ -75,10 +63,11 @@ class SetNumber:
     path: trees.Path
     old: Any
     new: Any
+    operation: str = ""
 
     @property
     def what(self) -> str:
-        return f"with {self.new} instead of {self.old} as an argument"
+        return f"with {_shown(self.new)} instead of {_shown(self.old)} as an argument of {self.operation or self.node}"
 
     def apply(self, case: GraphCase) -> GraphCase:
         def change(node: GraphNode) -> GraphNode:
@@ -113,20 +102,36 @@ def scalars(case: GraphCase) -> Iterator[Choice]:
         if operation(node) in _SHAPED:
             continue
         both = {"args": node.args, "kwargs": node.kwargs}
+        sizes = _made_sizes(node)
         for path, values in _equal_lists(both):
-            yield from _choice(node.name, path, values, [[new] * len(values) for new in _simpler(values[0])])
+            if values[0] not in sizes:
+                yield from _choice(node, path, values, [[new] * len(values) for new in _simpler(values[0])])
         for path, value in trees.numbers(both):
             inside_list = len(path) > 2 and isinstance(path[-2], int)
-            if not inside_list:
-                yield from _choice(node.name, path, value, _simpler(value))
+            if not inside_list and value not in sizes:
+                yield from _choice(node, path, value, _simpler(value))
         for path, value in _complex(both):
-            yield from _choice(node.name, path, value, [1.0])
+            simple = {"complex": [0, 1]}
+            yield from _choice(node, path, value, [1.0] if value == simple else [1.0, simple])
 
 
-def _choice(node: str, path: trees.Path, old: Any, news: list[Any]) -> Iterator[Choice]:
-    edits: tuple[Edit, ...] = tuple(SetNumber(node, path, old, new) for new in news)
+def _choice(node: GraphNode, path: trees.Path, old: Any, news: list[Any]) -> Iterator[Choice]:
+    edits: tuple[Edit, ...] = tuple(SetNumber(node.name, path, old, new, operation(node)) for new in news)
     if edits:
-        yield Choice(f"scalar {node} {path}", edits)
+        yield Choice(f"scalar {node.name} {path}", edits)
+
+
+def _made_sizes(node: GraphNode) -> set[int]:
+    """The extents of what an operation makes from nothing: the pass over extents changes them, with all that follows."""
+    if any(node_refs(node)):
+        return set()
+    return {extent for meta in node.out if meta is not None for extent in meta.shape}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict) and set(value) == {"complex"}:
+        return str(complex(*value["complex"]))
+    return str(value)
 
 
 def _simpler(value: int | float) -> list[int | float]:

@@ -19,6 +19,7 @@ from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
 from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
 from triage.reduce.slices import RefusedError
+from triage.reduce.wiring import node_refs
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,10 @@ class ExtentDial:
 
 
 def extents(case: GraphCase) -> list[int]:
-    """The distinct extents above 1, largest first."""
-    found = {extent for item in tensors(case) if item.meta is not None for extent in item.meta.shape if extent > 1}
-    return sorted(found, reverse=True)
+    """The distinct extents above 1 of the inputs, and of tensors that operations make from nothing; largest first."""
+    metas = [item.meta for item in tensors(case)]
+    metas += [meta for node in case.nodes if not any(node_refs(node)) for meta in node.out]
+    return sorted({extent for meta in metas if meta is not None for extent in meta.shape if extent > 1}, reverse=True)
 
 
 def small(case: GraphCase) -> Iterator[Choice]:
