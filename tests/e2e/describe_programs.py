@@ -32,7 +32,7 @@ from triage.model.graphcase import GraphCase
 from triage.reduce.printer import Form, Unprintable, print_case
 
 CAPTURED: list = []
-RECORD = {"values": False, "fails": False}
+RECORD = {"values": False}
 
 
 def capture(gm, example_inputs, **_):
@@ -99,6 +99,37 @@ def aliased_and_mutated():
 
     base = torch.arange(24.0).reshape(4, 6)
     compiled(fn)(base, base[1:])
+
+
+@program
+def classic_tensor_constant():
+    """torch.fx lifts the tensor to `_tensor_constant0`, which PyTorch's own minifier loses (#100468)."""
+    traced = torch.fx.symbolic_trace(lambda x: x * torch.tensor([1.0, 2.0]) + torch.ones(3, 1)[:1])
+    CAPTURED.append(describe.graph_case(traced, [torch.randn(3, 2)], level="dynamo"))
+
+
+@program
+def recorded_values():
+    RECORD["values"] = True
+    try:
+        x = torch.tensor([[1.5, float("nan"), -0.0], [float("inf"), 0.1, 1e-30]])
+        compiled(lambda x, y, i: (x.nan_to_num(), y * 2, x[i], i.new_full((2,), 7)))(
+            x, torch.tensor([[1.0, 2.0]]).expand(3, 2), torch.tensor([1, 0])
+        )
+    finally:
+        RECORD["values"] = False
+
+
+@program
+def nested_compiled():
+    inner = compiled(lambda x: x.exp())
+    compiled(lambda x: inner(x * 2) + inner(x))(torch.randn(3))
+
+
+@program
+def float_input():
+    with torch._dynamo.config.patch(specialize_float=False):
+        compiled(lambda x, s: x * s)(torch.randn(3), 0.5)
 
 
 @program

@@ -23,7 +23,7 @@ _TORCHS = """
     export fsdp higher_order inductor inductor_prims mkl mkldnn mkldnn_prepacked onednn prim prims profiler quantization
     quantized rngprims sparse static_runtime streams symm_mem
 """
-_SITE = re.compile(r"registered at (?P<file>[^\s:]+(?::[\\/][^\s:]+)?):\d+")
+_SITE = re.compile(r"registered at (?P<file>.+?):\d+(?= ::|$)", re.M)
 
 
 def preamble(targets: List[Any]) -> Tuple[List[str], List[str]]:

@@ -106,7 +106,9 @@ def contiguous(shape: List[int]) -> List[int]:
 
 
 def metas(value: Any) -> Tuple[List[Optional[Dict[str, Any]]], bool]:
-    """(out, multi) of a node's recorded value: one meta, or one per element of a tuple or list."""
+    """(out, multi) of a node's recorded value: one meta, or one per element of a tuple or list; nothing where unknown."""
+    if value is None:
+        return [], False
     if is_tensor(value):
         return [tensor_meta(value)], False
     if isinstance(value, (tuple, list)) and type(value).__name__ != "Size":
