@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from triage.locate.conclude import Conclusion
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import RaisedException
 from triage.model.report import Culprit
 from triage.model.stage import Stage
@@ -15,6 +15,17 @@ _TARGET = re.compile(r"^\s*target: (?:<.*?)?([a-z_]\w*(?:\.\w+)+)", re.MULTILINE
 _OPERATOR = re.compile(
     r"\b(?:torch\.ops\.)?((?:aten|prims|torchvision|[a-z_]\w*)(?:\.|::)[a-z_]\w*(?:\.(?:default|[A-Z]\w*))?)\b"
 )
+_OPERATORS = {
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "getitem": "index",
+    "setitem": "index_put_",
+    "invert": "bitwise_not",
+    "and_": "bitwise_and",
+    "or_": "bitwise_or",
+    "xor": "bitwise_xor",
+}
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
@@ -56,18 +67,34 @@ def culprit_of(conclusion: Conclusion, reduced: GraphCase | None, cases: Sequenc
     named = operators_in(conclusion.outcome.exception)
     graph = cases[0].graph_id if cases else None
     if reduced is not None and reduced.nodes:
-        targets = list(dict.fromkeys(node.target for node in reduced.nodes))
+        targets = list(dict.fromkeys(operator_name(node) for node in reduced.nodes))
         if len(targets) == 1:
-            return Culprit(
-                targets[0],
-                graph,
-                subsystem,
-                f"the only operation left in the reproducer; {reduced.nodes[0].where}".rstrip("; "),
-            )
+            return Culprit(targets[0], graph, subsystem, "the only operation left in the reproducer")
         return Culprit(targets[-1], graph, subsystem, "the reproducer needs " + ", ".join(targets[:8]))
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem else None
+
+
+def operator_name(node: GraphNode) -> str:
+    """The operator behind a call, in the dispatcher's spelling: `aten.relu` for torch.relu, x.relu() and F.relu alike.
+
+    Names that differ from the call's (F.interpolate, F.linear's decompositions) are left as they are called.
+    """
+    target = node.target
+    for prefix in ("torch.ops.", "torch._ops."):
+        if target.startswith(prefix):
+            return target.removeprefix(prefix)
+    if node.kind == "call_method":
+        return f"aten.{target}"
+    module, _, name = target.rpartition(".")
+    if module == "operator":
+        return f"aten.{_OPERATORS.get(name, name)}"
+    if module in ("torch", "torch._C._nn", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft"):
+        return (
+            f"aten.{ {'torch.linalg': 'linalg_', 'torch.special': 'special_', 'torch.fft': ''}.get(module, '') }{name}"
+        )
+    return target
 
 
 def operators_in(error: RaisedException | None) -> tuple[str, ...]:
