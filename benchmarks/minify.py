@@ -33,7 +33,7 @@ from triage.model.stage import Stage
 from triage.pipeline import captured
 from triage.probe.target import Target, find_python, make_target
 from triage.reduce.choose import verified
-from triage.reduce.interface import CandidateResult, NoReduction, Oracle, Problem
+from triage.reduce.interface import CandidateResult, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import code_lines, count_ops
@@ -110,6 +110,7 @@ def measure_native(found: Findings, problem: Problem, oracle: Oracle, limit: flo
         finally:
             watch.lap()
             runner.close()
+    _go_on(ended)
     before = count_ops(problem.cases[0])
     if isinstance(ended, NoReduction):
         return Measured(NATIVE, watch.seconds, watch.cpu, queries=ended.queries, ops_before=before, remark=ended.reason)
@@ -132,6 +133,13 @@ def measure_native(found: Findings, problem: Problem, oracle: Oracle, limit: flo
         timed_out=not ended.complete,
         remark="each operation is needed" if ended.minimal else "",
     )
+
+
+def _go_on(ended: Reduction | NoReduction) -> None:
+    """An engine answers an interrupt with its best so far; here it is the whole benchmark that was meant."""
+    stopped = ended.reason if isinstance(ended, NoReduction) else str(ended.statistics.get("stopped", ""))
+    if "interrupted" in stopped:
+        raise KeyboardInterrupt
 
 
 def plot(contests: Sequence[Contest], limit: float) -> str:
@@ -159,14 +167,12 @@ def _bar(series: int, result: Measured | None) -> Bar:
     return Bar(series, result.seconds, f"{result.seconds:.0f} s, {ops}", filled=result.success)
 
 
-def write(out: Path, contests: Sequence[Contest], limit: float) -> str:
+def write(out: Path, contests: Sequence[Contest], limit: float) -> None:
     """Table, plot and data so far: also what an interrupted benchmark has measured is kept."""
-    text = table(contests, limit)
-    (out / "table.md").write_text(text, encoding="utf-8")
+    (out / "table.md").write_text(table(contests, limit), encoding="utf-8")
     (out / "plot.svg").write_text(plot(contests, limit), encoding="utf-8")
     data = {"limit": limit, "contests": [asdict(one) for one in contests]}
     (out / "results.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
-    return text
 
 
 def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -197,14 +203,21 @@ def main() -> int:
         return 2
     out = (arguments.out or Path(__file__).parent / "out" / time.strftime("minify-%Y%m%d-%H%M%S")).resolve()
     contests: list[Contest] = []
-    for case in cases:
-        print(case.name, file=sys.stderr, flush=True)
-        kept = out / case.name
-        kept.mkdir(parents=True)
-        contests.append(contest(case, kept, limit=arguments.limit, jobs=arguments.jobs))
-        print(f"  load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", file=sys.stderr, flush=True)
-        text = write(out, contests, arguments.limit)
-    print(text)
+    try:
+        for case in cases:
+            print(case.name, file=sys.stderr, flush=True)
+            kept = out / case.name
+            kept.mkdir(parents=True)
+            try:
+                contests.append(contest(case, kept, limit=arguments.limit, jobs=arguments.jobs))
+            except Exception as error:  # noqa: BLE001  one case that breaks must not lose the hours of the others
+                contests.append(Contest(case.name, "-", remark=f"{type(error).__name__}: {error}"))
+            print(f"  load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", file=sys.stderr, flush=True)
+            write(out, contests, arguments.limit)
+    except KeyboardInterrupt:
+        print(table(contests, arguments.limit))
+        return 130
+    print(table(contests, arguments.limit))
     return 0
 
 
