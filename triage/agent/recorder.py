@@ -44,7 +44,7 @@ class Recorder:
         except Exception:
             facts = {}
         if "id" in facts:
-            self.channel.say("raised_again", id=facts["id"], phase=phase, swallowed=swallowed)
+            self.channel.say("raised_again", id=facts["id"], phase=phase, swallowed=swallowed, pid=os.getpid())
             return
         self._ids += 1
         if self._ids > EVENT_LIMIT:

@@ -37,6 +37,7 @@ class RaisedException:
     user_code: tuple[Frame, ...] = ()
     phase: str = "uncaught"  # compile | call | backward | uncaught | test | text
     swallowed: bool = False  # the program went on after it
+    ended: str = ""  # what it ended in the end: `uncaught` (a process) | `test`; empty where the program handled it
     rank: int | None = None
 
     def innermost(self) -> RaisedException:

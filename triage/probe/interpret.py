@@ -10,6 +10,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,24 @@ from triage.probe.traceback_text import last_traceback
 
 Event = dict[str, Any]
 
+# Lines that say why a process was aborted; that it was (`Segmentation fault`, `Aborted`) the signal says already.
 _CRASH_LINES = re.compile(
-    r"what\(\):|terminate called|Fatal Python error|Segmentation fault|stack smashing|double free|free\(\): |malloc\(|"
-    r"corrupted |CUDA error: |illegal memory access|Aborted|Bus error"
+    r"what\(\):|terminate called|stack smashing|double free|free\(\): |malloc\(|corrupted |"
+    r"CUDA error: |illegal memory access"
 )
 _OOM = re.compile(
-    r"OutOfMemoryError|CUDA out of memory|DefaultCPUAllocator: (?:not enough|can't allocate) memory|\bMemoryError\b"
+    r"OutOfMemoryError|CUDA out of memory|DefaultCPUAllocator: (?:not enough|can't allocate) memory|\bMemoryError\b|"
+    r"std::bad_alloc"
 )
 _COMPARISON = re.compile(
-    r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Not equal to tolerance|Arrays are not (?:almost )?equal|"
-    r"Mismatched elements"
+    r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Not equal to tolerance|"
+    r"Arrays are not (?:almost )?equal|Mismatched elements"
 )
-_WONT_CONVERT = "WON'T CONVERT"
+# Raised by a program because a process that it started failed: the failure is that process's.
+_LAUNCHERS = ("ChildFailedError", "ProcessExitedException", "CalledProcessError")
+_CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
+_ENDS = ("uncaught", "test")
+_BOUNDARY = ("compile", "call", "backward")
 
 
 def read_events(channel: Path) -> list[Event]:
@@ -43,7 +50,9 @@ def read_events(channel: Path) -> list[Event]:
         with contextlib.suppress(OSError):
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError):
-                    events.append(json.loads(line))
+                    event = json.loads(line)
+                    if isinstance(event, dict):
+                        events.append(event)
     return sorted(events, key=lambda event: event.get("t", 0.0))
 
 
@@ -107,28 +116,21 @@ def notes_of(events: list[Event]) -> AgentNotes:
 def _with_later(
     events: list[Event], raised: dict[tuple[int, int], tuple[RaisedException, Event]]
 ) -> Iterable[RaisedException]:
-    """The recorded exceptions, the one that ended the program (or that it was raised from) marked `uncaught`."""
-    from dataclasses import replace
-
-    ended: set[tuple[int, int]] = set()
-    for (pid, number), (exception, event) in raised.items():
-        if event.get("phase") in ("uncaught", "test"):
+    """The recorded exceptions, each with what it ended: a process, a test, or (swallowed) nothing."""
+    ended: dict[tuple[int, int], str] = {}
+    for (pid, number), (_, event) in raised.items():
+        if event.get("phase") in _ENDS:
             # An exception of the program's own that was raised from a compiled one only passes it on.
-            ended.update(
-                [(pid, chained) for chained in event.get("chain", ()) if (pid, chained) in raised][:1]
-                or [(pid, number)]
-            )
-        del exception
-    pids = {event.get("id"): key for key, (_, event) in raised.items() for _ in [0]}
+            chained = next(((pid, link) for link in event.get("chain", ()) if (pid, link) in raised), (pid, number))
+            ended.setdefault(chained, event["phase"])
     for event in events:
-        if event.get("e") == "raised_again" and event.get("phase") in ("uncaught", "test") and event.get("id") in pids:
-            ended.add(pids[event["id"]])
+        key = (event.get("pid", 0), event.get("id", 0))
+        if event.get("e") == "raised_again" and event.get("phase") in _ENDS and key in raised:
+            ended.setdefault(key, event["phase"])
     for key, (exception, event) in raised.items():
         if key in ended:
-            yield replace(
-                exception, phase=exception.phase if exception.phase != "uncaught" else "uncaught", swallowed=False
-            )
-        elif event.get("phase") not in ("uncaught", "test"):
+            yield replace(exception, swallowed=False, ended=ended[key])
+        elif event.get("phase") not in _ENDS:
             yield replace(exception, swallowed=True)
 
 
@@ -157,27 +159,40 @@ def outcome_of(
         return Outcome(
             OutcomeKind.HANG, detail=notes.last_breadcrumb or "no compilation had begun", **{**base, "signal": None}
         )
-    ended = next((exception for exception in notes.raised if not exception.swallowed), None)
-    swallowed = next((exception for exception in notes.raised if exception.swallowed), None)
-    if done.signal_name is not None and not (ended is not None and done.code is not None and done.code > 0):
-        return _crash(base, notes, stderr, ended or swallowed)
+    failures = [exception for exception in notes.raised if not exception.swallowed]
+    ended = next((exception for exception in failures if not _is_launchers(exception)), None)
+    swallowed = None if uncompiled else next((exception for exception in notes.raised if exception.swallowed), None)
+    launchers = next(filter(_is_launchers, failures), None)
+    if ended is None and launchers is not None:
+        died = _CHILD_SIGNAL.search(launchers.message)
+        if died is not None and died.group(1) not in ("SIGTERM", "SIGINT"):
+            return _crash({**base, "signal": died.group(1)}, notes, stderr, stdout, swallowed)
+    if done.signal_name is not None and ended is None:  # after an uncaught exception an abort is only its aftermath
+        return _crash(base, notes, stderr, stdout, swallowed)
     if done.code == 0:
-        if swallowed is not None and not uncompiled:
-            return Outcome(_kind(swallowed), exception=swallowed, **base)
-        return Outcome(OutcomeKind.OK, **base)
-    exception = ended or (swallowed if not uncompiled else None) or last_traceback(stderr) or last_traceback(stdout)
-    if exception is None:
-        return Outcome(
-            OutcomeKind.EXCEPTION,
-            detail=_last_line(stderr) or _last_line(stdout),
-            exception=_bare_exit(done, stderr),
-            **base,
+        # A pipe or a shell between us and the program may have lost its status.
+        lost = next((found for found in failures if found.ended == "uncaught" and found.phase in _BOUNDARY), None)
+        exception = swallowed or lost
+        return (
+            Outcome(OutcomeKind.OK, **base)
+            if exception is None
+            else Outcome(_kind(exception), exception=exception, **base)
         )
+    exception = ended or swallowed or last_traceback(stderr) or last_traceback(stdout) or launchers
+    if exception is None:
+        detail = _last_line(stderr) or _last_line(stdout)
+        return Outcome(OutcomeKind.EXCEPTION, detail=detail, exception=bare_exit(done.code, detail), **base)
     return Outcome(_kind(exception), exception=exception, **base)
 
 
-def _crash(base: dict[str, Any], notes: AgentNotes, stderr: str, exception: RaisedException | None) -> Outcome:
-    lines = [line.strip() for line in stderr.splitlines() if _CRASH_LINES.search(line)]
+def _is_launchers(exception: RaisedException) -> bool:
+    return exception.type.endswith(_LAUNCHERS)
+
+
+def _crash(
+    base: dict[str, Any], notes: AgentNotes, stderr: str, stdout: str, exception: RaisedException | None
+) -> Outcome:
+    lines = [line.strip() for text in (stderr, stdout) for line in text.splitlines() if _CRASH_LINES.search(line)]
     telling = next((line for line in lines if "what():" in line), lines[0] if lines else "")
     if base["signal"] == "SIGKILL" and not telling:
         return Outcome(
@@ -196,9 +211,9 @@ def _kind(exception: RaisedException) -> OutcomeKind:
     return OutcomeKind.EXCEPTION
 
 
-def _bare_exit(done: Exit, stderr: str) -> RaisedException:
-    """A program that ended itself with a status and said no more."""
-    return RaisedException("SystemExit", f"exit status {done.code}: {_last_line(stderr)[:300]}", phase="text")
+def bare_exit(code: int | None, last_line: str) -> RaisedException:
+    """A program that ended itself with a status and said no more than its last line."""
+    return RaisedException("SystemExit", f"exit status {code}: {last_line[:300]}", phase="text")
 
 
 def _last_line(text: str) -> str:

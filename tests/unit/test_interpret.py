@@ -1,0 +1,278 @@
+"""From what a process left behind to an outcome: exit status, events, output."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind
+from triage.probe.interpret import graph_order, notes_of, outcome_of, read_events, read_stacks
+from triage.probe.launch import Exit
+
+Event = dict[str, Any]
+TIMES = itertools.count(1)
+
+
+def event(kind: str, pid: int = 10, **facts: Any) -> Event:
+    return {"e": kind, "t": float(next(TIMES)), "pid": pid, **facts}
+
+
+def error(kind: str = "RuntimeError", message: str = "bad", phase: str = "call", inner: Event | None = None) -> Event:
+    return {"type": kind, "message": message, "frames": [], "inner": inner, "phase": phase}
+
+
+def raised(
+    number: int = 1,
+    at: str = "call",
+    pid: int = 10,
+    chain: tuple[int, ...] = (),
+    point: Event | None = None,
+    **facts: Any,
+) -> Event:
+    return event(
+        "raised", pid, id=number, phase=at, exception=error(phase=at, **facts), chain=list(chain), point=point or {}
+    )
+
+
+def again(number: int = 1, at: str = "uncaught", pid: int = 10) -> Event:
+    return event("raised_again", pid, id=number, phase=at)
+
+
+def outcome(
+    code: int | None, *events: Event, stderr: str = "", stdout: str = "", uncompiled: bool = False, **ending: Any
+) -> Outcome:
+    done = Exit(code, 3.0, **ending)
+    return outcome_of(done, notes_of([event("start"), *events]), stdout, stderr, uncompiled=uncompiled)
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n{}\n'
+
+
+def test_a_program_that_ends_well() -> None:
+    assert outcome(0) == Outcome(OutcomeKind.OK, 3.0, 0)
+
+
+def test_an_uncaught_exception() -> None:
+    found = outcome(1, raised(), again())
+    assert found.kind is OutcomeKind.EXCEPTION
+    assert found.exception is not None
+    assert (found.exception.phase, found.exception.swallowed, found.exception.ended) == ("call", False, "uncaught")
+
+
+def test_a_caught_exception_counts_but_not_without_a_compiler() -> None:
+    found = outcome(0, raised())
+    assert found.kind is OutcomeKind.EXCEPTION and found.exception is not None and found.exception.swallowed
+    assert outcome(0, raised(), uncompiled=True).kind is OutcomeKind.OK
+
+
+def test_what_ends_the_program_goes_before_what_it_handles() -> None:
+    found = outcome(1, raised(1, message="handled"), raised(2, message="fatal"), again(2))
+    assert found.exception is not None and found.exception.message == "fatal"
+
+
+def test_an_exception_of_the_programs_own_only_passes_the_compiled_one_on() -> None:
+    found = outcome(1, raised(1, message="compiler"), raised(2, "uncaught", message="step failed", chain=(1,)))
+    assert found.exception is not None and found.exception.message == "compiler" and not found.exception.swallowed
+
+
+def test_numbers_of_two_processes_are_kept_apart() -> None:
+    notes = notes_of([raised(1, pid=10, message="first"), raised(1, pid=11, message="second"), again(1, pid=10)])
+    assert [(found.message, found.swallowed) for found in notes.raised] == [("first", False), ("second", True)]
+
+
+def test_a_status_that_a_pipe_has_lost() -> None:
+    """`python train.py | tee log`: the shell ends with 0."""
+    assert outcome(0, raised(), again()).kind is OutcomeKind.EXCEPTION
+    assert outcome(0, raised(), again(), uncompiled=True).kind is OutcomeKind.EXCEPTION
+    helper = raised(1, "uncaught", kind="ImportError")  # a process that the program tried something in
+    assert outcome(0, helper).kind is OutcomeKind.OK
+
+
+def test_an_expected_failure_of_a_test_is_none() -> None:
+    assert outcome(0, raised(), again(1, "test")).kind is OutcomeKind.OK
+    assert outcome(1, raised(), again(1, "test")).kind is OutcomeKind.EXCEPTION
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [(-11, "SIGSEGV"), (139, "SIGSEGV"), (-6, "SIGABRT"), (134, "SIGABRT"), (-8, "SIGFPE")]
+)
+def test_signals_also_through_a_shell(code: int, name: str) -> None:
+    found = outcome(code, event("breadcrumb", text="run graph 0/0"))
+    assert (found.kind, found.signal, found.detail) == (OutcomeKind.CRASH, name, "run graph 0/0")
+
+
+def test_the_telling_line_of_an_abort() -> None:
+    stderr = "warming up\nterminate called after throwing an instance of 'c10::Error'\n"
+    stderr += "  what():  kernel, x.cpp:3, index out of bounds\n"
+    assert outcome(-6, stderr=stderr).detail == "what():  kernel, x.cpp:3, index out of bounds"
+    assert outcome(-6, stdout=stderr).detail == "what():  kernel, x.cpp:3, index out of bounds"
+    assert outcome(134, stderr="run.sh: line 1: 77 Segmentation fault (core dumped)").detail == "SIGABRT"
+
+
+def test_an_abort_after_an_uncaught_exception_is_its_aftermath() -> None:
+    found = outcome(-6, raised(), again(), stderr="terminate called without an active exception\n")
+    assert (found.kind, found.signal) == (OutcomeKind.EXCEPTION, "SIGABRT")
+
+
+def test_a_crash_after_a_handled_exception_is_a_crash() -> None:
+    assert outcome(-11, raised()).kind is OutcomeKind.CRASH
+
+
+def test_the_system_kills_for_memory() -> None:
+    found = outcome(-9, event("breadcrumb", text="compile graph 0/0"))
+    assert found.kind is OutcomeKind.OOM and "compile graph 0/0" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("torch.OutOfMemoryError", "CUDA out of memory."),
+        ("torch.cuda.OutOfMemoryError", "x"),
+        ("MemoryError", ""),
+        (
+            "RuntimeError",
+            "[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried",
+        ),
+    ],
+)
+def test_exceptions_for_want_of_memory(kind: str, message: str) -> None:
+    assert outcome(1, raised(kind=kind, message=message), again()).kind is OutcomeKind.OOM
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Tensor-likes are not close!\n\nMismatched elements: 3 / 12",
+        "Scalars are not equal!\n\nExpected 1 but got 2.",
+        "\nNot equal to tolerance rtol=1e-07, atol=0\n",
+        "\nArrays are not almost equal to 6 decimals",
+    ],
+)
+def test_a_failed_comparison_is_a_wrong_result(message: str) -> None:
+    assert outcome(1, raised(1, "uncaught", kind="AssertionError", message=message)).kind is OutcomeKind.WRONG_RESULT
+    assert outcome(1, raised(1, "uncaught", kind="ValueError", message=message)).kind is OutcomeKind.EXCEPTION
+
+
+def test_the_time_limit_tells_what_was_going_on() -> None:
+    found = outcome(-15, event("breadcrumb", text="run graph 0/0"), timed_out=True)
+    assert (found.kind, found.detail, found.signal) == (OutcomeKind.HANG, "run graph 0/0", None)
+    assert outcome(-9, timed_out=True).detail == "no compilation had begun"
+
+
+def test_cancelled_or_not_started_says_nothing() -> None:
+    assert outcome(-15, cancelled=True).kind is OutcomeKind.INVALID
+    done = Exit(None, 0.0, error="FileNotFoundError: nope")
+    assert outcome_of(done, notes_of([]), "", "").kind is OutcomeKind.INVALID
+    assert outcome_of(done, notes_of([event("start")]), "", "").kind is OutcomeKind.CRASH  # it killed its supervisor
+
+
+def test_where_no_agent_spoke_the_traceback_is_read() -> None:
+    found = outcome(1, stderr=TRACEBACK.format("ValueError: from stderr"))
+    assert found.exception is not None and (found.exception.type, found.exception.phase) == ("ValueError", "text")
+    merged = outcome(1, stdout=TRACEBACK.format("ValueError: from stdout"))  # 2>&1
+    assert merged.exception is not None and merged.exception.message == "from stdout"
+
+
+def test_a_bare_exit() -> None:
+    found = outcome(3, stderr="loading\nlosses differ\n\n")
+    assert found.exception is not None
+    assert (found.exception.type, found.exception.message) == ("SystemExit", "exit status 3: losses differ")
+
+
+def test_a_launcher_only_passes_its_childs_failure_on() -> None:
+    launcher = raised(
+        1,
+        "uncaught",
+        pid=1,
+        kind="torch.distributed.elastic.multiprocessing.errors.ChildFailedError",
+        message="train.py FAILED",
+    )
+    found = outcome(1, launcher, raised(1, pid=2, message="in rank 1"), again(1, pid=2))
+    assert found.exception is not None and found.exception.message == "in rank 1"
+    spoken = outcome(1, launcher, stderr=TRACEBACK.format("ValueError: in rank 0"))
+    assert spoken.exception is not None and spoken.exception.message == "in rank 0"
+    alone = outcome(1, launcher)
+    assert alone.exception is not None and alone.exception.message == "train.py FAILED"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError",
+            "traceback : Signal 11 (SIGSEGV) received by PID 7",
+        ),
+        ("torch.multiprocessing.spawn.ProcessExitedException", "process 0 terminated with signal SIGSEGV"),
+        ("subprocess.CalledProcessError", "Command '['python']' died with <Signals.SIGSEGV: 11>."),
+    ],
+)
+def test_the_crash_of_a_launchers_child(kind: str, message: str) -> None:
+    found = outcome(1, raised(1, "uncaught", kind=kind, message=message), event("breadcrumb", text="run graph 0/0"))
+    assert (found.kind, found.signal, found.detail) == (OutcomeKind.CRASH, "SIGSEGV", "run graph 0/0")
+
+
+def test_notes_sum_over_processes() -> None:
+    notes = notes_of(
+        [
+            event("start"),
+            event("torch", version="2.13.0", python="3.11.2"),
+            event(
+                "compile_call",
+                backend=None,
+                mode="default",
+                fullgraph=True,
+                options=["epilogue_fusion"],
+                name="f",
+                where="x.py:3",
+            ),
+            raised(point={"calls": 4, "backwards": 2}),
+            event("end", graphs=2, graph_breaks=1, recompiles=0),
+            event("end", 11, graphs=1, graph_breaks=0, recompiles=3),
+            event("graph_missing", graph="0/0", reason="opaque"),
+        ]
+    )
+    assert (notes.started, notes.torch_version, notes.graphs, notes.graph_breaks, notes.recompiles) == (
+        True,
+        "2.13.0",
+        3,
+        1,
+        3,
+    )
+    assert (notes.point.calls, notes.point.backwards) == (4, 2)
+    assert notes.compile_calls[0].fullgraph and notes.compile_calls[0].options == ("epilogue_fusion",)
+    assert notes.missing == ("graph 0/0: opaque",)
+
+
+def test_events_of_a_killed_process_are_read_up_to_the_torn_line(tmp_path: Path) -> None:
+    (tmp_path / "events-7.jsonl").write_text(
+        json.dumps({"e": "start", "t": 2.0}) + "\n\nnull\n" + '{"e": "breadcrumb", "te'
+    )
+    (tmp_path / "events-8.jsonl").write_text(json.dumps({"e": "torch", "t": 1.0}) + "\n")
+    assert [found["e"] for found in read_events(tmp_path)] == ["torch", "start"]
+    assert read_events(tmp_path / "missing") == []
+
+
+def test_events_of_another_shape_are_passed_over() -> None:
+    notes = notes_of(
+        [{"e": "raised"}, {"e": "raised", "exception": {"nonsense": 1}, "id": 1}, {"e": "compile_call"}, {}]
+    )
+    assert notes.raised == () and notes.compile_calls == ()
+
+
+def test_stacks_of_all_processes(tmp_path: Path) -> None:
+    (tmp_path / "fatal-7.txt").write_text("Fatal Python error: Segmentation fault\n")
+    (tmp_path / "stacks-8.txt").write_text("")
+    assert read_stacks(tmp_path) == "Fatal Python error: Segmentation fault"
+
+
+def test_graphs_that_failed_come_first() -> None:
+    events = [
+        event("graph", file="a"),
+        event("graph", file="b"),
+        event("graph_failed", file="a"),
+        event("graph", file=None),
+    ]
+    assert graph_order(events) == ["a", "b"]
