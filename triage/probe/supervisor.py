@@ -16,6 +16,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -43,33 +44,45 @@ class BoundedFile:
         self._thread.start()
 
     def _copy(self) -> None:
+        try:
+            with Path(self._path).open("wb") as file:
+                self._copy_into(file)
+        except OSError:  # a full disk must not stall the target
+            for _ in self._chunks():
+                pass
+
+    def _chunks(self) -> Iterator[bytes]:
+        """What comes in, until the stream ends, or is silent once we have been told to stop."""
         descriptor = self._stream.fileno()
+        while True:
+            ready, _, _ = select.select([descriptor], [], [], 0.2)
+            if not ready:
+                if self._stop.is_set():
+                    return
+                continue
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                return
+            yield chunk
+
+    def _copy_into(self, file: BinaryIO) -> None:
         written, dropped, tail = 0, 0, bytearray()
-        with Path(self._path).open("wb") as file:
-            while True:
-                ready, _, _ = select.select([descriptor], [], [], 0.2)
-                if not ready:
-                    if self._stop.is_set():
-                        break
-                    continue
-                chunk = os.read(descriptor, 1 << 16)
-                if not chunk:
-                    break
-                if written < HEAD_BYTES:
-                    file.write(chunk[: HEAD_BYTES - written])
-                    file.flush()
-                    chunk, written = chunk[HEAD_BYTES - written :], min(HEAD_BYTES, written + len(chunk))
-                if chunk:
-                    tail += chunk
-                    if len(tail) > 2 * TAIL_BYTES:
-                        dropped += len(tail) - TAIL_BYTES
-                        del tail[:-TAIL_BYTES]
-            if len(tail) > TAIL_BYTES:
+        for chunk in self._chunks():
+            head, rest = chunk[: HEAD_BYTES - written], chunk[HEAD_BYTES - written :]
+            if head:
+                file.write(head)
+                file.flush()
+                written += len(head)
+            tail += rest
+            if len(tail) > 2 * TAIL_BYTES:
                 dropped += len(tail) - TAIL_BYTES
                 del tail[:-TAIL_BYTES]
-            if dropped:
-                file.write(b"\n... %d bytes left out ...\n" % dropped)
-            file.write(tail)
+        if len(tail) > TAIL_BYTES:
+            dropped += len(tail) - TAIL_BYTES
+            del tail[:-TAIL_BYTES]
+        if dropped:
+            file.write(b"\n... %d bytes left out ...\n" % dropped)
+        file.write(tail)
 
     def finish(self) -> None:
         """Read what is left and close; a process that still holds the other end does not keep us."""
@@ -107,12 +120,13 @@ def children_of(parent: int) -> list[int]:
     return found
 
 
-def end_everything(group: int, identity: str, grace: float) -> None:
+def end_everything(process: "subprocess.Popen[bytes]", identity: str, grace: float) -> None:
     """SIGTERM to the target's group, after `grace` seconds SIGKILL to it and to every process that belongs to it."""
+    group = process.pid
     _signal_group(group, signal.SIGTERM)
     limit = time.monotonic() + grace
     while time.monotonic() < limit and (_group_alive(group) or marked_processes(identity)):
-        _reap()
+        _reap(process)
         time.sleep(0.05)
     for _ in range(20):
         _signal_group(group, signal.SIGKILL)
@@ -120,7 +134,7 @@ def end_everything(group: int, identity: str, grace: float) -> None:
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        _reap()
+        _reap(process)
         if not left:
             break
         time.sleep(0.05)
@@ -139,10 +153,14 @@ def _group_alive(group: int) -> bool:
     return True
 
 
-def _reap() -> None:
-    with contextlib.suppress(OSError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+def _reap(process: "subprocess.Popen[bytes]") -> None:
+    """Take in whoever has ended. The target is left to its own object, which would lose its status otherwise."""
+    with contextlib.suppress(OSError, AttributeError):  # macOS has no waitid before Python 3.13, and no sub-reapers
+        while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+            if found.si_pid == process.pid:
+                process.poll()
+            else:
+                os.waitpid(found.si_pid, 0)
 
 
 def lifeline_cut() -> bool:
@@ -182,7 +200,7 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     seconds = time.monotonic() - began
     code = process.poll()
     grace = request.get("grace", 2.0) if (timed_out or cancelled) else 0.3
-    end_everything(process.pid, request["identity"], grace if process.poll() is None or timed_out or cancelled else 0.0)
+    end_everything(process, request["identity"], grace if process.poll() is None or timed_out or cancelled else 0.0)
     with contextlib.suppress(subprocess.TimeoutExpired):
         final = process.wait(5)
         code = final if code is None else code
@@ -194,7 +212,8 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Read the request, run it, print the answer."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        # A handler that does nothing, not SIG_IGN: that would be inherited, and the target's own SIGTERMs would be ignored.
+        signal.signal(number, lambda *_: None)
     become_subreaper()
     request = json.loads(_first_line())
     answer = supervise(request)
