@@ -30,6 +30,7 @@ SIMPLER = (
 DETAILS = (
     Pass("extents", "each extent down to where it still fails", dials=extents.dials),
     Pass("ranks", "fewer dimensions", ranks.ranks),
+    Pass("trailing", "no arguments that have a default", arguments.trailing),
     Pass("scalars", "numbers in arguments 1, 0 or 2", arguments.scalars),
 )
 

@@ -1,4 +1,4 @@
-"""Arguments of operations: keyword arguments dropped, numbers set to 1, 0 or 2."""
+"""Arguments of operations: keyword and trailing arguments dropped, numbers set to 1, 0 or 2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
-from triage.reduce.effects import operation
+from triage.reduce.effects import mutated, operation
 from triage.reduce.passes.proposal import Choice, map_nodes
 from triage.reduce.slices import RefusedError, prune
 from triage.reduce.weight import number_cost
@@ -34,6 +34,9 @@ _SHAPED = frozenset(
     | {"select", "as_strided"}
 )
 
+# Keywords whose absence PyTorch warns about.
+_EXPECTED = frozenset({("softmax", "dim"), ("log_softmax", "dim"), ("softmin", "dim"), ("meshgrid", "indexing")})
+
 
 @dataclass(frozen=True)
 class DropKeywords:
@@ -51,6 +54,25 @@ class DropKeywords:
             if node.name != self.node:
                 return node
             return replace(node, kwargs={key: item for key, item in node.kwargs.items() if key not in self.keywords})
+
+        return checked(case, prune(map_nodes(case, change)))
+
+
+@dataclass(frozen=True)
+class DropTrailing:
+    """An operation with only its first positional arguments."""
+
+    node: str
+    count: int
+    operation: str
+
+    @property
+    def what(self) -> str:
+        return f"with only {self.count} argument{'s' if self.count > 1 else ''} of {self.operation}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        def change(node: GraphNode) -> GraphNode:
+            return replace(node, args=node.args[: self.count]) if node.name == self.node else node
 
         return checked(case, prune(map_nodes(case, change)))
 
@@ -89,11 +111,23 @@ class SetNumber:
 def keywords(case: GraphCase) -> Iterator[Choice]:
     """All keyword arguments of an operation, then each."""
     for node in _operations(case):
-        names = tuple(node.kwargs)
+        names = tuple(name for name in node.kwargs if (operation(node), name) not in _EXPECTED)
         if len(names) > 1:
             yield Choice(f"keywords {node.name}", (DropKeywords(node.name, names),))
         for name in names:
             yield Choice(f"keyword {node.name} {name}", (DropKeywords(node.name, (name,)),))
+
+
+def trailing(case: GraphCase) -> Iterator[Choice]:
+    """As few positional arguments as an operation takes; the others have defaults."""
+    for node in _operations(case):
+        fixed = (
+            node.target.startswith("operator.") or mutated(node) is not None or (operation(node), "dim") in _EXPECTED
+        )
+        if len(node.args) > 1 and not fixed:
+            shorter = range(1, len(node.args))
+            edits: tuple[Edit, ...] = tuple(DropTrailing(node.name, count, operation(node)) for count in shorter)
+            yield Choice(f"arguments {node.name}", edits)
 
 
 def scalars(case: GraphCase) -> Iterator[Choice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from triage.model.graphcase import Context, GraphCase
 from triage.reduce.edits import DropContext, checked
@@ -21,10 +21,57 @@ _DEFAULTS = (
 )
 
 
+@dataclass(frozen=True)
+class DropConfig:
+    """Without one config line."""
+
+    line: str
+
+    @property
+    def what(self) -> str:
+        return f"without `{self.line}`"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        rest = tuple(line for line in case.context.config if line != self.line)
+        return checked(case, replace(case, context=replace(case.context, config=rest)))
+
+
+@dataclass(frozen=True)
+class DropOption:
+    """Without one of the options of torch.compile."""
+
+    name: str
+
+    @property
+    def what(self) -> str:
+        return f"without the option {self.name}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        rest = {name: value for name, value in case.context.options.items() if name != self.name}
+        return checked(case, replace(case, context=replace(case.context, options=rest)))
+
+
+@dataclass(frozen=True)
+class DropPreamble:
+    """Without one block of source in front of the function."""
+
+    block: str
+
+    @property
+    def what(self) -> str:
+        first = self.block.strip().split("\n", 1)[0]
+        return f"without `{first}`"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        rest = tuple(block for block in case.preamble if block != self.block)
+        return checked(case, replace(case, preamble=rest))
+
+
+@dataclass(frozen=True)
 class StaticShapes:
     """No symbolic sizes: `dynamic=` is left out, and so are the names of dynamic dimensions."""
 
-    what = "with static shapes"
+    what: str = "with static shapes"
 
     def apply(self, case: GraphCase) -> GraphCase:
         plain = map_inputs(
@@ -49,8 +96,7 @@ def modes(case: GraphCase) -> Iterator[Choice]:
     if case.context.dynamic is not None or any(item.meta is not None and item.meta.symbols for item in case.inputs):
         yield Choice("context dynamic", (StaticShapes(),))
     for name in case.context.options:
-        rest = {key: value for key, value in case.context.options.items() if key != name}
-        yield Choice(f"option {name}", (ChangeContext((("options", rest),), f"without the option {name}"),))
+        yield Choice(f"option {name}", (DropOption(name),))
     for unit in Wiring(case).contexts:
         yield Choice(f"mode switch {unit}", (DropContext(unit),))
 
@@ -58,13 +104,10 @@ def modes(case: GraphCase) -> Iterator[Choice]:
 def config(case: GraphCase) -> Iterator[Choice]:
     """Config lines, one by one."""
     for line in case.context.config:
-        rest = tuple(item for item in case.context.config if item != line)
-        yield Choice(f"config {line}", (ChangeContext((("config", rest),), f"without `{line}`"),))
+        yield Choice(f"config {line}", (DropConfig(line),))
 
 
 def preamble(case: GraphCase) -> Iterator[Choice]:
     """Registrations and imports that the failure does not need."""
-    for index, block in enumerate(case.preamble):
-        rest = case.preamble[:index] + case.preamble[index + 1 :]
-        first = block.strip().split("\n", 1)[0]
-        yield Choice(f"preamble {block}", (ChangeCase((("preamble", rest),), f"without `{first}`"),))
+    for block in case.preamble:
+        yield Choice(f"preamble {block}", (DropPreamble(block),))
