@@ -165,8 +165,14 @@ class _Body:
             reason = "the graph holds %s, of type %s" % (node.target, type(value).__name__)
             self.known[node.name] = {"opaque": reason}
 
+    def _is_float(self, node: Any) -> bool:
+        return self.holder is not None and getattr(node, "name", None) in self.holder.floats
+
     def _call(self, node: Any) -> None:
         self.arguments.reasons = []
+        if (node.op, node.target) == ("call_method", "item") and self._is_float(node.args[0]):
+            self.known[node.name] = self._reference(node.args[0])
+            return
         if node.op == "call_function" and str(node.target) == "aten.sym_size.int":
             kind, target, reason = "call_method", "size", ""
         elif node.op == "call_method":

@@ -5,7 +5,7 @@ A symbolic size that is also a dimension of a tensor input is no input of its ow
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from . import describe_values as values
 
@@ -16,6 +16,7 @@ class Inputs:
     def __init__(self, gm: Any, examples: List[Any], real: List[Any], record: bool) -> None:
         self.record = record
         self.symbols: Dict[str, str] = {}
+        self.floats: Set[str] = set()  # inputs that Dynamo wraps into a tensor and unwraps with item()
         self._inputs: List[Dict[str, Any]] = []
         self._sizes: List[Tuple[str, str, int]] = []  # (name, tensor input, dimension)
         self._names: Dict[str, str] = {}
@@ -61,6 +62,15 @@ class Inputs:
         return node.name
 
     def _placeholder(self, item: "_Placeholder", dimensions: Dict[str, Tuple[str, int]]) -> None:
+        if item.is_wrapped_float():
+            self.floats.add(item.name)
+            value = values.number(float(item.real))
+            self._inputs.append(graph_input(item.name, kind="float", value=value, source=item.source))
+            return
+        if item.subclass():
+            reason = "a tensor of the subclass %s" % item.subclass()
+            self._inputs.append(graph_input(item.name, kind="opaque", value=reason, source=item.source))
+            return
         if values.is_tensor(item.value):
             self._inputs.append(self._tensor(item.name, item.value, item.real, item.role(), item.source))
             return
@@ -125,11 +135,31 @@ class _Placeholder:
         value = node.meta.get("example_value", node.meta.get("val"))
         self.value = example if value is None else value
         self.source, self._source = _source(node, argument)
+        self._wrapped = bool(getattr(argument, "pass_arg_as_tensor", False))
+        self._only_items = all((user.op, user.target) == ("call_method", "item") for user in node.users)
+        self._given = _given(argument)
         self.real = real[index] if index < len(real) else None
-        if self.real is None:
-            self.real = _example(argument)
+        if self.real is None and values.is_real(self._given):
+            self.real = self._given
         if self.real is None and values.is_real(example):
             self.real = example
+
+    def is_wrapped_float(self) -> bool:
+        """A float of the program that the graph takes as a tensor of no dimensions (specialize_float=False)."""
+        if not (self._wrapped and self._only_items and values.is_real(self.real)):
+            return False
+        return self.real.dim() == 0 and values.name_of(self.real.dtype) == "float64"
+
+    def subclass(self) -> str:
+        """The name of a tensor subclass that a script cannot make; empty for ordinary tensors."""
+        import torch
+
+        value = self._given if self._given is not None else self.value
+        plain = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.Tensor))
+        names = ("FakeTensor", "FunctionalTensor", "UninitializedParameter")
+        if not values.is_tensor(value) or type(value) in plain or type(value).__name__ in names:
+            return ""
+        return type(value).__qualname__
 
     def is_scalar(self) -> bool:
         import torch
@@ -160,13 +190,12 @@ def _source(node: Any, argument: Any) -> Tuple[str, Any]:
     return str(name), source
 
 
-def _example(argument: Any) -> Any:
-    """The real tensor behind a Dynamo graph argument, while it is alive."""
+def _given(argument: Any) -> Any:
+    """The program's own object behind a Dynamo graph argument, while it is alive."""
     try:
-        value = argument.example
+        return argument.example
     except Exception:
         return None
-    return value if values.is_real(value) else None
 
 
 def _dimensions(placeholders: List[_Placeholder]) -> Dict[str, Tuple[str, int]]:

@@ -18,6 +18,8 @@ FLOATS = {"float16", "bfloat16", "float32", "float64"}
 SMALL_FLOATS = {"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"}
 COMPLEX = {"complex32", "complex64", "complex128"}
 INTEGERS = {"uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"}
+WIDE_UNSIGNED = {"uint16", "uint32", "uint64"}  # without most kernels
+RANGES = {"bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "int16": (-32768, 32767), "uint16": (0, 65535)}
 DTYPES = FLOATS | SMALL_FLOATS | COMPLEX | INTEGERS | {"bool"}
 RANDOM = ("randn", "rand", "randint")
 
@@ -93,15 +95,15 @@ def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: b
     elif kind == "arange":
         count = math.prod(shape)
         call = f"torch.arange({count}"
-        if dtype in SMALL_FLOATS | COMPLEX | {"bool"}:
+        if dtype in SMALL_FLOATS | COMPLEX | WIDE_UNSIGNED | {"bool"}:
             convert = f".to(torch.{dtype})"
         elif dtype != "int64":
             options.append(f"dtype=torch.{dtype}")
         if len(shape) != 1:
             convert = f".reshape({sizes})" + convert
     elif kind == "randint":
-        low, high = (int(bounds[0]), int(bounds[1])) if len(bounds) == 2 else (0, 2)
-        call = f"torch.randint({low}, {max(high, low + 1)}, {_tuple(shape)}"
+        low, high = _bounds(bounds, dtype)
+        call = f"torch.randint({low}, {high}, {_tuple(shape)}"
         if dtype in SMALL_FLOATS | COMPLEX:
             convert = f".to(torch.{dtype})"
         elif dtype != "int64":
@@ -116,6 +118,14 @@ def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: b
     if requires_grad and not convert:
         options.append("requires_grad=True")
     return ", ".join([call, *options]) + ")" + convert
+
+
+def _bounds(bounds: Sequence[str], dtype: str) -> tuple[int, int]:
+    """The bounds of a randint, inside of what the dtype holds."""
+    low, high = (int(bounds[0]), int(bounds[1])) if len(bounds) == 2 else (0, 2)
+    least, most = RANGES.get(dtype, (low, high - 1))
+    low = min(max(low, least), most)
+    return low, max(min(high, most + 1), low + 1)
 
 
 def _tuple(shape: Sequence[int]) -> str:
