@@ -5,16 +5,18 @@ Every step adds to the findings; whatever ends the run early (budget, interrupt)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.assemble import assemble, exit_code
 from triage.environments.describe import TargetEnvironment, describe_target, require_torch
-from triage.errors import TargetError
+from triage.errors import TargetError, TriageError
 from triage.events import Emitter
 from triage.findings import Findings
 from triage.locate.conclude import Conclusion, is_script_check
@@ -24,12 +26,15 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.report import TriageReport
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import Redactor
 from triage.report.store import write_report
 from triage.session import BudgetSpentError, open_session
 from triage.settings import Settings
+
+LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def run(target: Target, command: tuple[str, ...], settings: Settings, emit: Emit
     emit("run_started", directory=str(session.directory), command=list(command), python=target.python)
     found = Findings(session, target, command, Walk(session, target))
     asked = _Asked(target.python)
-    interrupted = False
+    interrupted, bug = False, None
     try:
         with session.timed("script"):
             first = found.walk.first()
@@ -57,17 +62,39 @@ def run(target: Target, command: tuple[str, ...], settings: Settings, emit: Emit
             found.walk.settle()
         emit("located", **_located_facts(found.walk.conclusion()))
         _reproduce(found)
+        found.environment = asked.answer()
     except KeyboardInterrupt:
         interrupted = True
-        session.cancel.set()
         found.incomplete = "interrupted"
     except BudgetSpentError:
         found.incomplete = f"the budget of {settings.budget:.0f} s ended"
-    found.environment = asked.answer(wait=not interrupted)
-    report = assemble(found)
-    write_report(session.directory, report, settings.format, _redactor(found))
-    emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
+    except TriageError:
+        asked.cancel.set()
+        raise
+    except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
+        found.incomplete, bug = f"triage met a bug of its own ({type(error).__name__})", error
+    with _no_interrupts():
+        session.cancel.set()
+        found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
+        report = assemble(found)
+        write_report(session.directory, report, settings.format, _redactor(found))
+        emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
+    if bug is not None:
+        raise bug
     return Run(report, session.directory, exit_code(report, interrupted))
+
+
+@contextlib.contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """A second ctrl-C does not cost the report: writing it takes moments."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _reproduce(found: Findings) -> None:
@@ -154,22 +181,22 @@ def _check_usable(first: Probe, asked: _Asked) -> None:
             next="Run the same command without triage first.",
         )
     if not first.notes.started:
+        asked.answer()  # where it is no Python at all, that is the better thing to say
         raise TargetError(
             what="triage could not get into the target process.",
             why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
             next="Drop those flags, or name the script itself: triage run script.py",
         )
-    if first.notes.torch_version is None and _mentions_torch(first.outcome):
-        require_torch(asked.answer(wait=True) or describe_target(first.name))
+    if first.notes.torch_version is None and _fails_in_torch(first.outcome):
+        environment = asked.answer()
+        if environment is not None:
+            require_torch(environment)
 
 
-def _mentions_torch(outcome: Outcome) -> bool:
+def _fails_in_torch(outcome: Outcome) -> bool:
+    """Whether the program ended because torch could not be imported."""
     error = outcome.exception
-    return (
-        error is not None
-        and error.type in ("ModuleNotFoundError", "ImportError", "OSError")
-        and "torch" in error.message
-    )
+    return error is not None and ("torch" in error.message or any("/torch/" in frame.file for frame in error.frames))
 
 
 def _located_facts(conclusion: Conclusion) -> dict[str, object]:
@@ -190,6 +217,7 @@ class _Asked:
     """The target is asked about itself in the background, while the first probes run."""
 
     def __init__(self, python: str) -> None:
+        self.cancel = Cancel()
         self._answer: TargetEnvironment | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._ask, args=(python,), daemon=True)
@@ -197,16 +225,21 @@ class _Asked:
 
     def _ask(self, python: str) -> None:
         try:
-            self._answer = describe_target(python)
+            self._answer = describe_target(python, cancel=self.cancel)
         except Exception as error:  # noqa: BLE001  raised where it is asked for
             self._error = error
 
-    def answer(self, *, wait: bool) -> TargetEnvironment | None:
-        """What it said; None where it has not (yet). Raises TargetError where it cannot be run."""
-        self._thread.join(120 if wait else 2)
-        if isinstance(self._error, TargetError) and wait:
+    def answer(self) -> TargetEnvironment | None:
+        """What it said. Raises TargetError where it cannot be run."""
+        self._thread.join()  # the question has a time limit of its own
+        if isinstance(self._error, TargetError):
             raise self._error
         return self._answer
 
-
-Progress = Callable[..., None]
+    def last_words(self, seconds: float) -> TargetEnvironment | None:
+        """What it says within that time, then nothing of it is left running."""
+        self._thread.join(seconds)
+        found = self._answer
+        self.cancel.set()
+        self._thread.join(5)
+        return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from triage.errors import TargetError
+from triage.probe.launch import Cancel
 from triage.probe.staging import AGENT
 from triage.probe.target import run_python
 
@@ -41,10 +42,10 @@ class TargetEnvironment:
         return {name: str(value) for name, value in found.items() if value}
 
 
-def describe_target(python: str, *, collect_env: bool = True) -> TargetEnvironment:
+def describe_target(python: str, *, collect_env: bool = True, cancel: Cancel | None = None) -> TargetEnvironment:
     """Ask the interpreter. Raises TargetError where it cannot be run at all."""
     arguments = [str(AGENT / "boot.py"), "environment", *(["--collect-env"] if collect_env else [])]
-    done = run_python(python, arguments, timeout=TIMEOUT_SECONDS)
+    done = run_python(python, arguments, timeout=TIMEOUT_SECONDS, cancel=cancel)
     line = next((line for line in reversed(done.stdout.splitlines()) if line.startswith("{")), None)
     if line is None:
         raise TargetError(

@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from triage.errors import TargetError, UsageError
+from triage.probe.launch import Cancel, Launch, launch
 
 
 @dataclass(frozen=True)
@@ -137,28 +139,25 @@ def check_syntax(target: Target) -> None:
         )
 
 
-def run_python(python: str, arguments: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+def run_python(
+    python: str, arguments: Sequence[str], timeout: float, cancel: Cancel | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a few lines in the target interpreter and return what it printed. Raises TargetError where it cannot run."""
-    try:
-        return subprocess.run(
-            [python, *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            stdin=subprocess.DEVNULL,
-            check=False,
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired as error:
+    with tempfile.TemporaryDirectory(prefix="triage-ask-") as folder:
+        out, err = Path(folder) / "out", Path(folder) / "err"
+        words = (python, *arguments)
+        done = launch(Launch(words, Path.cwd(), dict(os.environ), out, err, timeout, grace=0.5), cancel)
+        texts = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in (out, err)]
+    if done.timed_out:
         raise TargetError(
             what=f"{python} did not answer within {timeout:.0f} s.",
             why="The target interpreter is stuck or very slow to start.",
             next=f"Try: {python} -c 'import torch'",
-        ) from error
-    except OSError as error:
+        )
+    if done.code is None:
         raise TargetError(
             what=f"{python} cannot be run.",
-            why=str(error),
+            why=done.error or "It could not be started.",
             next="Name a working interpreter with --python.",
-        ) from error
+        )
+    return subprocess.CompletedProcess(words, done.code, *texts)
