@@ -1,0 +1,1 @@
+"""Since when? Finds the release, nightly or commit at which the outcome of a script changes."""

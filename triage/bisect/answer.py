@@ -1,0 +1,176 @@
+"""From what a hunt has learned to the tree behind `bisect.json`, and to the sentence that says it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from triage.bisect.points import Axis
+from triage.bisect.search import Edge, edge, edges, is_monotone
+from triage.bisect.trial import Sought
+from triage.errors import TargetError
+from triage.model.bisection import Bisection, Change, Kind, SkippedVersion, Standing, TestedVersion
+
+GOOD, BAD, SKIP = Standing.GOOD, Standing.BAD, Standing.SKIP
+Results = Mapping[int, TestedVersion]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the answer repeats of the question."""
+
+    target: str
+    command: tuple[str, ...]
+    flavour: str = ""
+    python: str = ""
+    platform: str = ""
+
+
+def answer(
+    axis: Axis, results: Results, sought: Sought, asked: Asked, *, installs: int, seconds: float, notes: tuple[str, ...],
+    incomplete: str | None, dead_end: str | None = None,
+) -> Bisection:  # fmt: skip
+    """The answer, complete or not."""
+    size = len(axis.points)
+    answers = {place: tested.verdict for place, tested in results.items()}
+    found = edge(answers)
+    tested = [results[place] for place in sorted(results, key=lambda place: _age(axis, place))]
+    changes = tuple(_change(axis, near, far, answers) for near, far in edges(size, answers))
+    ordered = changes if axis.kind is Kind.FIXED else changes[::-1]
+    monotone = is_monotone(size, answers)
+    if monotone and found is None:
+        monotone = None  # nothing changes: there is no history to speak of
+    before, after = _window(axis, found)
+    return Bisection(
+        target=asked.target,
+        kind=axis.kind,
+        command=asked.command,
+        before=before,
+        after=after,
+        monotone=monotone,
+        between=_names(axis, found.unknown) if found else (),
+        skipped=tuple(SkippedVersion(row.version, row.error or "") for row in tested if row.verdict is SKIP),
+        tested=tuple(tested),
+        changes=ordered,
+        installs=installs,
+        complete=incomplete is None,
+        incomplete_reason=incomplete,
+        summary=summary(axis, results, found, monotone, ordered, incomplete, dead_end),
+        axis=axis.unit,
+        versions=axis.names,
+        flavour=asked.flavour,
+        python=asked.python,
+        platform=asked.platform,
+        failure=sought.face.line() if sought.face else "",
+        notes=tuple(dict.fromkeys([*axis.notes, *notes, *_flaky(sought), *_reworded(tested)])),
+        seconds=round(seconds, 1),
+    )
+
+
+def summary(
+    axis: Axis, results: Results, found: Edge | None, monotone: bool | None, changes: tuple[Change, ...], incomplete: str | None,
+    dead_end: str | None,
+) -> str:  # fmt: skip
+    """One or two sentences, without Markdown."""
+    points = axis.from_bad_end()
+    unit = "commit" if axis.unit == "commit" else "torch"
+    if dead_end is not None:
+        return f"{unit} {points[0].name}: {dead_end[0].lower()}{dead_end[1:]}: {results[0].error}."
+    if found is not None:
+        bad, good = points[found.bad].name, points[found.good].name
+        fixed = axis.kind is Kind.FIXED
+        verb = "Fixed" if fixed else "Broken"
+        first, last = (f"{bad} (fails)", f"{good} (passes)") if fixed else (f"{good} (passes)", f"{bad} (fails)")
+        text = f"{verb} between {unit} {first} and {last}"
+        if found.unknown:
+            text += f"; {_listed(_names(axis, found.unknown))} in between could not be tested"
+        elif abs(found.good - found.bad) > 1:
+            text += "; versions in between were not tested yet"
+        text += "."
+        if monotone is False:
+            text += f" The history is not monotone: {_history(changes)}."
+        return text
+    bad_end, good_end = results.get(0), results.get(len(points) - 1)
+    if bad_end is not None and bad_end.verdict is GOOD:
+        return f"The script passes with {unit} {bad_end.version}, where it should fail: nothing to look for." + (
+            f" But elsewhere the outcome changes: {_history(changes)}." if changes else ""
+        )
+    if incomplete is not None:
+        return f"Nothing is settled yet: {incomplete}."
+    failing = [tested.version for tested in results.values() if tested.verdict is BAD]
+    if not failing:
+        return "No version shows the failure: nothing to look for."
+    if good_end is not None and good_end.verdict is BAD:
+        return f"The script fails with {unit} {good_end.version} too, where it should pass: the change lies outside the range."
+    return "The script fails wherever it can be tested: the change lies outside the range, or among the untestable versions."
+
+
+def check_testable(axis: Axis, results: Results) -> None:
+    """Raise TargetError where not one version could be tested: the reason is the same for most, and is the message."""
+    if len(results) < len(axis.points) or any(tested.verdict is not SKIP for tested in results.values()):
+        return
+    reason, count = Counter(tested.error or "" for tested in results.values()).most_common(1)[0]
+    raise TargetError(
+        what=f"None of the {len(results)} versions from {axis.names[0]} to {axis.names[-1]} could be tested.",
+        why=f"{reason} (so it was for {count} of them)",
+        next="Choose other versions (--good, --bad), another interpreter (--python 3.11), or name missing packages (--with).",
+    )
+
+
+def differing_packages(before: TestedVersion, after: TestedVersion) -> list[str]:
+    """What else differs between both sides: `triton 3.2.0 -> 3.3.0`. Libraries of CUDA come with torch and are left out."""
+    found = []
+    for name in sorted({*before.packages, *after.packages} - {"torch", "pip", "setuptools"}):
+        left, right = before.packages.get(name), after.packages.get(name)
+        if left != right and not name.startswith("nvidia-"):
+            found.append(f"{name} {left or 'absent'} -> {right or 'absent'}")
+    return found
+
+
+def _window(axis: Axis, found: Edge | None) -> tuple[str | None, str | None]:
+    if found is None:
+        return None, None
+    points = axis.from_bad_end()
+    bad, good = points[found.bad].name, points[found.good].name
+    return (bad, good) if axis.kind is Kind.FIXED else (good, bad)
+
+
+def _change(axis: Axis, near: int, far: int, answers: Mapping[int, Standing]) -> Change:
+    """A change seen, in the order of age."""
+    points = axis.from_bad_end()
+    older, newer = (near, far) if axis.kind is Kind.FIXED else (far, near)
+    kind = Kind.REGRESSED if answers[newer] is BAD else Kind.FIXED
+    between = tuple(place for place in range(min(near, far) + 1, max(near, far)) if answers.get(place) is SKIP)
+    return Change(kind, points[older].name, points[newer].name, _names(axis, between))
+
+
+def _names(axis: Axis, places: tuple[int, ...]) -> tuple[str, ...]:
+    points = axis.from_bad_end()
+    return tuple(points[place].name for place in sorted(places, key=lambda place: _age(axis, place)))
+
+
+def _age(axis: Axis, place: int) -> int:
+    return place if axis.kind is Kind.FIXED else -place
+
+
+def _history(changes: tuple[Change, ...]) -> str:
+    words = {Kind.REGRESSED: "broken", Kind.FIXED: "fixed"}
+    return ", ".join(f"{words[change.kind]} between {change.before} and {change.after}" for change in changes)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{names[0]} to {names[-1]} ({len(names)} versions)"
+
+
+def _flaky(sought: Sought) -> list[str]:
+    if sought.rate >= 1.0:
+        return []
+    return [
+        f"The failure comes and goes: it showed in {sought.rate:.0%} of the runs of the bad end, so passes were repeated."
+    ]
+
+
+def _reworded(tested: list[TestedVersion]) -> list[str]:
+    texts = dict.fromkeys(row.error for row in tested if row.verdict is BAD and row.error)
+    return [f"The failing versions word it differently: {'; '.join(list(texts)[:4])}."] if len(texts) > 1 else []

@@ -1,0 +1,73 @@
+"""A script that uses what this torch does not have yet (or no more) is untestable there: neither good nor bad.
+
+Told from a failure inside torch by where the exception was raised: the program's own line, or the `__getattr__` that answers
+it. The messages are Python's and torch's own; each pattern names what is missing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from triage.model.outcome import Frame, RaisedException
+from triage.model.signature import short_type, torch_frame, unwrap_text
+
+# (exception types, message, what to say of the match)
+_PATTERNS: tuple[tuple[frozenset[str], re.Pattern[str], str], ...] = tuple(
+    (frozenset(types.split()), re.compile(pattern), words)
+    for types, pattern, words in (
+        (
+            "AttributeError",
+            r"module '(torch[\w.]*)' has no attribute '(\w+)'",
+            "{0}.{1} does not exist in this version",
+        ),
+        ("ImportError", r"cannot import name '(\w+)' from '(torch[\w.]*)'", "{1}.{0} does not exist in this version"),
+        ("ModuleNotFoundError ImportError", r"No module named '(torch\.[\w.]+)'", "{0} does not exist in this version"),
+        (
+            "ModuleNotFoundError",
+            r"No module named '([\w.]+)'",
+            "the module {0} is not installed; name its package with --with",
+        ),
+        (
+            "AttributeError",
+            r"'_Op(?:Namespace|Packet|OverloadPacket)' '([\w:.]+)' object has no attribute '(\w+)'",
+            "the operator {0}.{1} does not exist in this version",
+        ),
+        ("AttributeError", r"(torch[\w.]*\.config\.[\w.]+) does not exist", "{0} does not exist in this version"),
+        (
+            "AttributeError",
+            r"(?:type object )?'(Tensor|Parameter|torch[\w.]*|GraphModule|FakeTensor)' (?:object )?has no attribute '(\w+)'",
+            "{0}.{1} does not exist in this version",
+        ),
+        (
+            "TypeError",
+            r"([\w.]+\(\)) got an unexpected keyword argument '(\w+)'",
+            "{0} does not take {1}= in this version",
+        ),
+        ("RuntimeError", r"No such operator ([\w:.]+)", "the operator {0} does not exist in this version"),
+        ("InvalidBackend", r"Invalid backend: '([^']+)'", "the backend {0} does not exist in this version"),
+    )
+)
+_ANSWERS = ("__getattr__", "__getattribute__", "__setattr__", "lookup_backend")
+
+
+def missing_feature(exception: RaisedException) -> str | None:
+    """What the program needs and does not find, in words; None where the exception says something else."""
+    inner = exception.innermost()
+    type_name, message = unwrap_text(inner.type, inner.message)
+    kind = short_type(type_name)
+    first = message.strip().split("\n", 1)[0]
+    for kinds, pattern, words in _PATTERNS:
+        found = pattern.search(first) if kind in kinds else None
+        if found is not None and _asked_by_the_program(inner.frames, kind):
+            return words.format(*found.groups())
+    return None
+
+
+def _asked_by_the_program(frames: tuple[Frame, ...], kind: str) -> bool:
+    """Whether the innermost frame is outside torch, or is torch answering the program's question."""
+    if not frames or kind == "InvalidBackend":
+        return True
+    last = frames[-1]
+    if kind == "TypeError" and "torch" not in last.code:
+        return False  # a mistake between functions of the program
+    return torch_frame(last) is None or last.function in _ANSWERS
