@@ -1,0 +1,42 @@
+"""Small things about files that the environment cache needs: sizes, whole writes, locks that die with their process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+if sys.platform == "win32":
+
+    def lock(file: IO[str], *, exclusive: bool) -> None:
+        """Windows refuses to delete or rename what a process has open, which serves the same end."""
+
+else:
+    import fcntl
+
+    def lock(file: IO[str], *, exclusive: bool) -> None:
+        """Lock an open file, shared or alone, until it is closed. Raises OSError where somebody else has it."""
+        fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+
+
+def tree_bytes(root: Path) -> int:
+    """Bytes on disk below `root`, a file with several names counted once."""
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    for directory, _, names in os.walk(root):
+        for name in names:
+            with contextlib.suppress(OSError):
+                facts = os.lstat(os.path.join(directory, name))  # noqa: PTH118  tens of thousands of files
+                if (facts.st_dev, facts.st_ino) not in seen:
+                    seen.add((facts.st_dev, facts.st_ino))
+                    total += getattr(facts, "st_blocks", facts.st_size // 512) * 512
+    return total
+
+
+def write_whole(path: Path, text: str) -> None:
+    """All of the text or nothing. Raises OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
