@@ -32,8 +32,8 @@ def patch_torch(torch, recorder):
         _note_use(recorder, model, kwargs)
         if rung == UNCOMPILED:
             plain = _uncompiled(torch, original, model, args, kwargs)
-            return _record_calls(plain, torch, recorder, recorder.config.get("other_stream"))
-        return _record_calls(original(model, *args, **_forced(kwargs, rung)), torch, recorder)
+            return _record_calls(plain, torch, recorder, kwargs)
+        return _record_calls(original(model, *args, **_forced(kwargs, rung)), torch, recorder, kwargs)
 
     compile._triage_original = original
     torch.compile = compile
@@ -66,24 +66,28 @@ def _uncompiled(torch, original, model, args, kwargs):
     return model
 
 
-def _record_calls(compiled, torch, recorder, other_stream=False):
-    """Watch the calls of a compiled function or module; the object keeps its type and its attributes."""
-    stream = functools.partial(randomness.other_stream, torch) if other_stream else contextlib.nullcontext
+def _record_calls(compiled, torch, recorder, settings):
+    """Watch the calls of a compiled function or module; the object keeps its type and its attributes.
+
+    `settings` are the keyword arguments that torch.compile was given.
+    """
+    changes_stream = recorder.config.get("rung") == UNCOMPILED and recorder.config.get("other_stream")
+    stream = functools.partial(randomness.other_stream, torch) if changes_stream else contextlib.nullcontext
     if isinstance(compiled, torch.nn.Module):
         forward = compiled.__dict__.get("forward")
         if forward is not None:
-            compiled.__dict__["forward"] = _watched(forward, recorder, stream)
+            compiled.__dict__["forward"] = _watched(forward, recorder, stream, settings)
         return compiled
     if not callable(compiled) or isinstance(compiled, type):
         return compiled
-    return _watched(compiled, recorder, stream)
+    return _watched(compiled, recorder, stream, settings)
 
 
-def _watched(function, recorder, stream):
+def _watched(function, recorder, stream, settings):
     def watched(*args, **kwargs):
         recorder.enter("calls")
         try:
-            with stream():
+            with stream(), recorder.under(settings):
                 return function(*args, **kwargs)
         except _IGNORED:
             raise

@@ -142,7 +142,8 @@ def _capture(recorder, gm, example_inputs, level, graph_id, number, backend, dir
 
         case = describe.graph_case(
             gm, example_inputs, level=level, graph_id=graph_id, direction=direction, backend=backend,
-            context=describe.current_context(), record_values=bool(recorder.config.get("record_values")),
+            context=dict(describe.current_context(), **recorder.compile_settings()),
+            record_values=bool(recorder.config.get("record_values")),
         )  # fmt: skip
         name = recorder.channel.put("graph-%03d-%s.json" % (number, level), json.dumps(case))
         recorder.channel.say("graph", file=name, graph=graph_id, level=level, direction=direction)

@@ -4,6 +4,7 @@ An exception is recorded once, where it first crosses the compile boundary, and 
 swallowed, or uncaught at the end of the program.
 """
 
+import contextlib
 import os
 import sys
 import threading
@@ -83,6 +84,28 @@ class Recorder:
         if depth == 0 and not (what == "backwards" and getattr(self._local, "calls", 0)):
             setattr(self, what, getattr(self, what) + 1)
             self._stop_if_passed(what)
+
+    @contextlib.contextmanager
+    def under(self, settings):
+        """While a compiled function runs: what its torch.compile was told."""
+        outer = getattr(self._local, "settings", None)
+        self._local.settings = settings
+        try:
+            yield
+        finally:
+            self._local.settings = outer
+
+    def compile_settings(self):
+        """What torch.compile was told for the function that is running now, as fields of a captured graph's context."""
+        settings = getattr(self._local, "settings", None) or {}
+        options = settings.get("options") or {}
+        plain = {str(name): value for name, value in options.items() if isinstance(value, (bool, int, float, str))}
+        return {
+            "fullgraph": bool(settings.get("fullgraph", False)),
+            "dynamic": settings.get("dynamic"),
+            "mode": settings.get("mode") if settings.get("mode") != "default" else None,
+            "options": plain,
+        }
 
     def leave(self, what):
         setattr(self._local, what, getattr(self._local, what, 1) - 1)
