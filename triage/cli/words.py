@@ -25,6 +25,8 @@ def arrange(command: Any, words: Sequence[str]) -> list[str]:
         word = words[position]
         if word == "--":
             return [*words[:position], RAW, *words[position:]]
+        if word.startswith("--module=") or (word.startswith("-m") and len(word) > 2):
+            return [*words[: position + 1], "--", *words[position + 1 :]]
         if word in ("-m", "--module") and position + 1 < len(words):
             return [*words[: position + 2], "--", *words[position + 2 :]]
         if not word.startswith("-") or word == "-":
