@@ -61,3 +61,9 @@ def test_every_stage_is_there():
 def test_there_are_enough_and_each_is_another_program():
     texts = {(folder / "script.py").read_text(encoding="utf-8") for folder in CASES}
     assert len(texts) == len(CASES) >= 14
+
+
+def test_the_table_of_the_readme_has_one_row_per_case():
+    lines = (FOLDER / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][1:]
+    assert {row[0]: row[7] for row in rows} == {folder.name: facts_of(folder)["stage"] for folder in CASES}
