@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +14,13 @@ from triage.model.stage import Stage, Verdict
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction
+from triage.reduce.launcher import Workbench
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.repro_after import ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.session import Clock, neutral_store
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(580)]
 
 HEAD = """\
 import torch
@@ -77,7 +78,7 @@ def engine_on(
         assert kind == "engine_step"
         steps.append(facts["text"])
 
-    found = engine.reduce(problem, runner, oracle, Clock(250.0), emit)
+    found = engine.reduce(problem, runner, oracle, Clock(400.0), emit)
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["repro.py", "train.py"]
     assert (tmp_path / "home" / "repro.py").read_text() == "# the user's own file\n"
     return found, oracle, steps
@@ -108,6 +109,25 @@ def test_a_lost_tensor_constant_is_said_and_nothing_is_returned(tmp_path: Path, 
     assert "other numbers in the place of the tensor constant _tensor_constant0" in found.reason
 
 
-def test_nothing_of_the_minifier_survives(tmp_path: Path) -> None:
-    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "minifier_launcher.py" not in left
+STUCK_LAUNCHER = """\
+import pathlib, subprocess, sys, time
+query = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path(sys.argv[-1]).write_text(str(query.pid))
+pathlib.Path("checkpoints").mkdir()
+pathlib.Path("checkpoints/3.py").write_text("os.environ['TORCH_TRACE'] = '/tmp/x'\\nmod = Repro()\\n")
+print("half-way", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_stuck_launcher_is_ended_with_its_children_and_what_it_wrote_counts(tmp_path: Path) -> None:
+    target = Target(sys.executable, (sys.executable, "train.py"), tmp_path)
+    pid = tmp_path / "pid"
+    with Workbench(target, tmp_path, tmp_path / "keep", None) as bench:
+        ended = bench.minify(STUCK_LAUNCHER, (str(pid),), 5.0)
+
+    assert ended.timed_out and "half-way" in ended.output
+    assert [item.source for item in ended.checkpoints] == ["mod = Repro()\n"]
+    assert (tmp_path / "keep" / "checkpoints" / "3.py").is_file()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

@@ -167,19 +167,28 @@ class Attempt:
             if seen.sibling is not None:
                 self.siblings.setdefault(seen.sibling.fingerprint, (seen.sibling, checkpoint.source))
             return False
+        # The values that the program had are only shown where values of the same kind do not do.
+        for record_values in (False, True) if self._wrong_result else (False,):
+            case = self._describe(checkpoint, record_values)
+            reason = f"cannot be written as plain PyTorch ({case})" if isinstance(case, str) else self._print(case)
+            if not reason:
+                return True
+        self._note(checkpoint, f"{seen.sentence}, but {reason}")
+        return False
+
+    def _describe(self, checkpoint: Checkpoint, record_values: bool) -> GraphCase | str:
         options = {
             "backend": self.problem.rung,
             "direction": self.problem.direction,
-            "record_values": self._wrong_result,
+            "record_values": record_values,
         }
-        case = self.bench.describe(checkpoint, options, self._limit(SCRIPT_SECONDS))
-        if isinstance(case, str):
-            self._note(checkpoint, f"fails the same way, but cannot be written as plain PyTorch ({case})")
-            return False
-        return self._print(checkpoint, case)
+        return self.bench.describe(checkpoint, options, self._limit(SCRIPT_SECONDS))
 
-    def _print(self, checkpoint: Checkpoint, case: GraphCase) -> bool:
-        """Print in ordinary torch, else with the recorded operators; keep the first print that fails the same way."""
+    def _print(self, case: GraphCase) -> str:
+        """Print in ordinary torch, else with the recorded operators; keep the first print that fails the same way.
+
+        Empty where one did, else why none does.
+        """
         reason = ""
         for form in self._forms():
             try:
@@ -188,9 +197,8 @@ class Attempt:
                 reason = str(problem)
             if not reason:
                 self._shorten_config(case, form)
-                return True
-        self._note(checkpoint, f"fails the same way only as PyTorch wrote it; as plain PyTorch it does not ({reason})")
-        return False
+                return ""
+        return f"only as PyTorch wrote it, not as plain PyTorch ({reason})"
 
     def _shorten_config(self, case: GraphCase, form: Form) -> None:
         """Leave out the settings that the failure does not need: PyTorch dumps all that are not at their defaults."""
