@@ -20,6 +20,7 @@ else:  # pragma: no cover
 ENGINES = ("auto", "native", "repro_after")
 ACCURACY = ("auto", "always", "never")
 FORMATS = ("md", "json", "github")
+YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,12 @@ def load_settings(
     Raises UsageError that names the source of a value that does not fit.
     """
     values: dict[str, Any] = {}
+    from_file = _file_values(directory or Path.cwd())
     for field in dataclasses.fields(Settings):
         for source, value in (
             ("the command line", given.get(field.name)),
             (f"TRIAGE_{field.name.upper()}", environ.get(f"TRIAGE_{field.name.upper()}") or None),
-            ("[tool.triage] in pyproject.toml", _file_values(directory or Path.cwd()).get(field.name)),
+            ("[tool.triage] in pyproject.toml", from_file.get(field.name)),
         ):
             if value is not None:
                 values[field.name] = _parse(field.name, value, source)
@@ -65,15 +67,29 @@ def _file_values(directory: Path) -> dict[str, Any]:
                 found = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("triage", {})
             except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError):
                 return {}
-            return {name.replace("-", "_"): value for name, value in found.items()} if isinstance(found, dict) else {}
+            return _known(found, path) if isinstance(found, dict) else {}
     return {}
+
+
+def _known(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The settings of the table; other tables in it are someone else's. A name that means nothing is a slip."""
+    names = [field.name for field in dataclasses.fields(Settings)]
+    values = {name.replace("-", "_"): value for name, value in found.items() if not isinstance(value, dict)}
+    for name in found:
+        if name.replace("-", "_") in values and name.replace("-", "_") not in names:
+            raise UsageError(
+                what=f"There is no setting {name}.",
+                why=f"It stands in [tool.triage] of {path}; known are {', '.join(names)}.",
+                next="Correct its name, or remove it.",
+            )
+    return values
 
 
 def _parse(name: str, value: Any, source: str) -> Any:
     try:
         if name in ("timeout", "budget"):
             number = float(value)
-            if number < 0 or (name == "timeout" and number == 0):
+            if not number >= 0 or (name == "timeout" and number == 0):  # also refuses nan
                 raise ValueError("it must be more than 0")
             return number
         if name == "jobs":
@@ -82,7 +98,10 @@ def _parse(name: str, value: Any, source: str) -> Any:
                 raise ValueError("it must not be negative")
             return number
         if name == "reduce":
-            return value if isinstance(value, bool) else str(value).lower() not in ("0", "false", "no", "off")
+            word = str(value).lower()
+            if word not in (*YES, *NO):
+                raise ValueError(f"it must be one of {', '.join((*YES, *NO))}")
+            return word in YES
         if name in ("engine", "accuracy"):
             allowed = ENGINES if name == "engine" else ACCURACY
             if value not in allowed:
