@@ -252,8 +252,8 @@ def test_gradients_of_gradients() -> None:
 
         def step(fn):
             out = fn(x)
-            (g,) = torch.autograd.grad(out[0].sum(), x, create_graph=True)
-            g.sum().backward()
+            (grad,) = torch.autograd.grad(out[0].sum(), x, create_graph=True)
+            grad.sum().backward()
 
 
         step(f)  # eager works

@@ -53,7 +53,7 @@ def effective_fill(item: GraphInput) -> str:
     meta = item.meta
     dtype = meta.dtype if meta is not None else "float32"
     fill = item.fill
-    if fill == "values" and item.data is None:
+    if fill == "values" and (item.data is None or (meta is not None and not _fits(item.data, meta.shape))):
         fill = "randn"
     if fill in ("randn", "rand") and (dtype in INTEGERS or dtype == "bool"):
         return "randint:0:2"
@@ -252,6 +252,13 @@ def tensor_literal(data: Any, meta: TensorMeta) -> str:
     if meta.device != "cpu":
         options += f', device="{meta.device}"'
     return f"torch.tensor({element(data)}{options})"
+
+
+def _fits(data: Any, shape: Sequence[int]) -> bool:
+    """Whether nested lists have a shape."""
+    if not shape:
+        return not isinstance(data, list)
+    return isinstance(data, list) and len(data) == shape[0] and all(_fits(item, shape[1:]) for item in data)
 
 
 def _has_float(data: Any) -> bool:

@@ -114,7 +114,8 @@ class _Script:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
         nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
         self.preamble = preamble(case.preamble, _custom_operators([*self.live, *nested_nodes]).values())
-        self.names = Names()
+        self.names = Names(self.preamble.names())
+        self.function = "f" if "f" not in self.preamble.names() else "fn"
         inputs = facts.used_inputs(self.case, self.live)
         self.constants = [item for item in inputs if facts.is_constant(item)]
         self.arguments = [item for item in inputs if not facts.is_constant(item)]
@@ -155,7 +156,7 @@ class _Script:
         results = [body.result(value).text for value in self.case.outputs]
         if results:
             lines.append(f"    return {', '.join(results)}")
-        return [f"def f({', '.join(self.titles.values())}):", *(lines or ["    pass"])]
+        return [f"def {self.function}({', '.join(self.titles.values())}):", *(lines or ["    pass"])]
 
     def _main(self) -> list[str]:
         calls = self._calls()
@@ -205,6 +206,7 @@ class _Script:
             changed=frozenset(self.titles[name] for name in self.changed if name in self.titles),
             outputs=outputs,
             compiled=self._compile_call(),
+            function=self.function,
             backward=(self.case.backward_order if backward else 0),
             modes=self._outer_modes(),
             fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
@@ -224,7 +226,7 @@ class _Script:
         if self.form.mode and context.options:
             options.append(f"options={dict(sorted(context.options.items()))!r}")
         backend = f'backend=os.environ.get("TORCH_COMPILE_BACKEND", "{self.case.backend}")'
-        return f"torch.compile({', '.join(['f', backend, *options])})"
+        return f"torch.compile({', '.join([self.function, backend, *options])})"
 
     def _has_symbols(self) -> bool:
         return any(item.meta is not None and item.meta.symbols for item in self.arguments)

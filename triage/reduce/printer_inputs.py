@@ -136,6 +136,8 @@ def _view(item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str
     base = known.get(item.base or "")
     if base is None or base.meta is None or item.meta is None:
         return None
+    if fills.effective_fill(base) == "values" and fills.layout(base.meta)[1]:
+        return None  # its storage is laid out by the values, not by a view
     view = fills.view_of(base.meta, item.meta)
     return None if view is None else titles[base.name] + view
 

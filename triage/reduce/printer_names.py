@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from collections.abc import Iterator
@@ -21,9 +22,11 @@ ABBREVIATIONS = {
     "input_ids": "ids",
     "attention_mask": "mask",
 }
-RESERVED = {
-    "f", "F", "os", "torch", "math", "operator", "args", "inputs", "compiled", "run", "same", "eager", "checkpoint", "ctx",
-    "scan", "while_loop", "flex_attention", "create_block_mask", "block_mask", "expected", "actual", "out", "results",
+# Names that scripts use for other things; a builtin must stay what it is.
+RESERVED = frozenset(dir(builtins)) | {
+    "f", "fn", "F", "os", "torch", "math", "operator", "args", "inputs", "compiled", "run", "step", "same", "eager", "dtype",
+    "checkpoint", "ctx", "scan", "while_loop", "flex_attention", "create_block_mask", "block_mask", "expected", "actual",
+    "out", "results", "grad", "grads",
 }  # fmt: skip
 LONGEST = 8  # a user's own name is kept up to this length
 _VALUES = ["a", "b", "c", "d", "e", "g", "h", "k", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z"]
@@ -76,7 +79,7 @@ def _own_name(item: GraphInput) -> str | None:
     name = parts[-1][0] or parts[-1][1]
     name = ABBREVIATIONS.get(name, name).lower()
     plain = name.isidentifier() and not name.isdigit() and not name.startswith("_")
-    return name if plain and len(name) <= LONGEST and name != "self" else None
+    return name if plain and len(name) <= LONGEST and name not in RESERVED | {"self"} else None
 
 
 def _by_kind(item: GraphInput) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,10 @@ class Preamble:
 
     imports: tuple[str, ...]
     statements: tuple[str, ...]
+
+    def names(self) -> set[str]:
+        """The names that the statements bind."""
+        return {name for text in (*self.imports, *self.statements) for name in _Statement(text, ast.parse(text)).bound}
 
     def lines(self) -> list[str]:
         """The statements with the blank lines people put round definitions."""
@@ -41,7 +46,7 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
     if not wanted:
         return Preamble((), ())
     parsed = [_Statement(text, ast.parse(text)) for text in statements]
-    owners = {item.binds: item.operators(frozenset()) for item in parsed if item.binds and item.operators(frozenset())}
+    owners = {item.binds: item.operators() for item in parsed if item.binds and item.operators()}
     handles = {name: next(iter(found)) for name, found in owners.items() if len(found) == 1}
     kept = [item for item in parsed if item.serves(wanted, handles)]
     while True:
@@ -87,14 +92,14 @@ class _Statement:
             item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
         )
 
-    def operators(self, libraries: frozenset[str]) -> frozenset[tuple[str, str]]:
+    def operators(self) -> frozenset[tuple[str, str]]:
         """The (namespace, name) pairs that the strings of the statement name."""
         matches = (_QUALIFIED.match(text) for text in self.strings)
         return frozenset((match.group(1), match.group(2)) for match in matches if match)
 
     def serves(self, wanted: set[tuple[str, str]], handles: dict[str, tuple[str, str]]) -> bool:
         """Whether it is needed, as far as the operators it names tell."""
-        found = set(self.operators(frozenset())) | {handles[name] for name in self.reads if name in handles}
+        found = set(self.operators()) | {handles[name] for name in self.reads if name in handles}
         if found:
             return bool(found & wanted)
         if {"define", "impl"} & self.methods and not isinstance(self.node, ast.ClassDef):
@@ -107,6 +112,7 @@ class _Statement:
         if isinstance(self.node, (ast.FunctionDef, ast.ClassDef)):
             return not self.node.decorator_list
         if self.is_import:
-            # `import package` may be there for the operators it registers.
-            return isinstance(self.node, ast.ImportFrom) or "torch" in self.bound
+            # `import package` may be there for the operators it registers, an alias is there to be used.
+            own = self.text.split()[1].split(".")[0] in {*sys.stdlib_module_names, "torch"}
+            return own or isinstance(self.node, ast.ImportFrom) or " as " in self.text
         return isinstance(self.node, ast.Assign) and not any(name in handles for name in self.bound)

@@ -30,6 +30,7 @@ class Calls:
     parameters: tuple[str, ...]
     outputs: tuple[Output, ...]
     compiled: str  # torch.compile(f, ...)
+    function: str = "f"
     backward: int = 0  # how often gradients are taken: 2 where the gradient itself is differentiated
     modes: tuple[str, ...] = ()  # `with` headers round the calls
     fresh: bool = False  # inputs are made anew for each call, by inputs()
@@ -56,7 +57,7 @@ def exception_lines(calls: Calls) -> list[str]:
         return _second_order(calls)
     lines = []
     if calls.eager_first:
-        lines += _noted(used(calls, f"f({eager_arguments(calls)})"), "  # eager works")
+        lines += _noted(used(calls, f"{calls.function}({eager_arguments(calls)})"), "  # eager works")
     arguments = compiled_arguments(calls)
     single = f"{calls.compiled}({arguments})"
     last = used(calls, single)
@@ -74,7 +75,7 @@ def _second_order(calls: Calls) -> list[str]:
         lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = inputs()")
     lines.append(f"    out = fn({', '.join(calls.parameters)})")
     lines += ["    " + line for line in penalty(calls, total("out", calls))]
-    runs = ["step(f)  # eager works"] if calls.eager_first else []
+    runs = [f"step({calls.function})  # eager works"] if calls.eager_first else []
     return [*lines, "", "", *in_modes(calls.modes, [*runs, f"step({calls.compiled})"])]
 
 
@@ -83,8 +84,8 @@ def penalty(calls: Calls, loss_text: str) -> list[str]:
     single = len(calls.leaves) == 1
     leaves = calls.leaves[0] if single else f"({', '.join(calls.leaves)})"
     return [
-        f"{'(g,)' if single else 'grads'} = torch.autograd.grad({loss_text}, {leaves}, create_graph=True)",
-        f"{'g.sum()' if single else 'sum(g.sum() for g in grads)'}.backward()",
+        f"{'(grad,)' if single else 'grads'} = torch.autograd.grad({loss_text}, {leaves}, create_graph=True)",
+        f"{'grad.sum()' if single else 'sum(grad.sum() for grad in grads)'}.backward()",
     ]
 
 
@@ -124,12 +125,15 @@ def loss(text: str, output: Output) -> str:
 
 def strides_lines(calls: Calls) -> list[str]:
     """Shape, dtype and strides must be those of eager mode."""
-    eager, compiled = f"f({eager_arguments(calls)})", f"{calls.compiled}({compiled_arguments(calls)})"
+    eager, compiled = f"{calls.function}({eager_arguments(calls)})", f"{calls.compiled}({compiled_arguments(calls)})"
     if len(calls.outputs) == 1:
         lines = [f"expected = {eager}", f"actual = {compiled}"]
         return in_modes(calls.modes, lines) + _same_layout("")
     lines = in_modes(calls.modes, [f"eager = {eager}", f"results = {compiled}"])
-    return [*lines, "for expected, actual in zip(eager, results):", *_same_layout("    ")]
+    loop = "for expected, actual in zip(eager, results):"
+    if all(item.tensor for item in calls.outputs):
+        return [*lines, loop, *_same_layout("    ")]
+    return [*lines, loop, "    if isinstance(expected, torch.Tensor):", *_same_layout("        ")]
 
 
 def _same_layout(indent: str) -> list[str]:

@@ -44,8 +44,8 @@ def values_lines(
         returned += [f"{name}.grad" for name in calls.leaves]
     lines.append(f"return {', '.join(returned)}")
     head = f"def run(fn, dtype={default}):" if exact else "def run(fn):"
-    check = [f"expected, actual = run(f), run({calls.compiled})"]
-    check += _comparison("run(f, torch.float64)" if exact else "")
+    check = [f"expected, actual = run({calls.function}), run({calls.compiled})"]
+    check += _comparison(f"run({calls.function}, torch.float64)" if exact else "")
     return [head, *("    " + line for line in lines), "", "", *in_modes(calls.modes, check)]
 
 
@@ -53,9 +53,9 @@ def _side_by_side(calls: Calls, made: Sequence[Creation], seed: Sequence[str], e
     lines = [*seed, *(f"{item.name} = {item.text}" for item in made)]
     dtypes: Mapping[str, str | None] = {item.name: item.dtype for item in made}
     arguments = ", ".join(calls.parameters)
-    check = [f"expected = f({arguments})", f"actual = {calls.compiled}({arguments})"]
+    check = [f"expected = {calls.function}({arguments})", f"actual = {calls.compiled}({arguments})"]
     doubled = ", ".join(_double(name, dtypes.get(name)) for name in calls.parameters)
-    return [*lines, *in_modes(calls.modes, [*check, *_comparison(f"f({doubled})" if exact else "")])]
+    return [*lines, *in_modes(calls.modes, [*check, *_comparison(f"{calls.function}({doubled})" if exact else "")])]
 
 
 def _double(name: str, dtype: str | None) -> str:
