@@ -13,6 +13,7 @@ from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind, Stage
+from triage.reduce.check_oracle import CheckOracle
 from triage.reduce.checkpoints import Checkpoint, collect, is_launcher, operations_in, queries_made, without_settings
 from triage.reduce.drift import broken_script, dump_sentence, launcher_sentence, refuses_options
 from triage.reduce.interface import CandidateResult, NoReduction, Problem, Reduction
@@ -56,6 +57,10 @@ def test_the_minifier_is_asked_after_the_stage_and_at_the_level_of_the_failure(
     stage: Stage, failure: FailureSignature, expected: Minifier
 ) -> None:
     assert choose_minifier(stage, failure) == expected
+
+
+def test_a_check_by_the_program_itself_is_asked_for_as_a_wrong_result() -> None:
+    assert choose_minifier(Stage.INDUCTOR, RUNS, compares=True) == Minifier("aot", 4)
 
 
 @pytest.mark.parametrize("stage", [Stage.BACKEND, Stage.SCRIPT, Stage.NONE])
@@ -388,6 +393,17 @@ def test_settings_that_are_not_needed_are_left_out() -> None:
     assert isinstance(found, Reduction)
     assert "config.b = 2" in found.source and "config.a" not in found.source
     assert found.graph is not None and found.graph.context.config == config[1:]
+
+
+def test_a_wrong_result_is_judged_by_a_print_that_compares() -> None:
+    bad = failed("Bad accuracy detected", "_dynamo/repro/after_aot.py", "torch._dynamo.debug_utils.AccuracyError")
+    check = RaisedException("AssertionError", "eager: 1", (Frame("repro.py", 20, "<module>"),))
+    differs = Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=check)
+    comparing = ScriptedRunner(lambda source: differs if "same(" in source else OK)
+    made = attempt(ScriptedBench({1: bad}), comparing)
+    found = outcome_of(replace(made, oracle=CheckOracle(made.problem.signature)))
+    assert isinstance(found, Reduction)
+    assert "same(" in found.source and len(comparing.sources) == 1
 
 
 def test_a_launcher_that_ran_out_of_time_gives_an_incomplete_result() -> None:

@@ -25,7 +25,6 @@ _UNWRITABLE = re.compile(
 _ACCURACY_PASSES = "Input graph does not fail accuracy testing"
 _GRAPH_PASSES = re.compile(r"Input graph did not fail the tester|No issue was detected")
 _NO_CHECK_OPTION = re.compile(r"unrecognized arguments:|error: argument|invalid choice")
-_ACCURACY_TYPES = frozenset({"AccuracyError"})
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ def broken_script(type_name: str, message: str) -> str | None:
     return None
 
 
-def judge_script(result: CandidateResult, judgement: Judgement, signature: FailureSignature) -> Seen:
-    """What a checkpoint of PyTorch's is, run by itself in a fresh process."""
+def judge_script(result: CandidateResult, judgement: Judgement, signature: FailureSignature, *, compares: bool) -> Seen:
+    """What a checkpoint of PyTorch's is, run by itself in a fresh process. `compares`: it was to compare results."""
     outcome = result.outcome
     if outcome.kind is OutcomeKind.OK:
         return Seen(False, "does not fail")
@@ -73,7 +72,7 @@ def judge_script(result: CandidateResult, judgement: Judgement, signature: Failu
         return Seen(True, "fails with the same error")  # at another place of torch: the harness is not torch.compile
     error = outcome.exception.innermost() if outcome.exception is not None else None
     if error is not None:
-        if signature.kind is OutcomeKind.WRONG_RESULT and short_type(error.type) in _ACCURACY_TYPES:
+        if compares and short_type(error.type) == "AccuracyError":
             return Seen(True, "gives other results compiled than in eager mode")
         reason = broken_script(error.type, error.message)
         if reason is not None:

@@ -23,6 +23,7 @@ from triage.reduce.checkpoints import Checkpoint, queries_made
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, refuses_options
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.launcher import Bench, Minified, Workbench
+from triage.reduce.native import header_of
 from triage.reduce.printer import Form, Unprintable, count_ops, print_case
 from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
 
@@ -35,7 +36,7 @@ LEAST_SECONDS = 20.0
 
 
 class ReproAfterEngine:
-    """`header` is the comment at the top of a reproducer.
+    """`header` is the comment at the top of a reproducer (default: what the native engine writes there).
 
     Times are in seconds: of the program's extra run, and of the launcher (a part of the budget, if that is less).
     """
@@ -48,7 +49,7 @@ class ReproAfterEngine:
         directory: Path,
         *,
         neutral: Path | None = None,
-        header: str = "",
+        header: str | None = None,
         program_seconds: float = PROGRAM_SECONDS,
         minify_seconds: float = MINIFY_SECONDS,
     ) -> None:
@@ -60,11 +61,12 @@ class ReproAfterEngine:
         self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
     ) -> Reduction | NoReduction:
         """Drive the minifier. A KeyboardInterrupt ends in the best print so far; without one it goes on to the caller."""
-        chosen = choose_minifier(problem.stage, problem.signature)
+        chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, oracle))
         if isinstance(chosen, str):
             return NoReduction(self.name, chosen)
         with Workbench(self._target, self._directory, problem.workdir / self.name, self._neutral) as bench:
-            attempt = Attempt(self.name, problem, chosen, bench, runner, oracle, budget, emit, self._header)
+            header = header_of(problem) if self._header is None else self._header
+            attempt = Attempt(self.name, problem, chosen, bench, runner, oracle, budget, emit, header)
             try:
                 attempt.go(self._program_seconds, self._minify_seconds)
             except KeyboardInterrupt:
@@ -161,7 +163,8 @@ class Attempt:
         self._say(f"judging the script of {checkpoint.operations} operations")
         self.queries += 1
         result = self.bench.run(checkpoint, self._limit(SCRIPT_SECONDS))
-        seen = judge_script(result, self.oracle.judge(result), self.problem.signature)
+        judgement = self.oracle.judge(result)
+        seen = judge_script(result, judgement, self.problem.signature, compares=self._wrong_result)
         if not seen.same:
             self._note(checkpoint, seen.sentence)
             if seen.sibling is not None:
@@ -221,7 +224,8 @@ class Attempt:
         limit = self._limit(SCRIPT_SECONDS)
         self.queries += 1
         result = self.runner.run(source, timeout=limit)
-        oracle: Oracle = CheckOracle(self.problem.signature) if self._wrong_result else self.oracle
+        # Our print compares by itself; the program's own check lies outside of the graph.
+        oracle = CheckOracle(self.problem.signature) if self._wrong_result else self.oracle
         judgement = oracle.judge(result)
         if judgement.verdict is Verdict.SAME_FAILURE:
             return ""
@@ -235,7 +239,7 @@ class Attempt:
 
     @property
     def _wrong_result(self) -> bool:
-        return self.problem.signature.kind is OutcomeKind.WRONG_RESULT
+        return _compares(self.problem, self.oracle)
 
     def _limit(self, seconds: float) -> float:
         left = self.budget.left()
@@ -276,6 +280,10 @@ class Attempt:
             notes=(f"Reduced by PyTorch's minifier ({self.minifier}).", *dict.fromkeys(self.notes)),
             statistics={"repro_after": self.minifier.after, "repro_level": self.minifier.level},
         )
+
+
+def _compares(problem: Problem, oracle: Oracle) -> bool:
+    return problem.signature.kind is OutcomeKind.WRONG_RESULT or isinstance(oracle, CheckOracle)
 
 
 def _trials(count: int) -> Iterator[int]:

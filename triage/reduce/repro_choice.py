@@ -61,14 +61,18 @@ class Minifier:
         return f"TORCHDYNAMO_REPRO_AFTER={self.after}, level {self.level}"
 
 
-def choose_minifier(stage: Stage, signature: FailureSignature) -> Minifier | str:
-    """How to ask for a failure of this stage and kind; a sentence where PyTorch's minifier has nothing to offer."""
+def choose_minifier(stage: Stage, signature: FailureSignature, *, compares: bool = False) -> Minifier | str:
+    """How to ask for a failure of this stage and kind; a sentence where PyTorch's minifier has nothing to offer.
+
+    `compares` says that the failure is a check of results by the program itself, whatever kind of exception that raises.
+    """
     if stage is Stage.BACKEND:
         return "PyTorch's minifier restarts backends by their registered name; a backend of the program's own has none."
     if stage in (Stage.SCRIPT, Stage.NONE):
         return "PyTorch's minifier only looks at compilers, and no compiler is to blame."
     after = AOT if stage is Stage.INDUCTOR else DYNAMO
-    return Minifier(after, _level(signature), isolate=after == AOT and signature.kind in (OutcomeKind.CRASH,))
+    level = ACCURACY if compares else _level(signature)
+    return Minifier(after, level, isolate=after == AOT and signature.kind in (OutcomeKind.CRASH,))
 
 
 def _level(signature: FailureSignature) -> int:
