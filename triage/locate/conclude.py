@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.locate.ladder import LADDER, UNCOMPILED, Rung
+from triage.locate.ladder import UNCOMPILED, Rung
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.signature import FailureSignature, same_face, same_failure, signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
 
 Seen = Mapping[str, Sequence[Probe]]
+SHORTEST_TELLING = 7  # a message that is shorter may be found in any other
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,9 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     judged = {name: [discount(probe, expected_exceptions(seen)) for probe in probes] for name, probes in seen.items()}
     state = {rung.name: _state(judged.get(rung.name, ())) for rung in rungs}
     failing = [rung for rung in rungs if state[rung.name] is True]
-    if not failing:
-        return Conclusion(
-            Stage.NONE, Symptom.NONE, settled=state[rungs[top].name] is False, runs=_count(judged, rungs[top])
-        )
+    if not failing or state[rungs[top].name] is False:  # what fails on a lower rung alone is no failure of the script
+        settled, runs = state[rungs[top].name] is False, _count(judged, rungs[top])
+        return Conclusion(Stage.NONE, Symptom.NONE, settled=settled, runs=runs, monotone=not failing)
     reported = _reported(judged, rungs, top, failing)
     signature = signature_of(reported.outcome)
     assert signature is not None
@@ -94,11 +95,10 @@ def expected_exceptions(seen: Seen) -> tuple[FailureSignature, ...]:
 def discount(probe: Probe, expected: Sequence[FailureSignature]) -> Probe:
     """The probe without failures that only show what the program does anyway."""
     outcome = probe.outcome
-    if (
-        outcome.kind is OutcomeKind.OK
-        or outcome.exit_code != 0
-        or outcome.exception is None
-        or not outcome.exception.swallowed
+    if outcome.kind is OutcomeKind.OK or outcome.exception is None or not outcome.exception.swallowed:
+        return probe
+    if outcome.kind in (OutcomeKind.CRASH, OutcomeKind.HANG) or not any(
+        _alike(_signature(outcome.exception), known) for known in expected
     ):
         return probe
     news = [
@@ -106,11 +106,12 @@ def discount(probe: Probe, expected: Sequence[FailureSignature]) -> Probe:
         for exception in probe.notes.raised
         if exception.swallowed and not any(_alike(_signature(exception), known) for known in expected)
     ]
-    if not news:
+    if not news and outcome.exit_code == 0:
         return replace(probe, outcome=replace(outcome, kind=OutcomeKind.OK, exception=None), signature=None)
-    if news[0] is outcome.exception:
-        return probe
-    outcome = replace(outcome, exception=news[0])
+    # A program that handles what it expects and then ends with another status has a reason of its own.
+    outcome = replace(
+        outcome, kind=OutcomeKind.EXCEPTION, exception=news[0] if news else bare_exit(outcome.exit_code, "")
+    )
     return replace(probe, outcome=outcome, signature=signature_of(outcome))
 
 
@@ -194,11 +195,8 @@ def _signature(exception: RaisedException) -> FailureSignature:
     return found
 
 
-def _alike(left: FailureSignature, right: FailureSignature) -> bool:
-    return left.exception_type == right.exception_type and left.skeleton == right.skeleton
-
-
-def rungs_below(rung: Rung) -> tuple[Rung, ...]:
-    """The built-in rungs under this one, lowest first."""
-    names = [known.name for known in LADDER]
-    return LADDER[: names.index(rung.name)] if rung.name in names else LADDER
+def _alike(found: FailureSignature, known: FailureSignature) -> bool:
+    """Whether a compiled program meets what it meets uncompiled; Dynamo may wrap the same words in its own."""
+    if found.skeleton == known.skeleton:
+        return found.exception_type == known.exception_type
+    return len(known.skeleton) > SHORTEST_TELLING and known.skeleton in found.skeleton

@@ -213,7 +213,7 @@ def _kind(exception: RaisedException) -> OutcomeKind:
 
 def bare_exit(code: int | None, last_line: str) -> RaisedException:
     """A program that ended itself with a status and said no more than its last line."""
-    return RaisedException("SystemExit", f"exit status {code}: {last_line[:300]}", phase="text")
+    return RaisedException("SystemExit", f"exit status {code}: {last_line[:300]}".rstrip(": "), phase="text")
 
 
 def _last_line(text: str) -> str:
