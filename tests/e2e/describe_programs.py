@@ -129,7 +129,7 @@ def nested_compiled():
 @program
 def float_input():
     with torch._dynamo.config.patch(specialize_float=False):
-        compiled(lambda x, s: x * s)(torch.randn(3), 0.5)
+        compiled(lambda x, s: x * s, dynamic=True)(torch.randn(3), 0.5)
 
 
 @program

@@ -55,11 +55,9 @@ def preamble(targets: List[Any]) -> Tuple[List[str], List[str]]:
 
 
 def _custom(targets: List[Any]) -> List[Operator]:
-    import torch
-
     found: Dict[str, Operator] = {}
     for target in targets:
-        if isinstance(target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        if isinstance(target, compat.operator_types()):
             parts = str(target).split(".")
             if parts[0] not in _TORCHS.split() and len(parts) >= 2:
                 operator = Operator(parts[0], parts[1])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any, Optional, Tuple
 
+from . import compat
+
 _HOMES = (
     "torch",
     "torch.nn.functional",
@@ -32,13 +34,9 @@ _HOMES = (
 
 def printable(target: Any) -> Tuple[str, str]:
     """(name, "") where the target can be named, ("", reason) where it cannot."""
-    import torch
-
     if isinstance(target, str):
         return target, ""
-    packet = getattr(torch._ops, "OpOverloadPacket", ())
-    overload = getattr(torch._ops, "OpOverload", ())
-    if isinstance(target, (overload, packet)):
+    if isinstance(target, compat.operator_types()):
         return "torch.ops." + str(target), ""
     for name in _candidates(target):
         if _is(resolve(name), target):

@@ -11,6 +11,8 @@ import math
 import struct
 from typing import Any, Dict, List, Optional, Tuple
 
+from . import compat
+
 # Sizes that depend on data have no hint; any small number that is neither 0 nor 1 will do.
 UNBACKED_HINT = 4
 # A constant of this many elements at most is written into the case; a recorded input may have more.
@@ -190,14 +192,11 @@ def is_real(tensor: Any) -> bool:
     """Whether the tensor has values: neither fake, nor functional, nor on the meta device."""
     import torch
 
-    if not is_tensor(tensor) or type(tensor) not in (
-        torch.Tensor,
-        torch.nn.Parameter,
-        torch.nn.Buffer if hasattr(torch.nn, "Buffer") else torch.Tensor,
-    ):
+    plain = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.Tensor))
+    if not is_tensor(tensor) or type(tensor) not in plain:
         return False
     try:
-        return tensor.device.type != "meta" and not torch._is_functional_tensor(tensor)
+        return tensor.device.type != "meta" and not compat.is_functional(tensor)
     except Exception:
         return False
 
@@ -259,9 +258,5 @@ def outside_modes():
     """
     import torch
 
-    try:
-        from torch.utils._python_dispatch import _disable_current_modes as disable
-    except ImportError:
-        disable = contextlib.nullcontext
-    with disable(), torch.no_grad():
+    with compat.tracing_modes_off(), torch.no_grad():
         yield

@@ -147,8 +147,16 @@ class Body:
         self.names, self.functions, self.style, self.rewrite = names, functions, style, rewrite
         self.metas = dict(metas)
         self.metas.update({node.name: node.out[0] for node in nodes if node.out and node.out[0] and not node.multi})
-        self.uses = Counter(name for node in self.live for name in node_references(node))
-        self.uses.update(trees.refs(outputs))
+        self.reads = [node_references(node) for node in self.live]
+        self.users: dict[str, list[int]] = {}  # the places in `live` that read a value
+        for place, read in enumerate(self.reads):
+            for name in dict.fromkeys(read):
+                self.users.setdefault(name, []).append(place)
+        self.uses = Counter(itertools.chain(*self.reads, trees.refs(outputs)))
+        # How many changes happen before each place: two places with equal counts have none between them.
+        self.changes = list(
+            itertools.accumulate((changes_something(node, style.pure) for node in self.live), initial=0)
+        )
         self.modes = modes_of(self.live, grad_enabled)
         self.depth: dict[str, int] = {}
         self.unpacked: set[str] = set()
@@ -171,12 +179,12 @@ class Body:
 
     def _node(self, index: int, node: GraphNode) -> None:
         speller = self._speller(node)
-        if self._in_place(node, speller):
+        if self._in_place(index, node, speller):
             return
         expression = self.rewrite(node, speller) if self.rewrite is not None else None
         if expression is None:
             expression = speller.node(node)
-        self.depth[node.name] = 1 + max((self.depth.get(name, 0) for name in node_references(node)), default=0)
+        self.depth[node.name] = 1 + max((self.depth.get(name, 0) for name in self.reads[index]), default=0)
         if self._inlined(index, node, expression):
             self.scope[node.name] = expression
         elif node.multi and self._unpack(index, node, expression):
@@ -195,9 +203,8 @@ class Body:
         self.scope[value] = Expression(name)
         self.depth[value] = 0
 
-    def _in_place(self, node: GraphNode, speller: Speller) -> bool:
+    def _in_place(self, index: int, node: GraphNode, speller: Speller) -> bool:
         """`x[i] = y` and `x += y`."""
-        index = self.live.index(node)
         name = node.target.removeprefix("operator.")
         if node.target == "operator.setitem" and len(node.args) == 3:
             target = speller.argument(node.args[0]).inside(ATOM)
@@ -213,8 +220,9 @@ class Body:
         return False
 
     def _inlined(self, index: int, node: GraphNode, expression: Expression) -> bool:
+        """Whether the node's expression may stand where its value is used: once, soon, and with no change in between."""
         uses = self.uses[node.name]
-        if uses == 0 or self._changes(node):
+        if uses == 0 or self.changes[index] != self.changes[index + 1]:
             return False
         if _is_scalar(node) and "(" not in expression.text and len(expression.text) <= INLINE_WIDTH:
             return True
@@ -224,21 +232,16 @@ class Body:
             return False
         if self.depth[node.name] > INLINE_DEPTH:
             return False
-        consumer = next((place for place in range(index + 1, len(self.live)) if self._uses(place, node.name)), None)
-        if consumer is None:  # an output
-            return not self.modes[index] and not any(self._changes(other) for other in self.live[index + 1 :])
-        between = self.live[index + 1 : consumer]
-        if self.modes[consumer] != self.modes[index] or any(self._changes(other) for other in between):
+        if node.name not in self.users:  # an output
+            return not self.modes[index] and self.changes[index + 1] == self.changes[-1]
+        consumer = self.users[node.name][0]
+        if self.modes[consumer] != self.modes[index] or self.changes[index + 1] != self.changes[consumer]:
             return False
         user = self.live[consumer]
-        if user.target.removeprefix("operator.") in (*table.IN_PLACE, "setitem") and user.args[:1] == [
-            {"ref": node.name}
-        ]:
-            return False
-        return len(set(node_references(user))) <= 3
-
-    def _changes(self, node: GraphNode) -> bool:
-        return changes_something(node, self.style.pure)
+        in_place = user.target.removeprefix("operator.") in (*table.IN_PLACE, "setitem")
+        if in_place and trees.as_ref(user.args[0]) == node.name:
+            return False  # only a name can be assigned to
+        return len(set(self.reads[consumer])) <= 3
 
     def _is_result(self, index: int, node: GraphNode) -> bool:
         """Whether the node is the last one and the only output: it stands behind `return`."""
@@ -247,18 +250,14 @@ class Body:
             self.style.inline and last and self.uses[node.name] == 1 and list(trees.refs(self.outputs)) == [node.name]
         )
 
-    def _uses(self, place: int, name: str) -> bool:
-        return name in node_references(self.live[place])
-
     def _unpack(self, index: int, node: GraphNode, expression: Expression) -> bool:
         """`a, b = op(...)` where every use of the result takes one of its few elements."""
         items: dict[int, GraphNode] = {}
-        for user in self.live[index + 1 :]:
-            if node.name in node_references(user):
-                position = _item_of(user, node.name)
-                if position is None or not 0 <= position < len(node.out) or position in items:
-                    return False
-                items[position] = user
+        for user in (self.live[place] for place in self.users.get(node.name, ())):
+            position = _item_of(user, node.name)
+            if position is None or not 0 <= position < len(node.out) or position in items:
+                return False
+            items[position] = user
         if not items or node.name in set(trees.refs(self.outputs)) or len(node.out) > UNPACK_LIMIT:
             return False
         names = ["_"] * len(node.out)
