@@ -197,3 +197,35 @@ def without_repro_copy(after_aot):
 
     if hasattr(after_aot, "shutil"):
         after_aot.shutil = Shutil()
+
+
+def file_writer(torch):
+    """The class (`owner`, `name`) with which torch.save opens its file, given a path or a stream."""
+    if hasattr(getattr(torch, "_C", None), "PyTorchFileWriter"):
+        return Feature(owner=torch._C, name="PyTorchFileWriter")
+    return Missing("torch._C.PyTorchFileWriter is not there")
+
+
+def tracing_modes_off():
+    """A context manager that leaves all dispatch modes (fake, functional, proxy) for a while."""
+    import contextlib
+
+    try:
+        from torch.utils._python_dispatch import _disable_current_modes
+    except ImportError:
+        return contextlib.nullcontext()
+    return _disable_current_modes()
+
+
+def is_functional(tensor):
+    """Whether a tensor is the wrapper of functionalization, which has no values to read."""
+    try:
+        return sys.modules["torch"]._is_functional_tensor(tensor)
+    except Exception:
+        return False
+
+
+def operator_types():
+    """The types of `torch.ops.ns.name` and `torch.ops.ns.name.overload`."""
+    ops = sys.modules["torch"]._ops
+    return tuple(getattr(ops, name) for name in ("OpOverload", "OpOverloadPacket") if hasattr(ops, name))
