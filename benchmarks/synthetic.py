@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind
+from triage.reduce import trees
 from triage.reduce.candidate import Candidate
 from triage.reduce.interface import CandidateResult
 
@@ -75,6 +76,22 @@ def contains(*targets: int) -> Callable[[GraphCase], Outcome | None]:
     return judge
 
 
+def connected(first: int, last: int) -> Callable[[GraphCase], Outcome | None]:
+    """Fails where the operation `last` depends, through however many others, on the operation `first`."""
+    from_target, to_target = f"torch.ops.demo.op_{first}", f"torch.ops.demo.op_{last}"
+
+    def judge(case: GraphCase) -> Outcome | None:
+        reached: set[str] = set()
+        for node in case.nodes:
+            if node.target == from_target or reached.intersection(trees.refs(node.args)):
+                reached.add(node.name)
+                if node.target == to_target:
+                    return failure("the planted failure")
+        return None
+
+    return judge
+
+
 @dataclass
 class FreeRunner:
     """Runs nothing: `judge` says how a case ends, None meaning that it passes."""
@@ -116,7 +133,3 @@ class NoLimit:
 
     def spent(self) -> bool:
         return False
-
-
-def targets(case: GraphCase) -> Collection[str]:
-    return {node.target for node in case.nodes}

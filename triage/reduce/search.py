@@ -79,7 +79,7 @@ def _by_kind(driver: Driver[Candidate], start: Candidate, kinds: Sequence[str]) 
             candidate = start.kept(pack)
             verdict = Verdict.UNRESOLVED if candidate is None else driver.judge(candidate).verdict
             if candidate is not None and verdict is Verdict.SAME_FAILURE:
-                found = narrowed(driver, candidate, pack, [])
+                found = from_whole(driver, candidate)
             elif verdict is Verdict.UNRESOLVED and len(pack) > 1 and splits > 0:
                 packs += [pack[: len(pack) // 2], pack[len(pack) // 2 :]]
                 splits -= 1
@@ -172,16 +172,18 @@ def narrowed(
 
     Takes as many units from the front of `order` as it needs to fail (probing the counts of `milestones` first); the last
     one taken is needed, and those before it are narrowed in the same way. Where m of n operations are needed, that asks
-    about m * log2(n) questions. Stops at a size where taking out one after the other is cheaper.
+    about m * log2(n) questions. Stops at a size where taking out one after the other is cheaper, or where little is gained:
+    what depends on an unbroken path has no part that fails, only shorter paths.
     """
-    kept, rest = list(needed), list(order)
+    kept, rest, before = list(needed), list(order), 2 * len(order)
     while rest:
         if kept:
             alone = driver.first(_only(whole, kept, rest))
             if alone is not None:
                 return alone
-        if len(kept) > 1 and len(rest) <= SMALL:
+        if len(kept) > 1 and (len(rest) <= SMALL or 4 * len(rest) > 3 * before):
             break
+        before = len(rest)
         count, whole = _least(driver, len(rest), _growing(whole, kept, rest), milestones)
         milestones = ()
         kept, rest = [*kept, rest[count - 1]], rest[: count - 1]

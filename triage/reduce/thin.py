@@ -18,16 +18,20 @@ from triage.reduce.wiring import Wiring
 def thinned(driver: Driver[Candidate], current: Candidate) -> Candidate:
     """One sweep over the operations, those farthest from the outputs first."""
     driver.begin("thin")
-    place, run = 0, 1
+    place, run, bypassing = 0, 1, False
     while True:
         units = Wiring(current.case).units
         if place >= len(units):
             return current
         run = min(run, len(units) - place)
-        driver.ahead(_ahead(current, units, place, run))
-        smaller = driver.first(lighter(current, removals(units[place : place + run])))
+        driver.ahead(candidate for _, candidate in _ahead(current, units, place, run))
+        edits = removals(units[place : place + run])
+        edits.sort(key=lambda edit: isinstance(edit, Bypass) is not bypassing)  # what worked last time comes first
+        changed = list(lighter(current, edits))
+        smaller = driver.first(candidate for _, candidate in changed)
         if smaller is not None:
             following = set(units[place + run :])
+            bypassing = any(isinstance(edit, Bypass) for edit, candidate in changed if candidate is smaller)
             current = smaller
             place = _resume(Wiring(current.case).units, following)
             run *= 2
@@ -46,7 +50,7 @@ def removable(driver: Driver[Candidate], current: Candidate) -> Candidate | None
     wiring = Wiring(current.case)
     edits = [edit for unit in wiring.units for edit in removals([unit])]
     edits += [DropContext(unit) for unit in wiring.contexts]
-    return driver.first(lighter(current, edits))
+    return driver.first(candidate for _, candidate in lighter(current, edits))
 
 
 def removals(units: Sequence[str]) -> list[Edit]:
@@ -57,16 +61,16 @@ def removals(units: Sequence[str]) -> list[Edit]:
     return edits
 
 
-def lighter(current: Candidate, edits: Sequence[Edit]) -> Iterator[Candidate]:
-    """The candidates after each edit that are well formed and lighter than the current one."""
+def lighter(current: Candidate, edits: Sequence[Edit]) -> Iterator[tuple[Edit, Candidate]]:
+    """The edits that give a well-formed candidate lighter than the current one, each with that candidate."""
     mass = current.weight()
     for edit in edits:
         candidate = current.maybe(edit)
         if candidate is not None and candidate.weight() < mass:
-            yield candidate
+            yield edit, candidate
 
 
-def _ahead(current: Candidate, units: Sequence[str], place: int, run: int) -> Iterator[Candidate]:
+def _ahead(current: Candidate, units: Sequence[str], place: int, run: int) -> Iterator[tuple[Edit, Candidate]]:
     """What a sequence of refusals would lead to."""
     for start in range(place, len(units)):
         yield from lighter(current, removals(units[start : start + run]))
