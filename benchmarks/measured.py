@@ -62,9 +62,12 @@ class Contest:
         return next((result for result in self.results if result.reducer == reducer), None)
 
     def ratios(self) -> tuple[float, float] | None:
-        """(seconds, processor seconds) of PyTorch's minifier for each one of ours; None unless both succeeded."""
+        """(seconds, processor seconds) of PyTorch's minifier for each one of ours.
+
+        Lower bounds where the limit ended it. None unless both scripts were verified and ours was not cut short.
+        """
         ours, theirs = self.of(NATIVE), self.of(TORCH)
-        if ours is None or theirs is None or not (ours.success and theirs.success):
+        if ours is None or theirs is None or not (ours.success and theirs.success) or ours.timed_out:
             return None
         if not (ours.seconds and theirs.seconds and ours.cpu and theirs.cpu):
             return None
@@ -117,14 +120,19 @@ def summary(contests: Sequence[Contest]) -> list[str]:
     for reducer in (NATIVE, TORCH):
         results = [result for contest in contests if (result := contest.of(reducer)) is not None]
         if results:
-            lines.append(f"* {reducer}: {sum(result.success for result in results)} of {len(results)} verified.")
-    ratios = [ratio for contest in contests if (ratio := contest.ratios()) is not None]
+            good = [result for result in results if result.success]
+            cut = sum(result.timed_out for result in good)
+            lines.append(
+                f"* {reducer}: {len(good)} of {len(results)} verified{f', {cut} of them as the limit left them' if cut else ''}."
+            )
+    compared = [contest for contest in contests if contest.ratios() is not None]
+    bound = "at least " if any((result := contest.of(TORCH)) and result.timed_out for contest in compared) else ""
     for number, unit in enumerate(("seconds", "processor seconds")):
-        column = [ratio[number] for ratio in ratios]
+        column = [ratios[number] for contest in compared if (ratios := contest.ratios()) is not None]
         if column:
             lines.append(
-                f"* Where both succeeded ({len(column)}), PyTorch's minifier took {statistics.median(column):.1f} times the "
-                f"{unit} (median; least {min(column):.1f}, most {max(column):.1f})."
+                f"* Where both were verified ({len(column)}), PyTorch's minifier took {bound}{statistics.median(column):.1f} "
+                f"times the {unit} (median; from {min(column):.1f} to {max(column):.1f})."
             )
     return lines
 

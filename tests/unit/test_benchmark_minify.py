@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -99,6 +100,14 @@ def test_what_could_break_a_table_is_escaped():
 def test_no_speed_is_claimed_against_a_wrong_result():
     assert Contest("case", "inductor", (OURS, DRIFTED)).ratios() is None
     assert "times the" not in table([Contest("case", "inductor", (OURS, DRIFTED))], 300)
+
+
+def test_a_minifier_that_the_limit_ended_gives_a_lower_bound():
+    cut = replace(THEIRS, timed_out=True)
+    text = table([Contest("case", "inductor", (OURS, cut))], 300)
+    assert "took at least 40.0 times the seconds" in text
+    assert "1 of 1 verified, 1 of them as the limit left them" in text
+    assert Contest("case", "inductor", (replace(OURS, timed_out=True), THEIRS)).ratios() is None
 
 
 def test_a_flaky_script_is_no_success():
