@@ -84,6 +84,7 @@ def engine_on(
     return found, oracle, steps
 
 
+@pytest.mark.slow
 def test_a_result_that_holds_is_printed_as_plain_pytorch(tmp_path: Path, runner: ForkServerRunner) -> None:
     found, oracle, steps = engine_on(BURIED_RELU, tmp_path, runner)
 
@@ -101,6 +102,7 @@ def test_a_result_that_holds_is_printed_as_plain_pytorch(tmp_path: Path, runner:
     assert oracle.judge(again).verdict is Verdict.SAME_FAILURE
 
 
+@pytest.mark.slow
 def test_a_lost_tensor_constant_is_said_and_nothing_is_returned(tmp_path: Path, runner: ForkServerRunner) -> None:
     found, _, _ = engine_on(NEEDS_ITS_CONSTANT, tmp_path, runner)
 
