@@ -191,6 +191,10 @@ class _Body:
         text = None if value is None or values.is_tensor(value) else values.symbol(value)
         if text is not None:
             self.arguments.symbols.setdefault(text, node.name)
+        self.walk.targets += self.arguments.operators
+        self.arguments.operators = []
+        if target.split(".")[-1].startswith("triton_kernel_wrapper"):
+            reason = "a Triton kernel of the user's"  # known to the graph by a number only
         reasons = ([reason] if reason else []) + self.arguments.reasons + _opaque_in([args, kwargs])
         self.nodes.append(
             graph_node(

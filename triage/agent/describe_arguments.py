@@ -9,6 +9,7 @@ import enum
 import math
 from typing import Any, Callable, Dict, List
 
+from . import compat
 from .describe_values import data, hint, is_tensor, name_of, number, symbol
 
 
@@ -19,6 +20,7 @@ class Arguments:
         self.reference = reference
         self.symbols = symbols
         self.reasons: List[str] = []
+        self.operators: List[Any] = []  # operators that are arguments of others
 
     def encode(self, value: Any) -> Any:
         """The JSON form of one argument."""
@@ -64,6 +66,9 @@ class Arguments:
             return {"device": str(value)}
         if is_tensor(value):
             return self._tensor(value)
+        if isinstance(value, compat.operator_types()):
+            self.operators.append(value)
+            return {"code": "torch.ops." + str(value)}
         if isinstance(value, range):
             return {"code": repr(value)}
         if isinstance(value, enum.Enum) and type(value).__module__.split(".")[0] == "torch":

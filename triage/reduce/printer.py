@@ -11,8 +11,9 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce import effects, fills, trees
@@ -296,7 +297,22 @@ def _merged(lines: Iterable[str]) -> list[str]:
 
 
 def _custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:
-    """(namespace, name) of the operators that are not torch's own, by target."""
-    split = ((node.target, node.target.split(".")) for node in nodes if node.target.startswith("torch.ops."))
-    own = ("aten", "prims", "higher_order")
-    return {target: (parts[2], parts[3]) for target, parts in split if len(parts) > 3 and parts[2] not in own}
+    """(namespace, name) of the operators that are not torch's own, by target; also those passed as arguments."""
+    found = {}
+    for node in nodes:
+        for target in [node.target, *_codes([node.args, node.kwargs])]:
+            parts = target.split(".")
+            if parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] not in ("aten", "prims", "higher_order"):
+                found[target] = (parts[2], parts[3])
+    return found
+
+
+def _codes(tree: Any) -> Iterator[str]:
+    """The expressions in an argument tree that are written as they stand."""
+    if isinstance(tree, dict):
+        if isinstance(tree.get("code"), str):
+            yield tree["code"]
+        tree = list(tree.values())
+    if isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from _codes(item)
