@@ -28,7 +28,7 @@ from triage.report.repository import repository_state
 from triage.session import describe_outcome
 from triage.wording import summary_sentence
 
-EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_BUG, EXIT_INTERRUPTED = 0, 1, 3, 5, 70, 130
+EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 3, 5, 130
 EXCERPT_LIMIT = 6000
 
 

@@ -10,12 +10,11 @@ import json
 import os
 import signal
 import threading
-import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.assemble import EXIT_BUG, assemble, exit_code
+from triage.assemble import assemble, exit_code
 from triage.environments.describe import TargetEnvironment, describe_target, require_torch
 from triage.errors import TargetError, TriageError
 from triage.events import Emitter
@@ -69,11 +68,6 @@ def run(target: Target, command: tuple[str, ...], settings: Settings, emit: Emit
         found.incomplete = "interrupted"
     except BudgetSpentError:
         found.incomplete = f"the budget of {settings.budget:.0f} s ended"
-    except TriageError:
-        raise
-    except Exception as error:  # noqa: BLE001  a bug of ours must not lose what was learned
-        bug = _write_bug(session.directory, error)
-        found.incomplete = f"a bug of triage ended the run; its traceback lies in {bug}"
     except TriageError:
         asked.cancel.set()
         raise
