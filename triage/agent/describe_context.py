@@ -12,9 +12,9 @@ _IRRELEVANT = re.compile(
     r"\.(repro_|log_|verbose|debug_dir|cache_|.*_cache|compile_threads|worker_|trace\.|minifier_|.*_dir\b|.*_path\b"
     r"|fx_graph_|autotune_(local|remote)|suppress_errors|_save_config_ignore|_cache_config|profile|save_args)"
 )
-# torch sets these itself while it compiles (dynamic=True, the fake tensor guards of AOTAutograd, deterministic mode).
+# torch sets these itself while it compiles (for dynamic=True, and for the fake tensor guards of AOTAutograd).
 _ITS_OWN = re.compile(
-    r"\.(assume_static_by_default|automatic_dynamic_shapes|fake_tensor_allow_\w+|deterministic|unlift_effect_tokens"
+    r"\.(assume_static_by_default|automatic_dynamic_shapes|fake_tensor_allow_\w+|unlift_effect_tokens"
     r"|allow_non_fake_inputs|error_on_nested_jit_trace|reorderable_logging_functions) = "
 )
 _PLAIN = re.compile(

@@ -230,7 +230,8 @@ class _Script:
         return f"torch.compile({', '.join([self.function, backend, *options])})"
 
     def _has_symbols(self) -> bool:
-        return any(item.meta is not None and item.meta.symbols for item in self.arguments)
+        """Also an integer input: were it static, the graph would hold the number."""
+        return any(item.kind == "int" or (item.meta is not None and item.meta.symbols) for item in self.arguments)
 
     def _outer_modes(self) -> tuple[str, ...]:
         context = self.case.context
