@@ -9,8 +9,8 @@ from . import compat
 
 # Settings that say where things go or how much is printed: they cannot matter to a failure.
 _IRRELEVANT = re.compile(
-    r"\.(repro_|log_|verbose|debug_dir|cache_|.*_cache|compile_threads|worker_|trace\.|minifier_|.*_dir\b|.*_path\b"
-    r"|fx_graph_|autotune_(local|remote)|suppress_errors|_save_config_ignore|_cache_config|profile|save_args)"
+    r"\.(repro_|log_|verbose|debug_dir|compile_threads|worker_|trace\.|minifier_|autotune_(local|remote)|suppress_errors"
+    r"|_save_config_ignore|_cache_config|profile|save_args|\w*(_cache|_dir|_path) = )"
 )
 # torch sets these itself while it compiles (for dynamic=True, and for the fake tensor guards of AOTAutograd).
 _ITS_OWN = re.compile(
