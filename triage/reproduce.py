@@ -19,6 +19,7 @@ from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
+from triage.reduce.source.engine import Seen, SourceEngine
 
 VERIFY_TIMEOUT_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
@@ -87,22 +88,22 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
 
 
 def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracle) -> list[Attempt]:
-    """The engines to try, in order, each with its oracle. Without a graph there is nothing that they could take apart."""
+    """The engines to try, in order, each with its oracle: graphs first where there are any, then the program's text."""
     if not found.cases or conclusion.stage is Stage.BACKEND or conclusion.outcome is None:
         return []
     chosen = found.session.settings.engine
+    compares = is_script_check(conclusion.outcome)
+    comparing = CheckOracle(oracle.signature)
     attempts: list[Attempt] = []
-    if chosen in ("auto", "native"):
-        if is_script_check(conclusion.outcome):
-            comparing = CheckOracle(oracle.signature)
-            attempts += [
-                Attempt(NativeEngine(form=Form(check=check)), comparing, CHECK_NOTES[check]) for check in CHECK_NOTES
-            ]
-        else:
-            attempts.append(Attempt(NativeEngine(), oracle))
+    if chosen in ("auto", "native") and compares:
+        attempts += [
+            Attempt(NativeEngine(form=Form(check=check)), comparing, CHECK_NOTES[check]) for check in CHECK_NOTES
+        ]
+    elif chosen in ("auto", "native"):
+        attempts.append(Attempt(NativeEngine(), oracle))
     if chosen in ("auto", "repro_after"):
         engine = ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral)
-        attempts.append(Attempt(engine, oracle))
+        attempts.append(Attempt(engine, comparing, CHECK_NOTES["values"]) if compares else Attempt(engine, oracle))
     return attempts
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import types
 
-from . import forkserver_proc, hook, phases
+from . import confine, forkserver_proc, hook, phases
 
 SCRIPT = "repro.py"
 TORCH_DEFAULT_SEED = 67280421310721  # default_rng_seed_val in c10/core/GeneratorImpl.h
@@ -23,6 +23,8 @@ def run(request, out, err):
     try:
         paths = _directories(request["workdir"])
         _become_a_process(out, err)
+        shared = os.path.dirname(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))  # of the warm interpreter
+        confine.install([request["workdir"], shared])
         _environment(request, paths)
         recorder = hook.install(_agent_config(request, paths["channel"]))
         phases.install(recorder, request.get("cut_off"))

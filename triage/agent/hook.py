@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 
-from . import boundary, compat, frames, imports
+from . import boundary, compat, confine, frames, imports, trace_lines
 from .channel import Channel
 from .recorder import Recorder
 
@@ -24,6 +24,7 @@ def install(config):
     channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
     _last_words(recorder)
     _stacks(config)
+    confine.install_if_asked()
 
     def patch_torch(torch):
         channel.say("torch", version=str(torch.__version__), python=platform.python_version())
@@ -40,6 +41,7 @@ def install(config):
             "unittest.result": lambda module: _patch_unittest(module, recorder),
         }
     )
+    trace_lines.install(recorder)
     return recorder
 
 

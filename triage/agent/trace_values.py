@@ -1,0 +1,273 @@
+"""Values of a running program as expressions that make alike ones.
+
+Tensors by shape and dtype (few elements as they are), numbers and strings as they are, objects of the user's classes by how
+they were constructed. A class or function of the user's is written `<<module:name>>`, which the reducer resolves.
+"""
+
+import enum
+import math
+import sys
+
+ELEMENTS = 8
+ITEMS = 64
+DEPTH = 6
+OBJECTS = 2000
+
+
+class UnspokenError(Exception):
+    """There is no expression for a value; the text says of which type."""
+
+
+class Speller(object):
+    """Writes values. `is_local(module name)` says whose classes are the user's."""
+
+    def __init__(self, is_local):
+        self.is_local = is_local
+        self.made = {}  # id -> (object, expression or None)
+
+    def constructed(self, frame):
+        """An `__init__` begins: remember what it was given. The outermost one of an object is the one that was called."""
+        code = frame.f_code
+        if not code.co_argcount or len(self.made) > OBJECTS:
+            return
+        value = frame.f_locals.get(code.co_varnames[0])
+        if id(value) in self.made and self.made[id(value)][0] is value:
+            return
+        try:
+            kind = type(value)
+            text = "%s(%s)" % (self._named(kind), self._given(frame, skip=1))
+        except Exception:
+            text = None
+        self.made[id(value)] = (value, text)
+
+    def call(self, frame):
+        """A function as it is called: `function` (an expression), `args` (expressions by position or `name=`), and how."""
+        code, values = frame.f_code, frame.f_locals
+        first = values.get(code.co_varnames[0]) if code.co_argcount else None
+        told = {"function": code.co_name, "module": frame.f_globals.get("__name__"), "self": None}
+        owner = _owner(type(first), code)
+        plain = _unwrapped(frame.f_globals.get(code.co_name))
+        if owner is not None:
+            told["self"] = self.spell(first)
+            told["method"] = code.co_name
+            told["module_call"] = code.co_name == "forward" and _is_module(first)
+            skip = 1
+        elif getattr(plain, "__code__", None) is code:
+            told["call"] = "<<%s:%s>>" % (frame.f_globals.get("__name__"), code.co_name)
+            skip = 0
+        else:
+            raise UnspokenError("a function within another")
+        told["args"] = self._given(frame, skip)
+        told["grad"] = bool(sys.modules["torch"].is_grad_enabled())
+        return told
+
+    def _given(self, frame, skip):
+        """The arguments of a frame that has just begun, as text."""
+        code, values = frame.f_code, frame.f_locals
+        count = code.co_argcount + code.co_kwonlyargcount
+        names = code.co_varnames[:count]
+        defaults = _defaults(frame)
+        written = []
+        by_name = False
+        for number, name in enumerate(names):
+            if number < skip:
+                continue
+            value = values[name]
+            if name in defaults and defaults[name] is value:
+                by_name = True
+                continue
+            by_name = by_name or number >= code.co_argcount
+            text = self.spell(value)
+            written.append("%s=%s" % (name, text) if by_name else text)
+        place = count
+        if code.co_flags & 0x04:
+            rest = [self.spell(item) for item in values[code.co_varnames[place]]]
+            if rest and by_name:
+                raise UnspokenError("positional arguments after those by name")
+            written += rest
+            place += 1
+        if code.co_flags & 0x08:
+            written += ["%s=%s" % (key, self.spell(item)) for key, item in values[code.co_varnames[place]].items()]
+        return ", ".join(written)
+
+    def spell(self, value, depth=0):
+        """An expression for a value. Raises UnspokenError."""
+        if value is None or value is Ellipsis or type(value) in (bool, int, str, bytes):
+            text = repr(value)
+            if len(text) > 400:
+                raise UnspokenError("a long %s" % type(value).__name__)
+            return text
+        if type(value) is float:
+            return repr(value) if math.isfinite(value) else 'float("%r")' % value
+        if type(value) is complex:
+            return repr(value)
+        if depth > DEPTH:
+            raise UnspokenError("a deep structure")
+        if isinstance(value, (list, tuple, set, frozenset, dict)):
+            return self._container(value, depth + 1)
+        if isinstance(value, (range, slice)):
+            return repr(value)
+        return self._object(value, depth + 1)
+
+    def _container(self, value, depth):
+        if len(value) > ITEMS:
+            raise UnspokenError("a long %s" % type(value).__name__)
+        if isinstance(value, dict):
+            inner = "{%s}" % ", ".join(
+                "%s: %s" % (self.spell(k, depth), self.spell(v, depth)) for k, v in value.items()
+            )
+            return (
+                inner
+                if type(value) is dict or not self._local(type(value))
+                else "%s(%s)" % (self._named(type(value)), inner)
+            )
+        items = [self.spell(item, depth) for item in value]
+        if hasattr(value, "_fields") and self._local(type(value)):
+            return "%s(%s)" % (self._named(type(value)), ", ".join(items))
+        if isinstance(value, list):
+            return "[%s]" % ", ".join(items)
+        if isinstance(value, tuple):
+            return "(%s%s)" % (", ".join(items), "," if len(items) == 1 else "")
+        return "{%s}" % ", ".join(items) if items else "set()"
+
+    def _object(self, value, depth):
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            if isinstance(value, torch.Tensor):
+                return self._tensor(torch, value)
+            if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+                return repr(value)
+            if isinstance(value, torch.device):
+                return "torch.device(%r)" % str(value)
+        if isinstance(value, enum.Enum) and self._local(type(value)):
+            return "%s.%s" % (self._named(type(value)), value.name)
+        if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+            return self._definition(value)
+        known = self.made.get(id(value))
+        if known is not None and known[0] is value and known[1] is not None:
+            return known[1] + (".eval()" if _is_module(value) and not value.training else "")
+        if torch is not None and isinstance(value, torch.nn.Module):
+            return self._module(torch, value, depth)
+        kind = type(value)
+        if kind.__module__ == "decimal":
+            return '__import__("decimal").%r' % value
+        fields = getattr(kind, "__dataclass_fields__", None)
+        if fields is not None and self._local(kind):
+            given = ["%s=%s" % (n, self.spell(getattr(value, n), depth)) for n, f in fields.items() if f.init]
+            return "%s(%s)" % (self._named(kind), ", ".join(given))
+        return self._namespace(value, depth)
+
+    def _namespace(self, value, depth):
+        """Any other object with attributes: one that has those that can be written."""
+        attributes = getattr(value, "__dict__", None)
+        if not attributes or depth > 3:
+            raise UnspokenError("a %s" % type(value).__qualname__)
+        written = []
+        for name, item in list(attributes.items())[:200]:
+            if name.isidentifier():
+                try:
+                    written.append("%s=%s" % (name, self.spell(item, depth)))
+                except Exception:
+                    continue
+        return "types.SimpleNamespace(%s)" % ", ".join(written)
+
+    def _tensor(self, torch, value):
+        if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided:
+            raise UnspokenError("a %s" % type(value).__qualname__)
+        shape, dtype = tuple(value.shape), value.dtype
+        text = ", ".join(str(int(size)) for size in shape) or "()"
+        told = "" if dtype == torch.get_default_dtype() else ", dtype=%s" % dtype
+        grad = ", requires_grad=True" if value.requires_grad and value.is_leaf else ""
+        if value.numel() <= ELEMENTS and not dtype.is_complex and value.device.type != "meta":
+            values = value.detach().cpu().tolist()
+            if dtype == torch.int64 or dtype == torch.bool:
+                told = ""
+            if value.numel() and not _has_odd(values):
+                made = "torch.tensor(%r%s%s)" % (values, told, grad)
+                return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made
+        if dtype == torch.bool:
+            made = "torch.ones(%s, dtype=torch.bool)" % text
+        elif dtype.is_floating_point or dtype.is_complex:
+            made = "torch.randn(%s%s%s)" % (text, told, grad)
+        else:
+            made = "torch.zeros(%s, dtype=%s)" % (text, dtype)
+        return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made
+
+    def _module(self, torch, value, depth):
+        """A module of torch.nn: its text is how it is made, for most of them."""
+        kind = type(value)
+        if not kind.__module__.startswith("torch.nn"):
+            raise UnspokenError("a %s" % kind.__qualname__)
+        children = list(value.children())
+        if kind in (torch.nn.Sequential, torch.nn.ModuleList):
+            inner = ", ".join(self.spell(child, depth) for child in children)
+            text = "torch.nn.%s(%s)" % (kind.__name__, inner if kind is torch.nn.Sequential else "[%s]" % inner)
+        elif children:
+            raise UnspokenError("a %s" % kind.__qualname__)
+        else:
+            text = "torch.nn.%s" % repr(value).replace("non_affine", "affine")
+            compile(text, "<module>", "eval")
+        return text if value.training else text + ".eval()"
+
+    def _definition(self, value):
+        module, name = getattr(value, "__module__", None), value.__qualname__
+        if module and name.isidentifier() and self.is_local(module) and hasattr(sys.modules[module], name):
+            return "<<%s:%s>>" % (module, name)
+        for place in ("torch", "torch.nn.functional", "torch.nn", "operator", "math", "builtins"):
+            if getattr(sys.modules.get(place), value.__name__, None) is value:
+                return value.__name__ if place == "builtins" else "%s.%s" % (place, value.__name__)
+        raise UnspokenError("the function %s" % name)
+
+    def _local(self, kind):
+        return self.is_local(kind.__module__) and kind.__qualname__.isidentifier()
+
+    def _named(self, kind):
+        if kind.__module__.startswith("torch.nn") and not self.is_local(kind.__module__):
+            return "torch.nn.%s" % kind.__name__
+        if not self._local(kind):
+            raise UnspokenError("a %s" % kind.__qualname__)
+        return "<<%s:%s>>" % (kind.__module__, kind.__name__)
+
+
+def _defaults(frame):
+    """Default values of the function of a frame, by name, where the function can be found."""
+    code = frame.f_code
+    function = None
+    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    owner = _owner(type(first), code)
+    function = _unwrapped((owner.__dict__ if owner else frame.f_globals).get(code.co_name))
+    if getattr(function, "__code__", None) is not code:
+        return {}
+    names = code.co_varnames[: code.co_argcount]
+    given = function.__defaults__ or ()
+    found = dict(zip(names[len(names) - len(given) :], given))  # noqa: B905  strict= is not in Python 3.9
+    found.update(function.__kwdefaults__ or {})
+    return found
+
+
+def _owner(kind, code):
+    """The class of a method's code, None where it is no method."""
+    for owner in kind.__mro__:
+        found = _unwrapped(owner.__dict__.get(code.co_name))
+        if getattr(found, "__code__", None) is code:
+            return owner
+    return None
+
+
+def _unwrapped(function):
+    for _ in range(10):
+        if getattr(function, "__wrapped__", None) is None:
+            return function
+        function = function.__wrapped__
+    return function
+
+
+def _is_module(value):
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def _has_odd(values):
+    if isinstance(values, list):
+        return any(_has_odd(item) for item in values)
+    return isinstance(values, float) and not math.isfinite(values)

@@ -1,0 +1,100 @@
+"""The same failure, and only compiled: a candidate must also run to its end without the compiler.
+
+A script is not like a graph, whose printed form runs eager first: what the passes make of it may be broken in itself, or
+fail for a reason of its own. So whoever fails the same way is run once more with `torch.compile` doing nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+from triage.model.signature import FailureSignature, same_failure
+from triage.model.stage import OutcomeKind
+from triage.probe.launch import Cancel
+from triage.reduce.interface import CandidateResult, CandidateRunner
+from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
+from triage.reduce.runner_facts import not_run
+from triage.reduce.runner_pool import PooledRunner, Query
+
+UNCOMPILED = "uncompiled"
+CONFINE = "TRIAGE_CONFINE"
+# Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
+_OWN_PROCESS = ("multiprocessing", "concurrent.futures.process", "signal", "torch.distributed", "torch.multiprocessing")
+_OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
+
+
+class PairedRunner(PooledRunner):
+    """A view of a runner. What fails with `signature` fails uncompiled as well, or is a result. Close the runner alone."""
+
+    def __init__(self, runner: CandidateRunner, signature: FailureSignature) -> None:
+        super().__init__(runner.jobs)
+        self._runner, self._signature = runner, signature
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        result = ask(self._runner, query, cancel)
+        if result.signature is None or not same_failure(result.signature, self._signature) or cancel.is_set():
+            return result
+        below = ask(self._runner, Query(query.source, UNCOMPILED, query.timeout), cancel)
+        if below.outcome.kind is OutcomeKind.OK:
+            return result
+        return not_run(f"it fails without a compiler too: {below.outcome.kind.value}")
+
+
+class RoutingRunner(PooledRunner):
+    """Runs a script that must not share a process in one of its own, others where they always run."""
+
+    def __init__(self, runner: CandidateRunner, python: str, neutral: Path | None) -> None:
+        super().__init__(runner.jobs)
+        self._runner = runner
+        self._fresh = _ConfinedRunner(python, jobs=runner.jobs, neutral=neutral)
+
+    def close(self) -> None:
+        """End what this view started; the runner itself stays open."""
+        self._fresh.close()
+        super().close()
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        return ask(self._fresh if needs_own_process(query.source) else self._runner, query, cancel)
+
+
+class _ConfinedRunner(FreshProcessRunner):
+    """Fresh processes that may write in their own directory only, as forked ones may."""
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        directory = self._new_directory()
+        env = {**ONE_THREAD, CONFINE: str(directory)}
+        try:
+            return run_fresh(query, self._python, directory, extra_env=env, neutral=self._neutral, cancel=cancel)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def ask(runner: CandidateRunner, query: Query, cancel: Cancel) -> CandidateResult:
+    """One query, cancelled early where the runner can."""
+    if isinstance(runner, PooledRunner):
+        return runner._run_one(query, cancel)
+    return runner.run(query.source, rung=query.rung, timeout=query.timeout)
+
+
+def needs_own_process(text: str) -> bool:
+    """Whether a script must not share a process with others: it forks, handles signals, or is one rank of many."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Attribute):
+            names = [ast.unparse(node)]
+        elif isinstance(node, ast.keyword) and node.arg == "num_workers":
+            if not (isinstance(node.value, ast.Constant) and not node.value.value):
+                return True
+            continue
+        else:
+            continue
+        if any(name == known or name.startswith(known + ".") for name in names for known in _OWN_PROCESS):
+            return True
+        if any(name.rsplit(".", 1)[-1] in _OWN_PROCESS_CALLS for name in names):
+            return True
+    return False

@@ -1,0 +1,214 @@
+"""The source engine: a failing program becomes a short script in one file, without the packages it does not need.
+
+Run once more to see what it executes; find the shortest text that fails the same way; let the passes make it small; copy
+out of installed packages what is left of them, and make that small. Whatever happens on the way, the best candidate that
+was judged the same failure is the result, and says what it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triage.model.outcome import CompileCall, RaisedException
+from triage.model.stage import Stage
+from triage.probe.launch import Cancel
+from triage.probe.target import Target
+from triage.reduce.driver import Driver, StopReductionError
+from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.native import header_of
+from triage.reduce.printer import code_lines
+from triage.reduce.source import evidence
+from triage.reduce.source.checks import PairedRunner, RoutingRunner
+from triage.reduce.source.evidence import Trace
+from triage.reduce.source.extract import pumped
+from triage.reduce.source.script import Script
+from triage.reduce.source.search import Search
+from triage.reduce.source.shape import shaped
+from triage.reduce.source.starts import Request, starts, without_trace
+from triage.reduce.source.tidy import tidy
+from triage.reduce.source.weight import foreign_imports
+
+MOST_PUMPS = 30
+SECONDS = 150.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the run that failed told: the exception, in which call of compiled code, and how that was compiled.
+
+    `own_check` is set where the program's own comparison failed: the failure then comes after the compiled calls.
+    """
+
+    exception: RaisedException | None
+    calls: int
+    compiled: tuple[CompileCall, ...]
+    own_check: bool = False
+
+
+class SourceEngine:
+    """Reduces the program's text. `seconds` is the most it takes, less where the budget is; `header` the comment on top."""
+
+    name = "native"
+
+    def __init__(
+        self,
+        target: Target,
+        seen: Seen,
+        *,
+        timeout: float,
+        neutral: Path | None = None,
+        header: str | None = None,
+        seconds: float = SECONDS,
+        cancel: Cancel | None = None,
+    ) -> None:
+        self._target, self._seen, self._timeout, self._neutral = target, seen, timeout, neutral
+        self._header, self._seconds, self._cancel = header, seconds, cancel
+
+    def reduce(
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
+    ) -> Reduction | NoReduction:
+        """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
+        header = header_of(problem) if self._header is None else self._header
+        rung = None if problem.stage is Stage.BACKEND else problem.rung
+        routed = RoutingRunner(runner, self._target.python, self._neutral)
+        limit = _Limit(budget, self._seconds)
+        driver: Driver[Script] = Driver(
+            PairedRunner(routed, problem.signature),
+            oracle,
+            limit,
+            emit,
+            lambda script: shaped(script, rung, header),
+            lambda script, source: {"lines": code_lines(source)},
+            rung=rung,
+            timeout=self._timeout,
+        )
+        search = Search(driver, runner.jobs, limit)
+        try:
+            return _Reducing(driver, search, lambda: self._trace(problem), self._request(rung)).run()
+        finally:
+            routed.close()
+
+    def _trace(self, problem: Problem) -> Trace | None:
+        seen = self._seen
+        frames = () if seen.own_check else evidence.failing_frames(seen.exception)
+        calls = 0 if seen.own_check else seen.calls
+        found = evidence.trace(self._target, frames, calls, problem.workdir, self._timeout, self._neutral, self._cancel)
+        if found is None and self._target.script is not None:
+            return without_trace(self._target.script.read_text(encoding="utf-8"))
+        return found
+
+    def _request(self, rung: str | None) -> Request:
+        folder = self._target.script.parent if self._target.script else self._target.cwd
+        return Request(self._seen.calls, self._seen.compiled, rung, folder)
+
+
+class _Reducing:
+    """One reduction: what was found so far, also when it is cut short."""
+
+    def __init__(
+        self, driver: Driver[Script], search: Search, learn: Callable[[], Trace | None], asked: Request
+    ) -> None:
+        self._driver, self._search, self._learn, self._asked = driver, search, learn, asked
+        self._began = time.monotonic()
+        self._stopped = self._reason = ""
+        self._minimal = False
+        self._tried = 0
+
+    def run(self) -> Reduction | NoReduction:
+        try:
+            trace = self._learn()
+            if trace is None:
+                self._reason = "the program's run could not be watched"
+            else:
+                self._reduce(trace)
+        except StopReductionError:
+            self._stopped = "the time for it was spent"
+        except KeyboardInterrupt:
+            self._stopped = "it was interrupted"
+        return self._result()
+
+    def _reduce(self, trace: Trace) -> None:
+        self._driver.begin("one file")
+        texts = starts(trace, self._asked)
+        self._tried = len(texts)
+        found = self._driver.first(texts)
+        if found is None:
+            return
+        self._minimal = self._search.reduce(found)
+        if self._without_packages(trace):
+            self._minimal = self._search.reduce(self._search.current)
+
+    def _without_packages(self, trace: Trace) -> bool:
+        """Copy out what is imported of installed packages, one definition at a time. Whether that led anywhere."""
+        led = False
+        for _ in range(MOST_PUMPS):
+            current = self._search.current
+            if not list(foreign_imports(current)):
+                return led
+            self._driver.begin("packages")
+            candidates = [Script(tidy(text)) for text in pumped(current, trace.modules)]
+            grown = self._driver.first(candidates)
+            if grown is None:
+                return led
+            led = True
+            self._search.reduce(grown, rounds=1)
+        return led
+
+    def _result(self) -> Reduction | NoReduction:
+        driver, seconds = self._driver, time.monotonic() - self._began
+        held = driver.best
+        if held is None:
+            return NoReduction("native", self._why(), driver.queries, seconds, driver.siblings)
+        return Reduction(
+            source=held.source,
+            engine="native",
+            case="source",
+            ops=None,
+            queries=driver.queries,
+            seconds=seconds,
+            minimal=self._minimal,
+            complete=not self._stopped,
+            siblings=driver.siblings,
+            notes=tuple(self._notes(held.candidate)),
+            statistics={**driver.statistics.as_data(), "stopped": self._stopped},
+        )
+
+    def _why(self) -> str:
+        if self._stopped:
+            return f"no script that fails the same way was found before {self._stopped}"
+        if self._reason:
+            return self._reason
+        return (
+            "neither the failing function by itself nor the whole program in one file fails the same way in an empty "
+            f"directory ({self._tried} texts were tried)"
+        )
+
+    def _notes(self, best: Script) -> list[str]:
+        notes = []
+        if self._stopped:
+            notes.append(f"Minimality was not shown: {self._stopped}.")
+        names = sorted({_package(node) for node, _ in foreign_imports(best)})
+        if names:
+            notes.append(f"It still imports {', '.join(names)}.")
+        return notes
+
+
+def _package(node: Any) -> str:
+    return str(getattr(node, "module", None) or node.names[0].name).split(".")[0]
+
+
+class _Limit:
+    """The budget, and no more than some seconds of it."""
+
+    def __init__(self, budget: Budget, seconds: float) -> None:
+        self._budget, self._end = budget, time.monotonic() + seconds
+
+    def left(self) -> float:
+        return min(self._budget.left(), self._end - time.monotonic())
+
+    def spent(self) -> bool:
+        return self.left() <= 0

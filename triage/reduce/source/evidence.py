@@ -1,0 +1,161 @@
+"""What one more run of the program shows: the lines it executed, its modules, and what the failing functions were called on.
+
+The program runs as it is, uncompiled (inside compiled code no line would be seen), with `agent/trace_lines.py` watching.
+Where nothing came back, a crash for instance, there is no evidence, and the reducer starts from the bare text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from triage.model.outcome import Frame, RaisedException
+from triage.model.signature import is_user_frame, torch_frame
+from triage.probe.launch import Cancel
+from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.target import Target
+
+VARIABLE = "TRIAGE_TRACE_LINES"
+LARGEST_TEXT = 400_000
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of Python that the program imported, or is. `lines` are those executed, None where that is not known."""
+
+    name: str
+    file: Path
+    text: str
+    package: bool = False
+    local: bool = True
+    lines: frozenset[int] | None = None
+    origins: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # names defined in another module
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a failing function was called on, as text. `made` is the object a method belongs to, else None.
+
+    `<<module:name>>` in the texts stands for a class or function of the program's.
+    """
+
+    at: int  # in which call of compiled code
+    function: str
+    made: str | None
+    method: str | None
+    arguments: str
+    is_module_call: bool = False
+    grad: bool = True
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The program: its modules by name (`__main__` is the script), arguments, data files, and the recorded calls."""
+
+    modules: Mapping[str, Module]
+    argv: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    calls: tuple[Call, ...] = ()
+    main_name: str | None = None  # the module's own name, where it was started with -m
+
+
+def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
+    """The frames of the program that fail, outermost first: as the compiler names them, else from the traceback."""
+    if exception is None:
+        return ()
+    for level in (exception, exception.innermost()):
+        if level.user_code:
+            return level.user_code
+    return tuple(frame for frame in exception.frames if is_program_frame(frame))
+
+
+def is_program_frame(frame: Frame) -> bool:
+    """Written by a person: in the program, or in an installed package other than torch."""
+    return is_user_frame(frame) or (
+        torch_frame(frame) is None and ("/site-packages/" in frame.file or "/dist-packages/" in frame.file)
+    )
+
+
+def packages_of(frames: Sequence[Frame]) -> tuple[str, ...]:
+    """Installed packages with failing frames: their classes may be copied out."""
+    found = [
+        frame.file.rsplit(mark, 1)[1].split("/")[0].removesuffix(".py")
+        for frame in frames
+        for mark in ("/site-packages/", "/dist-packages/")
+        if mark in frame.file and torch_frame(frame) is None
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def trace(
+    target: Target,
+    frames: Sequence[Frame],
+    calls: int,
+    directory: Path,
+    timeout: float,
+    neutral: Path | None,
+    cancel: Cancel | None = None,
+) -> Trace | None:
+    """Run the program once more, uncompiled. `calls` is the number of the compiled call that fails, 0 if it comes later."""
+    roots = [target.cwd, *([target.script.parent] if target.script else [])]
+    out = directory / "executed.json"
+    config: dict[str, Any] = {
+        "out": str(out.absolute()),
+        "roots": sorted({str(root.resolve()) for root in roots}),
+        "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in frames],
+        "calls": calls,
+        "packages": packages_of(frames),
+    }
+    request = ProbeRequest(
+        name="executed",
+        target=target,
+        rung="uncompiled",
+        timeout=timeout,
+        directory=directory,
+        extra_env={VARIABLE: json.dumps(config)},
+        neutral=neutral,
+        verbose_logs=False,
+    )
+    run_probe(request, cancel)
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return read(json.loads(out.read_text(encoding="utf-8")), [Path(root) for root in config["roots"]])
+    return None
+
+
+def read(facts: Mapping[str, Any], roots: Sequence[Path]) -> Trace:
+    """From what the agent wrote, and the files that it names."""
+    lines = {file: frozenset(numbers) for file, numbers in facts["lines"].items()}
+    modules: dict[str, Module] = {}
+    for name, (file, package) in facts["modules"].items():
+        path = Path(file)
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            text = path.read_text(encoding="utf-8")
+            if len(text) <= LARGEST_TEXT:
+                origins = {key: (home, own) for key, (home, own) in facts["origins"].get(name, {}).items()}
+                installed = "site-packages" in path.parts or "dist-packages" in path.parts
+                local = not installed and any(path.is_relative_to(root) for root in roots)
+                modules[name] = Module(name, path, text, package, local, lines.get(file), origins)
+    main_file, main_name = facts["main"]
+    return Trace(
+        modules=modules,
+        argv=tuple(facts["argv"]),
+        files=tuple(Path(file) for file in facts["files"] if file != main_file),
+        calls=tuple(_call(item) for item in facts["calls"] if "args" in item),
+        main_name=main_name,
+    )
+
+
+def _call(item: Mapping[str, Any]) -> Call:
+    return Call(
+        at=item["at"],
+        function=item.get("call") or item["function"],
+        made=item["self"],
+        method=item.get("method"),
+        arguments=item["args"],
+        is_module_call=bool(item.get("module_call")),
+        grad=bool(item.get("grad", True)),
+    )

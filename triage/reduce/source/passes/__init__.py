@@ -1,0 +1,36 @@
+"""The passes, as one table in the order they are tried: statements, then structure, then tokens, then names.
+
+A pass only proposes edits of one script. It is deterministic, never runs anything, and never loops to a fixpoint: `search`
+does. What it proposes may be wrong in any way; what does not parse, or names what nothing defines, costs no query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from triage.reduce.source.passes import arguments, definitions, expressions, inlining, literals, renaming, unwrapping
+from triage.reduce.source.passes.choice import Choice
+from triage.reduce.source.script import Script
+
+
+@dataclass(frozen=True)
+class Pass:
+    """`together`: its choices are independent, and are merged and halved; otherwise one is tried after the other."""
+
+    name: str
+    propose: Callable[[Script], Iterator[Choice]]
+    description: str
+    together: bool = True
+
+
+TABLE = (
+    Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
+    Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
+    Pass("keywords", arguments.propose, "an argument less in a call"),
+    Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
+    Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
+    Pass("classes", inlining.classes, "a function in place of a class with one method", False),
+    Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
+    Pass("names", renaming.propose, "short, usual names in place of long ones"),
+)

@@ -1,0 +1,19 @@
+"""An argument less in a call: keyword arguments, then positional ones from the last."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.source.passes.choice import Choice, one
+from triage.reduce.source.script import Script
+from triage.reduce.source.shape import without_argument
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                yield one(without_argument(script, node, keyword))
+            if len(node.args) > 1 and not isinstance(node.args[-1], ast.GeneratorExp):
+                yield one(without_argument(script, node, node.args[-1]))

@@ -1,0 +1,123 @@
+"""An expression in place of a larger one that holds it, and an element less in a list, tuple, set or dictionary."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.source.passes.choice import Choice, one
+from triage.reduce.source.script import Edit, Script
+
+_ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
+          ast.JoinedStr, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
+_LOOSE = (ast.Call, ast.keyword, ast.List, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return, ast.Set)
+_KEPT = (ast.Name, ast.Constant, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.Slice)
+_MOST_PARTS = 6
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    """The largest expressions first within a statement; statements in order."""
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.expr) and _may_go(script, node):
+            edits = [Edit(*script.span(node), text) for text in _smaller(script, node)]
+            for edit in edits:
+                if edit.text != script.source(node):
+                    yield one(edit)
+        if isinstance(node, ast.List | ast.Tuple | ast.Set) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            yield from _elements(script, node)
+        elif isinstance(node, ast.Dict):
+            yield from _pairs(script, node)
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and node.value is not None:
+            yield from _only_the_value(script, node)
+
+
+def _may_go(script: Script, node: ast.expr) -> bool:
+    if isinstance(node, _KEPT) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    above: ast.AST = node
+    while above in script.parents:
+        below, above = above, script.parents[above]
+        if isinstance(above, ast.JoinedStr):  # its parts have no places of their own before Python 3.12
+            return False
+        if isinstance(above, ast.arg | ast.AnnAssign) and below is getattr(above, "annotation", None):
+            return False
+        if isinstance(above, ast.stmt):
+            return not (isinstance(above, ast.FunctionDef | ast.ClassDef) and below in above.decorator_list)
+    return True
+
+
+def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
+    parts = [part for part in _parts(node) if not isinstance(part, ast.Starred | ast.GeneratorExp)]
+    loose = isinstance(script.parents[node], _LOOSE)
+    for part in sorted(parts[:_MOST_PARTS], key=lambda part: len(script.source(part))):
+        text = script.source(part)
+        yield text if loose or isinstance(part, _ATOMS) else f"({text})"
+    if isinstance(node, ast.Compare | ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        yield "True"
+    elif isinstance(node, ast.Attribute | ast.Subscript | ast.BinOp):
+        yield "1"
+    elif isinstance(node, ast.Call) and not isinstance(script.parents[node], ast.Expr):
+        yield "None"
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Call):
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        return [*node.args, *(keyword.value for keyword in node.keywords), receiver]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Attribute | ast.Subscript | ast.Await | ast.NamedExpr):
+        return [node.value]
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return list(node.elts)
+    if isinstance(node, ast.ListComp | ast.SetComp):
+        return [node.elt]
+    return []
+
+
+def _elements(script: Script, node: ast.List | ast.Tuple | ast.Set) -> Iterator[Choice]:
+    items = node.elts
+    for index, item in enumerate(items):
+        if len(items) == 1:
+            if not isinstance(node, ast.List):
+                return
+            yield one(Edit(*script.span(item)))
+        elif index:
+            end = script.span(item)[1]
+            if len(items) == 2 and isinstance(node, ast.Tuple):
+                yield one(Edit(script.span(items[0])[1], end, ","))
+            else:
+                yield one(Edit(script.span(items[index - 1])[1], end))
+        elif not (len(items) == 2 and isinstance(node, ast.Tuple)):
+            yield one(Edit(script.span(item)[0], script.span(items[1])[0]))
+
+
+def _pairs(script: Script, node: ast.Dict) -> Iterator[Choice]:
+    places = [
+        (script.span(key or value)[0] - (0 if key else 2), script.span(value)[1])
+        for key, value in zip(node.keys, node.values, strict=True)
+    ]
+    for index, (start, end) in enumerate(places):
+        if len(places) == 1:
+            yield one(Edit(start, end))
+        elif index:
+            yield one(Edit(places[index - 1][1], end))
+        else:
+            yield one(Edit(start, places[1][0]))
+
+
+def _only_the_value(script: Script, node: ast.Assign | ast.AugAssign | ast.Return) -> Iterator[Choice]:
+    """`a, b = f(x)` as `f(x)`, `return y` as `y`."""
+    assert node.value is not None
+    start, end = script.span(node)
+    yield one(Edit(start, script.span(node.value)[0]), Edit(script.span(node.value)[1], end))
+    if isinstance(node, ast.Return):
+        yield one(Edit(start, end, "return"))

@@ -1,0 +1,93 @@
+"""A block in place of the statement around it: `with`, `if`, `for`, `while`, `try`; loops become one turn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.source.passes.choice import Choice
+from triage.reduce.source.script import Block, Edit, Script
+from triage.reduce.source.tidy import is_elif
+
+_TRY: tuple[type[ast.AST], ...] = tuple(
+    kind for kind in (ast.Try, getattr(ast, "TryStar", None)) if kind is not None
+)  # 3.11 and newer has except*
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    for statement, _ in script.statements():
+        texts = list(_texts(script, statement))
+        if texts:
+            start = script.offset(statement.lineno, 0)
+            end = script.lines_span(statement)[1]
+            yield Choice(tuple((Edit(start, end, text),) for text in texts))
+        if isinstance(statement, _TRY) and len(statement.handlers) > 1:  # type: ignore[attr-defined]
+            for handler in statement.handlers:  # type: ignore[attr-defined]
+                yield Choice(((_without_handler(script, handler),),))
+        if isinstance(statement, ast.With) and len(statement.items) > 1:
+            for item in statement.items:
+                fewer = ", ".join(_item(other) for other in statement.items if other is not item)
+                head_end = script.offset(statement.body[0].lineno, 0)
+                start = script.span(statement)[0]
+                yield Choice(((Edit(start, _header_end(script, start, head_end), f"with {fewer}:\n"),),))
+
+
+def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
+    """What could stand in its place, simplest first."""
+    indent = script.indent(statement)
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        body = script.body_text(statement.body, indent)
+        yield body
+        named = [item for item in statement.items if item.optional_vars is not None]
+        if named:
+            yield "".join(f"{indent}{_assigned(item)}\n" for item in named) + body
+    elif isinstance(statement, ast.If) and not is_elif(script, statement):
+        yield script.body_text(statement.body, indent)
+        if statement.orelse:
+            yield _else_text(script, statement.orelse, indent)
+    elif isinstance(statement, ast.For | ast.AsyncFor):
+        body = script.body_text(statement.body, indent)
+        yield body
+        target, values = script.source(statement.target), statement.iter
+        if isinstance(values, ast.List | ast.Tuple) and values.elts:
+            yield f"{indent}{target} = {script.source(values.elts[0])}\n{body}"
+            yield f"{indent}{target} = {script.source(values.elts[-1])}\n{body}"
+        elif isinstance(values, ast.Call) and script.source(values.func) == "range":
+            yield f"{indent}{target} = {script.source(values.args[0]) if len(values.args) > 1 else 0}\n{body}"
+        yield f"{indent}{target} = next(iter({script.source(values)}))\n{body}"
+    elif isinstance(statement, ast.While):
+        yield script.body_text(statement.body, indent)
+    elif isinstance(statement, _TRY):
+        parts: list[Block] = [statement.body, statement.orelse, statement.finalbody]  # type: ignore[attr-defined]
+        texts = [script.body_text(block, indent) for block in parts if block]
+        yield texts[0]
+        if len(texts) > 1:
+            yield "".join(texts)
+        for handler in statement.handlers:  # type: ignore[attr-defined]
+            yield script.body_text(handler.body, indent)
+
+
+def _else_text(script: Script, orelse: Block, indent: str) -> str:
+    if is_elif(script, orelse[0]):
+        start, end = script.span(orelse[0])[0], script.lines_span(orelse[-1])[1]
+        return indent + script.text[start + 2 : end]
+    return script.body_text(orelse, indent)
+
+
+def _assigned(item: ast.withitem) -> str:
+    assert item.optional_vars is not None
+    return f"{ast.unparse(item.optional_vars)} = {ast.unparse(item.context_expr)}"
+
+
+def _item(item: ast.withitem) -> str:
+    return ast.unparse(item)
+
+
+def _header_end(script: Script, start: int, body: int) -> int:
+    """The end of the line with the colon, which may have comments below it."""
+    place = script.text.rfind(":", start, body)
+    return script.text.index("\n", place) + 1
+
+
+def _without_handler(script: Script, handler: ast.ExceptHandler) -> Edit:
+    return Edit(script.offset(handler.lineno, 0), script.lines_span(handler.body[-1])[1])

@@ -1,0 +1,185 @@
+"""Where the reduction may start: texts that ought to fail the same way, from the shortest to the whole program in one file.
+
+Pure: from the trace of the program to texts. Which of them really fails is found by running them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.model.outcome import CompileCall
+from triage.reduce.source.bundle import MAIN, Bundle, Part, UnbundledError, bundle
+from triage.reduce.source.cut import executed_part
+from triage.reduce.source.direct import MOST_CALLS, Spoken, direct_script, spoken
+from triage.reduce.source.evidence import Call, Module, Trace
+from triage.reduce.source.script import Script, readable
+from triage.reduce.source.shape import plain
+from triage.reduce.source.tidy import tidy
+
+LARGEST_FILE = 20_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is known of the failure: in which compiled call (0: later), how it was compiled, the default backend."""
+
+    calls: int
+    compiled: tuple[CompileCall, ...]
+    rung: str | None
+    folder: Path  # that of the script: data files are named from there
+
+
+def starts(trace: Trace, asked: Request) -> list[Script]:
+    """Candidates, lightest first, none twice."""
+    found: dict[str, Script] = {}
+    for text in _texts(trace, asked):
+        try:
+            script = Script(tidy(plain(text, asked.rung)))
+            weight = script.weight()
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        del weight
+        found.setdefault(script.text, script)
+    return sorted(found.values(), key=Script.weight)
+
+
+def _texts(trace: Trace, asked: Request) -> Iterator[str]:
+    main = trace.modules.get(MAIN)
+    for executed_only in (True, False):
+        made = _bundled(trace, executed_only=executed_only)
+        if made is None:
+            continue
+        script = Script(readable(made.text))
+        before = prelude(trace, asked.folder)
+        yield from _direct(trace, asked, made, script, before)
+        if main is not None:
+            yield _after_future(script, before)
+
+
+def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
+    local = {name: module for name, module in trace.modules.items() if module.local}
+    if MAIN not in local:  # started by another program: its modules are all there is
+        local[MAIN] = Module(MAIN, Path("main.py"), "".join(f"import {name}\n" for name in local))
+    elif trace.main_name is not None:
+        local = {name: module for name, module in local.items() if name != trace.main_name}
+    while local:
+        try:
+            return bundle({name: _part(trace, module, executed_only=executed_only) for name, module in local.items()})
+        except (UnbundledError, SyntaxError):
+            if executed_only:
+                return None
+            # What cannot be put into one file stays imported; such a script fails where that file is not.
+            local = {MAIN: local[MAIN]} if len(local) > 1 else {}
+    return None
+
+
+def _part(trace: Trace, module: Module, *, executed_only: bool) -> Part:
+    text = module.text
+    if executed_only and module.lines is not None and readable(text) == text:
+        text = executed_part(text, module.lines)
+    name = trace.main_name or "" if module.name == MAIN else module.name
+    package = name if module.package else name.rpartition(".")[0]
+    return Part(module.name, text, package, module.origins)
+
+
+# -- calling the failing function directly ----------------------------------------------------------------------------
+
+
+def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: str) -> Iterator[str]:
+    by_function: dict[tuple[str, str | None], list[Call]] = {}
+    for call in trace.calls:
+        by_function.setdefault((call.function, call.method), []).append(call)
+    for calls in reversed(list(by_function.values())):
+        failing = [call for call in calls if call.at == asked.calls] or calls[-1:]
+        for chosen in (failing[:1], calls[:MOST_CALLS] if len(calls) > 1 else []):
+            for options in dict.fromkeys(_options(call) for call in asked.compiled[:3]) if chosen else ():
+                yield from _said(trace, made, script, chosen, options, before)
+
+
+def _said(
+    trace: Trace, made: Bundle, script: Script, calls: Sequence[Call], options: str, before: str
+) -> Iterator[str]:
+    imports: dict[str, None] = {}
+
+    def resolve(module: str, name: str) -> str | None:
+        known = trace.modules.get(module)
+        if (module, name) in made.names:
+            return made.names[module, name]
+        if known is None or known.local:
+            return None
+        imports[f"from {module} import {name}\n"] = None
+        return name
+
+    said: Spoken | None = spoken(calls, resolve)
+    if said is None:
+        return
+    try:
+        text = direct_script(script, said, options)
+    except SyntaxError:
+        return
+    text = _after_future(Script(text), "".join(imports))
+    yield text
+    if before:
+        yield _after_future(Script(text), before)
+
+
+def _options(call: CompileCall) -> str:
+    """The keyword arguments of torch.compile as they were, less those that only Inductor knows."""
+    told = []
+    if call.custom_backend and call.backend and call.backend.isidentifier():
+        told.append(f"backend={call.backend}")
+    if call.fullgraph:
+        told.append("fullgraph=True")
+    if call.dynamic is not None:
+        told.append(f"dynamic={call.dynamic}")
+    return ", ".join(told)
+
+
+# -- what the program finds around it ---------------------------------------------------------------------------------
+
+
+def prelude(trace: Trace, folder: Path) -> str:
+    """Statements that give a script the arguments and the small files that the program had."""
+    lines: list[str] = []
+    for file in trace.files:
+        lines += _file_lines(file, folder)
+    if lines:
+        lines.insert(0, "import pathlib")
+    if trace.argv:
+        lines += ["import sys", f"sys.argv[1:] = {list(trace.argv)!r}"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _file_lines(file: Path, folder: Path) -> list[str]:
+    try:
+        content = file.read_bytes()
+        name = file.resolve().relative_to(folder.resolve()).as_posix()
+    except (OSError, ValueError):
+        return []
+    if len(content) > LARGEST_FILE:
+        return []
+    try:
+        write = f"write_text({content.decode('utf-8')!r})"
+    except UnicodeDecodeError:
+        write = f"write_bytes({content!r})"
+    parent = [f"pathlib.Path({name.rpartition('/')[0]!r}).mkdir(parents=True, exist_ok=True)"] if "/" in name else []
+    return [*parent, f"pathlib.Path({name!r}).{write}"]
+
+
+def _after_future(script: Script, before: str) -> str:
+    """The text with these lines at its beginning, but below `from __future__` and the docstring."""
+    place = 0
+    for statement in script.tree.body:
+        documented = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not documented and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
+            break
+        place = script.lines_span(statement)[1]
+    return script.text[:place] + before + script.text[place:]
+
+
+def without_trace(text: str) -> Trace:
+    """The script alone, where nothing was seen of its run."""
+    return Trace(modules={MAIN: Module(MAIN, Path("script.py"), text)})
