@@ -94,11 +94,10 @@ def points(node: GraphNode, text: str) -> int:
         return 4
     wanted, own = _bare(_operator(text)), _bare(operation(node))
     if not wanted:
-        return 2 if node.where and node.where.split(" in ")[0] in text else 0
+        place = node.where.split(" ", 1)[0]  # file:line
+        return 2 if place and re.search(rf"(?<!\w){re.escape(place)}\b", text) else 0
     if own == wanted:
         return 3
-    if node.where and text in node.where:
-        return 2
     return 1 if own in _spellings(wanted) else 0
 
 

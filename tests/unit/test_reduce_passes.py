@@ -1,0 +1,317 @@
+"""Every shrinking pass: what it proposes, and what the case looks like afterwards."""
+
+from dataclasses import replace
+
+import pytest
+from reduce_cases import case, input_names, meta, names, op, r, tensor
+
+from triage.model.graphcase import Context, GraphInput, SubGraph
+from triage.reduce.passes import DETAILS, SIMPLER, STRUCTURE, arguments, context, dtypes, extents, layout, nested, ranks
+from triage.reduce.passes import outputs as outputs_pass
+from triage.reduce.passes import values as values_pass
+from triage.reduce.passes.extents import ExtentDial, Resize, restrided
+from triage.reduce.slices import RefusedError
+
+
+def one(*inputs, node=None, **rest):
+    """A case of one operation on its inputs."""
+    return case(list(inputs), [node or op("y", "torch.relu", "%" + inputs[0].name, out=inputs[0].meta)], "y", **rest)
+
+
+def slots(choices):
+    return [choice.slot for choice in choices]
+
+
+def after(choices, slot, case_, alternative=0):
+    """The case after one alternative of the choice with this slot."""
+    choice = next(choice for choice in choices if choice.slot == slot)
+    return choice.edits[alternative].apply(case_)
+
+
+def test_a_forward_failure_needs_no_backward_and_a_backward_one_keeps_it():
+    graph = one(tensor("x", 4, requires_grad=True), backward=True)
+    assert not after(context.backward(graph), "backward", graph).backward
+    assert list(context.backward(replace(graph, direction="backward"))) == []
+
+
+def test_modes_go_back_to_their_defaults():
+    state = Context(
+        grad_enabled=False, inference_mode=True, autocast=("cpu", "bfloat16"), deterministic=True, dynamic=True,
+        fullgraph=True, mode="max-autotune", options={"a": 1, "b": 2}, training=True,
+    )  # fmt: skip
+    graph = one(tensor("x", 4, symbols={"0": "s0"}), context=state)
+    for choice in list(context.modes(graph)):
+        graph = choice.edits[0].apply(graph)
+    assert graph.context == Context()
+    assert graph.inputs[0].meta is not None and graph.inputs[0].meta.symbols == {}
+
+
+def test_config_lines_and_registrations_go_one_by_one():
+    graph = one(tensor("x", 4), context=Context(config=("a = 1", "b = 2")), preamble=("import p", "import q"))
+    assert after(context.config(graph), "config a = 1", graph).context.config == ("b = 2",)
+    assert after(context.preamble(graph), "preamble import p", graph).preamble == ("import q",)
+    both = [choice.edits[0] for choice in context.preamble(graph)]
+    assert both[1].apply(both[0].apply(graph)).preamble == (), "edits of a list can be merged"
+
+
+def test_mode_switches_in_the_graph_go_in_pairs():
+    nodes = [
+        op("off", "torch._C._set_grad_enabled", False),
+        op("y", "torch.relu", "%x", out=meta(4)),
+        op("on", "torch._C._set_grad_enabled", True),
+    ]
+    graph = case([tensor("x", 4)], nodes, "y")
+    assert names(after(context.modes(graph), "mode switch off", graph)) == ["y"]
+
+
+def test_storage_becomes_plain():
+    odd = tensor("x", 4, 3, stride=(1, 4), storage_offset=2, base="b")
+    graph = case([tensor("b", 20), odd], [op("y", "torch.relu", "%x", out=meta(4, 3))], "y")
+    found = graph
+    for choice in list(layout.storage(graph)):
+        found = choice.edits[0].apply(found)
+    item = found.inputs[1]
+    assert item.meta is not None
+    assert (item.base, item.meta.stride, item.meta.storage_offset) == (None, (3, 1), 0)
+
+
+def test_inputs_need_no_grad_and_no_role():
+    graph = one(tensor("x", 4, requires_grad=True, role="parameter"))
+    found = after(layout.autograd(graph), "grad x", graph)
+    assert found.inputs[0].meta is not None and not found.inputs[0].meta.requires_grad
+    assert found.inputs[0].role == "input"
+
+
+@pytest.mark.parametrize(
+    ("item", "order"),
+    [
+        (tensor("x", 4), ["ones", "zeros", "arange"]),
+        (tensor("x", 4, dtype="int64", fill="randint:0:5"), ["zeros", "ones", "arange"]),
+        (tensor("x", 4, dtype="bool", fill="randint:0:2"), ["zeros", "ones"]),
+        (tensor("x", 4, fill="values", data=[1.0, 2.0, 3.0, "nan"]), ["ones", "zeros", "arange", "randn"]),
+        (tensor("x", 4, fill="ones"), []),
+    ],
+)
+def test_random_values_become_plain_ones(item, order):
+    graph = one(item)
+    fills = [edit.apply(graph).inputs[0] for choice in values_pass.fills(graph) for edit in choice.edits]
+    assert [found.fill for found in fills] == order
+    assert all(found.data is None for found in fills)
+
+
+def test_numbers_are_written_into_the_graph():
+    graph = case(
+        [tensor("x", 4), GraphInput("k", kind="int", value=3)],
+        [op("y", "torch.mul", "%x", "%k", out=meta(4))],
+        "y",
+    )
+    found = after(values_pass.numbers(graph), "number k", graph)
+    assert found.nodes[0].args == [r("x"), 3]
+    assert input_names(found) == ["x"]
+
+
+def test_dtypes_change_together_with_arguments_and_records():
+    node = op("y", "torch.sum", "%x", out=meta(dtype="bfloat16"), kwargs={"dtype": {"dtype": "bfloat16"}})
+    graph = case([tensor("x", 4, dtype="bfloat16"), tensor("w", 4, dtype="bfloat16")], [node], "y", "w")
+    (choice,) = dtypes.dtypes(graph)
+    together = choice.edits[0].apply(graph)
+    assert [item.meta.dtype for item in together.inputs] == ["float32", "float32"]
+    assert together.nodes[0].kwargs == {"dtype": {"dtype": "float32"}}
+    assert together.nodes[0].out == [meta()]
+    alone = choice.edits[2].apply(graph)
+    assert [item.meta.dtype for item in alone.inputs] == ["bfloat16", "float32"]
+    assert list(dtypes.dtypes(one(tensor("x", 4, dtype="bool")))) == []
+
+
+def test_extents_change_in_every_input_and_in_the_arguments():
+    nodes = [
+        op("v", "view", "%x", [2, 6, 4, 8], kind="call_method", out=meta(2, 6, 4, 8)),
+        op("y", "torch.matmul", "%v", "%w", out=meta(2, 6, 4, 8)),
+    ]
+    graph = case([tensor("x", 2, 6, 32), tensor("w", 8, 8), tensor("i", 6, dtype="int64", fill="randint:0:6")], nodes, "y")
+    found = Resize(((6, 1),)).apply(graph)
+    assert [item.meta.shape for item in found.inputs] == [(2, 1, 32), (8, 8), (1,)]
+    assert found.nodes[0].args == [r("x"), [2, 1, 4, 8]]
+    assert found.nodes[0].out == [meta(2, 1, 4, 8)]
+    assert found.inputs[2].fill == "randint:0:1"
+
+
+def test_extents_can_keep_their_ratio():
+    nodes = [op("v", "view", "%x", [2, 4, 8], kind="call_method", out=meta(2, 4, 8))]
+    graph = case([tensor("x", 2, 32)], nodes, "v")
+    found = Resize(((8, 1),), multiples=True).apply(graph)
+    assert found.inputs[0].meta is not None and found.inputs[0].meta.shape == (2, 4)
+    assert found.nodes[0].args == [r("x"), [2, 4, 1]]
+
+
+def test_extents_of_tensors_that_operations_make_count_too():
+    graph = case([], [op("a", "torch.arange", 16, out=meta(16)), op("y", "torch.relu", "%a", out=meta(16))], "y")
+    assert extents.extents(graph) == [16]
+    found = Resize(((16, 3),)).apply(graph)
+    assert found.nodes[0].args == [3]
+    assert found.nodes[1].out == [meta(3)]
+    assert list(arguments.scalars(graph)) == [], "a size is no scalar"
+
+
+def test_recorded_values_are_cropped_with_their_tensor():
+    graph = one(tensor("x", 2, 3, fill="values", data=[[1, 2, 3], [4, 5, 6]]))
+    assert Resize(((3, 2),)).apply(graph).inputs[0].data == [[1, 2], [4, 5]]
+    with pytest.raises(RefusedError):
+        Resize(((3, 2),)).apply(case([tensor("b", 6), tensor("x", 3, base="b")], [op("y", "f", "%x")], "y"))
+
+
+@pytest.mark.parametrize(
+    ("before", "shape", "strides"),
+    [
+        (meta(4, 6), (2, 3), (3, 1)),
+        (meta(4, 6, stride=(1, 4)), (2, 3), (1, 2)),
+        (meta(4, 6, stride=(12, 1)), (2, 3), (6, 1)),
+        (meta(4, 6, stride=(0, 1)), (2, 3), (0, 1)),
+        (meta(2, 8, 4, 4, stride=(128, 1, 32, 8)), (2, 2, 4, 4), (32, 1, 8, 2)),
+        (meta(4, 6), (1, 1), (1, 1)),
+    ],
+)
+def test_strides_keep_their_order_and_their_gaps(before, shape, strides):
+    assert restrided(before, shape) == strides
+
+
+def test_the_dial_of_an_extent_tells_its_boundary():
+    assert extents.extents(one(tensor("x", 64, 3, 1))) == [64, 3]
+    assert [dial.value for dial in extents.dials(one(tensor("x", 64, 3)))] == [64, 3]
+    assert ExtentDial(17).boundary(17, 16) == "It fails with a size of 17 and passes with 16."
+
+
+def test_ranks_go_down():
+    graph = case(
+        [tensor("x", 5, 1, 3), tensor("w", 3)],
+        [op("y", "view", "%x", [5, 1, 3], kind="call_method", out=meta(5, 1, 3))],
+        "y",
+        "w",
+    )
+    choices = list(ranks.ranks(graph))
+    squeezed, headless = (edit.apply(graph) for edit in choices[0].edits[:2])
+    assert [item.meta.shape for item in squeezed.inputs] == [(5, 3), (3,)]
+    assert [item.meta.shape for item in headless.inputs] == [(1, 3), (3,)]
+    assert headless.nodes[0].args == [r("x"), [1, 3]]
+    assert after(choices, "rank w", graph).inputs[1].meta == meta()
+    assert list(ranks.ranks(one(tensor("x")))) == []
+
+
+def test_keyword_arguments_go():
+    node = op("y", "torch.sum", "%x", out=meta(), kwargs={"dim": 0, "keepdim": True})
+    graph = one(tensor("x", 4), node=node)
+    assert slots(arguments.keywords(graph)) == ["keywords y", "keyword y dim", "keyword y keepdim"]
+    assert after(arguments.keywords(graph), "keywords y", graph).nodes[0].kwargs == {}
+    warned = one(tensor("x", 4), node=op("y", "torch.softmax", "%x", out=meta(4), kwargs={"dim": 0}))
+    assert list(arguments.keywords(warned)) == []
+
+
+def test_trailing_arguments_go_with_their_inputs():
+    graph = case(
+        [tensor("x", 4), tensor("w", 4), tensor("b", 4)],
+        [op("y", "torch.conv1d", "%x", "%w", "%b", 2, out=meta(4))],
+        "y",
+    )
+    choice = next(iter(arguments.trailing(graph)))
+    found = choice.edits[1].apply(graph)
+    assert found.nodes[0].args == [r("x"), r("w")]
+    assert input_names(found) == ["x", "w"]
+
+
+def test_scalars_become_1_0_or_2():
+    node = op("y", "torch.lerp", "%x", "%x", 0.3, [3, 3], -1, True, out=meta(4))
+    graph = one(tensor("x", 4), node=node)
+    found = {choice.slot: [edit.new for edit in choice.edits] for choice in arguments.scalars(graph)}
+    assert found == {
+        "scalar y ('args', 2)": [1.0, 0.0, 2.0],
+        "scalar y ('args', 3)": [[1, 1], [0, 0], [2, 2]],
+    }
+    assert after(arguments.scalars(graph), "scalar y ('args', 2)", graph).nodes[0].args[2] == 1.0
+
+
+def test_a_complex_number_becomes_a_plain_one_or_i():
+    node = op("y", "torch.lerp", "%x", "%x", {"complex": [0.3, 0.2]}, out=meta(4))
+    graph = one(tensor("x", 4), node=node)
+    (choice,) = arguments.scalars(graph)
+    assert [edit.new for edit in choice.edits] == [1.0, {"complex": [0, 1]}]
+    assert "instead of (0.3+0.2j) as an argument of lerp" in choice.edits[0].what
+
+
+def test_sizes_in_views_are_no_scalars():
+    node = op("y", "view", "%x", 2, 2, kind="call_method", out=meta(2, 2))
+    assert list(arguments.scalars(one(tensor("x", 4), node=node))) == []
+
+
+def test_the_last_outputs_alone_come_first():
+    nodes = [op(name, "torch.relu", "%x", out=meta(4)) for name in "abcd"]
+    graph = case([tensor("x", 4)], nodes, *"abcd")
+    choices = list(outputs_pass.outputs(graph))
+    assert [names(edit.apply(graph)) for edit in choices[0].edits] == [["d"], ["c"], ["b"]]
+    merged = choices[2].edits[0].apply(choices[1].edits[0].apply(graph))
+    assert names(merged) == ["c", "d"]
+    assert list(outputs_pass.outputs(one(tensor("x", 4)))) == []
+
+
+def conditional():
+    body = SubGraph(
+        "body", ("t", "u"), (op("i", "torch.sin", "%t", out=meta(4)), op("j", "torch.add", "%i", "%u", out=meta(4))), [r("j")]
+    )
+    other = SubGraph("other", ("t", "u"), (op("i", "torch.cos", "%t", out=meta(4)),), [r("i")])
+    nodes = [
+        op("p", "torch.any", "%x", out=meta(dtype="bool")),
+        op("c", "torch.ops.higher_order.cond", "%p", {"graph": "body"}, {"graph": "other"}, {"tuple": [r("x"), r("w")]},
+           out=[meta(4)]),
+        op("first", "operator.getitem", "%c", 0, kind="get_item", out=meta(4)),
+        op("y", "torch.relu", "%first", out=meta(4)),
+    ]  # fmt: skip
+    return case([tensor("x", 4), tensor("w", 4)], nodes, "y", subgraphs=(body, other))
+
+
+def test_a_body_is_written_out_in_place_of_what_held_it():
+    graph = conditional()
+    (choice,) = nested.inline(graph)
+    found = choice.edits[0].apply(graph)
+    assert [node.target for node in found.nodes] == ["torch.sin", "torch.add", "torch.relu"]
+    assert found.nodes[0].args == [r("x")]
+    assert found.nodes[2].args == [r("c_j")]
+    assert found.subgraphs == ()
+
+
+def test_operations_inside_a_body_are_bypassed():
+    graph = conditional()
+    choices = list(nested.bodies(graph))
+    assert slots(choices) == ["inner body j", "inner body i", "inner other i"]
+    found = choices[0].edits[0].apply(graph)
+    assert [node.name for node in found.subgraphs[0].nodes] == ["i"]
+    assert found.subgraphs[0].outputs == [r("i")]
+
+
+def test_a_body_called_with_trailing_operands_is_written_out_too():
+    body = SubGraph("body", ("t",), (op("i", "torch.sin", "%t", out=meta(4)),), {"tuple": [r("i")]})
+    nodes = [
+        op("w", "torch.ops.higher_order.wrap", {"graph": "body"}, "%x", out=[meta(4)]),
+        op("y", "operator.getitem", "%w", 0, kind="get_item", out=meta(4)),
+    ]
+    graph = case([tensor("x", 4)], nodes, "y", subgraphs=(body,))
+    found = next(iter(nested.inline(graph))).edits[0].apply(graph)
+    assert names(found) == ["w_i"]
+
+
+def test_the_table_names_each_pass_once_and_says_what_it_does():
+    table = [*STRUCTURE, *SIMPLER, *DETAILS]
+    assert len({one_.name for one_ in table}) == len(table)
+    assert all(one_.description for one_ in table)
+
+
+def test_passes_are_pure():
+    graph = conditional()
+    before = repr(graph)
+    for one_ in [*STRUCTURE, *SIMPLER, *DETAILS]:
+        for choice in one_.choices(graph):
+            for edit in choice.edits:
+                try:
+                    edit.apply(graph)
+                except RefusedError:
+                    pass
+                assert edit.what
+    assert repr(graph) == before
