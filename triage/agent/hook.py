@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 
-from . import boundary, compat, confine, frames, imports, trace_lines
+from . import boundary, compat, confine, frames, imports, testrunners, trace_lines
 from .channel import Channel
 from .recorder import Recorder
 
@@ -37,8 +37,8 @@ def install(config):
             "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
             "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
             "torch._dynamo.repro.after_aot": compat.without_repro_copy,
-            "_pytest.runner": lambda module: _patch_pytest(module, recorder),
-            "unittest.result": lambda module: _patch_unittest(module, recorder),
+            "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
+            "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
         }
     )
     trace_lines.install(recorder)
@@ -79,34 +79,3 @@ def _stacks(config):
             faulthandler.dump_traceback_later(float(config["stacks_after"]), repeat=False, file=late)
     except Exception:
         return
-
-
-def _patch_pytest(module, recorder):
-    """A failing test is caught by pytest; its exception is recorded where the report of the test is made."""
-    original = module.CallInfo.from_call.__func__
-
-    def from_call(cls, *args, **kwargs):
-        call = original(cls, *args, **kwargs)
-        if call.excinfo is not None and isinstance(call.excinfo.value, Exception):
-            if type(call.excinfo.value).__name__ not in ("Skipped", "XFailed"):
-                recorder.raised(call.excinfo.value, "test")
-        return call
-
-    module.CallInfo.from_call = classmethod(from_call)
-
-
-def _patch_unittest(module, recorder):
-    for name in ("addError", "addFailure", "addSubTest"):
-        setattr(module.TestResult, name, _recording(getattr(module.TestResult, name), recorder))
-
-
-def _recording(method, recorder):
-    def recorded(self, test, *rest):
-        error = rest[-1][1] if rest and isinstance(rest[-1], tuple) else None
-        if isinstance(error, Exception):
-            recorder.raised(error, "test")
-        return method(self, test, *rest)
-
-    recorded.__name__ = method.__name__
-    recorded.__doc__ = method.__doc__
-    return recorded

@@ -1,0 +1,48 @@
+"""Failing tests: pytest and unittest catch the exception, so it is recorded where they report it.
+
+An expected failure (`xfail`, `expectedFailure`) is no failure of the program.
+"""
+
+import functools
+import threading
+
+
+def patch_pytest(module, recorder):
+    """Watch `_pytest.runner`: what a phase of a test raised is recorded once its report says that it failed."""
+    raised = threading.local()
+    from_call = module.CallInfo.from_call.__func__
+    call_and_report = module.call_and_report
+
+    def keeping(cls, *args, **kwargs):
+        call = from_call(cls, *args, **kwargs)
+        raised.error = call.excinfo.value if call.excinfo is not None else None
+        return call
+
+    @functools.wraps(call_and_report)
+    def reporting(*args, **kwargs):
+        raised.error = None
+        report = call_and_report(*args, **kwargs)
+        if isinstance(raised.error, Exception) and getattr(report, "failed", False):
+            recorder.raised(raised.error, "test")
+        raised.error = None
+        return report
+
+    module.CallInfo.from_call = classmethod(keeping)
+    module.call_and_report = reporting
+
+
+def patch_unittest(module, recorder):
+    """Watch `unittest.result`: errors, failures, and those of subtests."""
+    for name in ("addError", "addFailure", "addSubTest"):
+        setattr(module.TestResult, name, _recording(getattr(module.TestResult, name), recorder))
+
+
+def _recording(method, recorder):
+    @functools.wraps(method)
+    def recorded(self, test, *rest):
+        error = rest[-1][1] if rest and isinstance(rest[-1], tuple) else None
+        if isinstance(error, Exception):
+            recorder.raised(error, "test")
+        return method(self, test, *rest)
+
+    return recorded
