@@ -41,7 +41,7 @@ def answer(
     monotone = is_monotone(size, answers)
     if monotone and found is None:
         monotone = None  # nothing changes: there is no history to speak of
-    before, after = _window(axis, found)
+    before, after = _window(axis, found, changes)
     return Bisection(
         target=asked.target,
         kind=axis.kind,
@@ -92,10 +92,10 @@ def summary(
             text += f" The history is not monotone: {_history(changes)}."
         return text
     bad_end, good_end = results.get(0), results.get(len(points) - 1)
+    if changes:
+        return f"Both ends have the same outcome, but not all between them: {_history(changes)}."
     if bad_end is not None and bad_end.verdict is GOOD:
-        return f"The script passes with {unit} {bad_end.version}, where it should fail: nothing to look for." + (
-            f" But elsewhere the outcome changes: {_history(changes)}." if changes else ""
-        )
+        return f"The script passes with {unit} {bad_end.version}, where it should fail: nothing to look for."
     if incomplete is not None:
         return f"Nothing is settled yet: {incomplete}."
     failing = [tested.version for tested in results.values() if tested.verdict is BAD]
@@ -128,9 +128,11 @@ def differing_packages(before: TestedVersion, after: TestedVersion) -> list[str]
     return found
 
 
-def _window(axis: Axis, found: Edge | None) -> tuple[str | None, str | None]:
+def _window(axis: Axis, found: Edge | None, changes: tuple[Change, ...]) -> tuple[str | None, str | None]:
+    """(before, after): the edge at the bad end, else the change of the wanted kind that is nearest to it."""
     if found is None:
-        return None, None
+        other = next((change for change in changes if change.kind is axis.kind), None)
+        return (other.before, other.after) if other is not None else (None, None)
     points = axis.from_bad_end()
     bad, good = points[found.bad].name, points[found.good].name
     return (bad, good) if axis.kind is Kind.FIXED else (good, bad)

@@ -65,7 +65,9 @@ class Hunt:
         """Hunt to the end. Raises TargetError, BudgetSpentError, KeyboardInterrupt; the results stay."""
         with Ahead(self.bench, self.manner.jobs) as ahead:
             while self.dead_end is None and (place := self._next()) is not None:
-                if self.manner.linear and self.manner.jobs > 1 and next_position(self.size, self.answers()) is None:
+                self.session.probe_timeout()  # a budget that is spent ends it here, before anything is installed
+                independent = place not in self.results and next_position(self.size, self.answers()) is None
+                if independent and self.manner.jobs > 1:
                     self._test_side_by_side(ahead)
                     continue
                 self._prepare(ahead, place)
@@ -117,17 +119,19 @@ class Hunt:
             self._record(place, TestedVersion(point.name, Standing.SKIP, str(reason)), began)
             return
         try:
-            first = not {Standing.BAD, Standing.GOOD} & set(self.answers().values())
-            tried = self._establish(ready) if first else self.trial.run(ready, self.sought, self.sought.passes_needed())
+            if {Standing.BAD, Standing.GOOD} & set(self.answers().values()) and self.sought.face is not None:
+                tried = self.trial.run(ready, self.sought, self.sought.passes_needed())
+            else:
+                tried = self._establish(ready)
         finally:
             ahead.done(ready)
         self._tried[place] = tried
         self._record(place, summary_of(ready, tried, self.sought), began)
 
     def _establish(self, ready: Ready) -> Tried:
-        """The bad end: the failure must show, and come back. One that does not is repeated until its rate is known."""
+        """Meet the failure. It must come back; one that does not always is repeated until its rate is known."""
         tried = Tried()
-        for _ in range(FIRST_PASSES):
+        for _ in range(FIRST_PASSES if not self.results else 1):
             tried = self.trial.run(ready, self.sought, 1, tried)
             if tried.standing is not Standing.GOOD or tried.failures():
                 break

@@ -88,10 +88,14 @@ def most_left(size: int, answers: Answers) -> int:
 
 
 def may_follow(size: int, answers: Answers, running: int) -> list[tuple[int, bool]]:
-    """What may be tested after `running`: (position, certain). Certain is what comes next whatever `running` answers."""
+    """What may be tested after `running`: (position, certain).
+
+    Certain is what comes next whatever `running` answers; while an end is tested, that it is as it was said to be.
+    """
     after = [next_position(size, {**answers, running: answer}) for answer in (BAD, GOOD)]
     places = list(dict.fromkeys(place for place in after if place is not None))
-    return [(place, len(places) == 1) for place in places]
+    at_an_end = not {BAD, GOOD} <= {*answers.values()}
+    return [(place, after[0] == after[1] or (at_an_end and len(places) == 1)) for place in places]
 
 
 def _first(answers: Answers, wanted: Standing, beyond: int = -1) -> int | None:

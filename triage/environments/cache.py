@@ -80,7 +80,7 @@ class EnvironmentCache:
             raise TargetError(
                 what=f"The environment cache {root} cannot be written.",
                 why=str(error),
-                next="Point XDG_CACHE_HOME to a directory with room, then run the same command.",
+                next="Point XDG_CACHE_HOME to a directory that can be written and has room.",
             ) from error
         self.sweep()
 
@@ -245,7 +245,7 @@ def no_room(place: Path, wanted: int, free: int) -> TargetError:
     return TargetError(
         what=f"There is not enough room on the disk of {place}.",
         why=f"The next environment needs {wanted / GIB:.1f} GiB; {free / GIB:.1f} GiB are free.",
-        next="Free some space, or point XDG_CACHE_HOME to a bigger disk; then run the same command: what was tested is kept.",
+        next="Free some space, or point XDG_CACHE_HOME to a bigger disk.",
     )
 
 

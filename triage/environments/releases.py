@@ -18,6 +18,7 @@ from packaging.version import Version
 
 from triage.environments.index import Wheel
 from triage.environments.recipes import Python, text
+from triage.errors import UsageError
 
 PYTORCH_INDEX = "https://download.pytorch.org/whl"
 ANY = "any"  # the build that the configured index has, whatever it is made for
@@ -44,9 +45,18 @@ class Release:
         return str(self.version)
 
 
-def is_flavour(word: str) -> bool:
-    """Whether this names a build of torch: cpu, cu128, rocm6.4, xpu, or any."""
-    return _FLAVOUR.fullmatch(word) is not None
+def check_words(*, flavour: str, caches: str, installer: str) -> None:
+    """Raise UsageError where one of these is not what it may be: flavours are cpu, cu128, rocm6.4, xpu, any."""
+    allowed = (
+        ("--flavour", flavour, _FLAVOUR.fullmatch(flavour) is not None, "cpu, any, or such as cu128, rocm6.4, xpu"),
+        ("--caches", caches, caches in ("on", "off"), "on or off"),
+        ("--installer", installer, installer in ("auto", "uv", "pip"), "auto, uv or pip"),
+    )
+    for option, word, fits, words in allowed:
+        if not fits:
+            raise UsageError(
+                what=f"{option} {word} cannot be used.", why=f"It must be {words}.", next="triage bisect --help"
+            )
 
 
 def flavour_indexes(flavour: str, nightly: bool) -> tuple[str, ...]:

@@ -182,7 +182,7 @@ class Workshop:
             return TargetError(
                 what=f"torch {release.version} could not be downloaded.",
                 why=telling,
-                next="Check the network and the package index, then run the same command: what was tested is kept.",
+                next="Check the network and the package index.",
             )
         if trouble is Trouble.NO_WHEEL:
             return UntestableError(f"no wheel: {telling}")

@@ -16,10 +16,11 @@ from typing import Any
 import jinja2
 
 from triage.errors import TriageError, UsageError
+from triage.model.bisection import Bisection
 from triage.model.codec import encode
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
-from triage.report import markdown, wording
+from triage.report import bisection, markdown, wording
 from triage.report.github import create_command, new_issue_url
 from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
@@ -51,6 +52,11 @@ def issue_body(report: TriageReport, sources: Sources) -> str:
     if text is None:  # everything outside the parts is bounded well below the limit
         raise AssertionError("the fixed part of a report is longer than an issue may be")
     return text
+
+
+def bisection_page(found: Bisection) -> str:
+    """A bisection as a page of its own: the same section that a report has."""
+    return _template("bisect.md.j2").render(bisection=bisection.view(found))
 
 
 def filing(report: TriageReport, sources: Sources) -> str:
@@ -97,6 +103,7 @@ def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]
         "facts": wording.facts(report),
         "labels": suggested_labels(report),
         "difference": _difference(sources),
+        "bisection": bisection.view_of(report.regression),
         "attachments": [report.artifacts[name] for name in ("trace", "error_log") if report.artifacts.get(name)],
     }
     return lambda texts: template.render(**fixed, **texts)

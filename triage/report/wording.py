@@ -99,8 +99,9 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
     if report.graph_breaks or report.recompiles:
         counts = ((report.graph_breaks, "graph break"), (report.recompiles, "recompilation"))
         found.append(("Compilation", ", ".join(plural(count, name) for count, name in counts if count)))
-    if report.regression:
-        found.append(("Regression", regression(report.regression)))
+    if report.regression and regression(report.regression):
+        fixed = bool(report.regression.get("first_fixed"))
+        found.append(("Fixed" if fixed else "Regression", regression(report.regression)))
     return found
 
 
@@ -122,8 +123,13 @@ def shell(command: Sequence[str]) -> str:
 
 
 def regression(window: Mapping[str, Any]) -> str:
-    good, bad = window.get("last_good"), window.get("first_bad")
-    return f"last good torch {code(clip(str(good), 40))}, first bad torch {code(clip(str(bad), 40))}"
+    """The versions between which the outcome changes; an empty text where none were found."""
+    named = [
+        f"{name.replace('_', ' ')} torch {code(clip(str(window[name]), 40))}"
+        for name in ("last_good", "first_bad", "last_bad", "first_fixed")
+        if window.get(name)
+    ]
+    return ", ".join(named)
 
 
 def ladder_table(rows: Sequence[LadderRow]) -> str:

@@ -1,0 +1,297 @@
+"""The story of `triage bisect`, top to bottom: what is asked, which versions, test them, tell.
+
+Whatever ends it early, what was learned is on disk: `bisect.json` says that it is incomplete, `bisect-state.json` lets the
+next start go on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triage.bisect.answer import Asked, answer, check_testable, differing_packages
+from triage.bisect.clone import bare_window, window_in_clone
+from triage.bisect.hunt import Hunt, Manner
+from triage.bisect.points import Axis
+from triage.bisect.setup import Setup, set_up
+from triage.bisect.state import FILE, Ask, State, digest_of, load, places_of, save
+from triage.bisect.trial import CACHES_OFF, Sought, Trial
+from triage.bisect.worktrees import CommitBench, commit_axis
+from triage.bisection_subject import Subject, find_subject
+from triage.environments.cache import DEFAULT_LIMIT
+from triage.environments.files import write_whole
+from triage.errors import TargetError, TriageError, UsageError
+from triage.events import Emitter, Journal
+from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
+from triage.probe.target import check_syntax, find_python
+from triage.report.redact import Redactor
+from triage.report.render import bisection_page
+from triage.report.store import FILES, load_report, write_report
+from triage.session import BudgetSpentError, Clock, Session, neutral_store, open_session
+from triage.settings import Settings
+
+EXIT_FOUND, EXIT_NO_CHANGE, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 5, 130
+
+
+@dataclass(frozen=True)
+class Done:
+    """What `triage bisect` ends in. `report` is the run's report it was merged into."""
+
+    found: Bisection
+    directory: Path
+    exit_code: int
+    report: Path | None = None
+
+
+def bisect(
+    ask: Ask, settings: Settings, emit: Emitter, resume: Path | None = None, cache_limit: int = DEFAULT_LIMIT
+) -> Done:
+    """Answer the question. Raises TriageError where it cannot be answered at all."""
+    earlier = load(resume) if resume is not None else _unfinished(ask, settings)
+    ask = earlier.ask if earlier is not None else ask
+    subject = find_subject(ask.words, ask.module, ask.raw, Path(ask.cwd))
+    python = find_python(None)
+    check_syntax(subject.target(python))  # before anything is installed
+    session = _session(subject, settings, emit, resume if resume is not None else settings.out, earlier is not None)
+    setup = _set_up(ask, subject, python, session, earlier, cache_limit)
+    digest = digest_of(subject.target(python).script, ask.words)
+    kept = earlier if earlier is not None and earlier.digest == digest else None
+    hunt = Hunt(
+        setup.axis,
+        setup.bench,
+        Trial(session, {} if ask.caches else CACHES_OFF),
+        session,
+        Manner(ask.linear, ask.repeats, _jobs(settings), look_at_caches=ask.caches and setup.axis.unit != "commit"),
+        kept.sought if kept is not None else Sought(subject.wanted),
+        places_of(setup.axis, kept.results) if kept is not None else {},
+    )
+    began = _Began(kept)
+    hunt.learned = lambda: save(session.directory, _state(ask, digest, hunt, began))
+    emit("bisect_started", directory=str(session.directory), **_outlook(setup, hunt))
+    incomplete, code, error = _hunt(hunt, settings)
+    hunt.learned()
+    if error is None and incomplete is None:
+        check_testable(setup.axis, hunt.results)
+    found = _answer(ask, subject, setup, hunt, began, incomplete)
+    report = _write(found, session.directory, subject)
+    emit("bisect_ended", directory=str(session.directory), summary=found.summary, complete=found.complete)
+    if error is not None:
+        raise error if not hunt.results else _to_be_taken_up(error, session.directory)
+    return Done(found, session.directory, code if code is not None else _exit_code(found), report)
+
+
+def _hunt(hunt: Hunt, settings: Settings) -> tuple[str | None, int | None, TargetError | None]:
+    """(why it ended early, exit code, error) of the hunt; all None where it came to its end."""
+    try:
+        hunt.run()
+    except KeyboardInterrupt:
+        return "interrupted", EXIT_INTERRUPTED, None
+    except BudgetSpentError:
+        return f"the budget of {settings.budget:.0f} s ended", EXIT_BUDGET, None
+    except TargetError as error:
+        return error.what.rstrip("."), None, error
+    return None, None, None
+
+
+# -- before ---------------------------------------------------------------------------------------------------------
+
+
+def _unfinished(ask: Ask, settings: Settings) -> State | None:
+    """The state of the same question in the directory that was asked for, where it was not finished."""
+    if settings.out is None or not (settings.out / FILE).is_file():
+        return None
+    state = load(settings.out)
+    if state.ask != ask:
+        raise UsageError(
+            what=f"{settings.out} holds another bisection.",
+            why="Its question was a different one, and runs are never overwritten.",
+            next=f"Choose another directory with --out, or take that one up: triage bisect --resume {settings.out}",
+        )
+    return state
+
+
+def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | None, again: bool) -> Session:
+    """A directory of its own, inside the run that is bisected; or the one that is taken up again."""
+    if again and out is not None:
+        emit.add(Journal(out / "journal.jsonl"))
+        return Session(out.absolute(), settings, emit, Clock(settings.budget), neutral_store())
+    if out is None:
+        label = subject.target(find_python(None)).label
+        default = subject.cwd / "triage-out" / f"bisect-{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+        out = subject.run / "bisect" if subject.run is not None else default
+    session = open_session(replace(settings, out=out), "bisect", Path.cwd(), emit)
+    ignore = session.directory.parent / ".gitignore"
+    if session.directory.parent.name == "triage-out" and not ignore.exists():
+        ignore.write_text("*\n")
+    return session
+
+
+def _set_up(
+    ask: Ask, subject: Subject, python: str, session: Session, earlier: State | None, cache_limit: int
+) -> Setup:
+    if ask.target_repo is not None:
+        place = (Path(ask.cwd) / ask.target_repo).resolve()
+        if ask.nightly or ask.wish.versions:
+            raise UsageError(
+                what="--target-repo goes through commits, not versions of torch.",
+                why="--nightly and --versions are about torch.",
+                next="Leave one of them out.",
+            )
+        chosen = find_python(ask.python)
+        axis = commit_axis(place, ask.wish.good, ask.wish.bad, ask.wish.find_fix)
+        bench = CommitBench(place, subject.cwd, lambda cwd: subject.target(chosen, cwd), session.neutral)
+        return Setup(axis, bench, chosen)
+    wish = replace(ask.wish, known_bad=ask.wish.known_bad or subject.known_bad)
+    if earlier is not None and earlier.unit == "release":
+        wish = replace(wish, versions=earlier.names)  # the same axis, whatever came out since
+    return set_up(replace(ask, wish=wish), python, subject.target, session, cache_limit)
+
+
+def _jobs(settings: Settings) -> int:
+    """Environments made, and in a linear search versions tested, side by side: as asked for, as far as memory allows."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 1
+    return max(1, min(settings.jobs or 1, int(memory / (3 * 1024**3))))
+
+
+def _outlook(setup: Setup, hunt: Hunt) -> dict[str, object]:
+    return {
+        "versions": list(setup.axis.names),
+        "kind": setup.axis.kind,
+        "unit": setup.axis.unit,
+        "tested": [tested.version for tested in hunt.results.values()],
+        "sizes": dict(zip(setup.axis.names, setup.sizes, strict=False)),
+        "notes": list(setup.notes),
+    }
+
+
+# -- after ----------------------------------------------------------------------------------------------------------
+
+
+class _Began:
+    """When it began, with what an earlier part of it took."""
+
+    def __init__(self, earlier: State | None) -> None:
+        self._at = time.monotonic()
+        self._before = earlier.seconds if earlier is not None else 0.0
+        self.installs = earlier.installs if earlier is not None else 0
+
+    def seconds(self) -> float:
+        return self._before + time.monotonic() - self._at
+
+
+def _state(ask: Ask, digest: str, hunt: Hunt, began: _Began) -> State:
+    axis = hunt.axis
+    results = tuple(hunt.results.values())
+    installs = began.installs + hunt.bench.installs
+    return State(ask, digest, axis.names, axis.kind, axis.unit, results, hunt.sought, installs, began.seconds())
+
+
+def _answer(ask: Ask, subject: Subject, setup: Setup, hunt: Hunt, began: _Began, incomplete: str | None) -> Bisection:
+    asked = Asked(
+        target=" ".join(["-m", subject.module] if subject.module else list(ask.words[:1])),
+        command=command_line(ask, setup.axis),
+        flavour="" if setup.axis.unit == "commit" else ask.flavour,
+        python=setup.python,
+        platform=f"{platform.system()} {platform.machine()}",
+    )
+    found = answer(
+        setup.axis,
+        hunt.results,
+        hunt.sought,
+        asked,
+        installs=began.installs + hunt.bench.installs,
+        seconds=began.seconds(),
+        notes=(*setup.notes, *hunt.notes),
+        incomplete=incomplete,
+        dead_end=hunt.dead_end,
+    )
+    rows = {row.version: row for row in found.tested}
+    before, after = rows.get(found.before or ""), rows.get(found.after or "")
+    if before is None or after is None:
+        return found
+    others = differing_packages(before, after)
+    note = (f"Other packages differ between both as well: {', '.join(others[:8])}.",) if others else ()
+    window = _window(ask, subject, hunt, before.git_version, after.git_version, setup.axis)
+    return replace(found, commits=window, notes=(*found.notes, *note))
+
+
+def _window(
+    ask: Ask, subject: Subject, hunt: Hunt, before: str | None, after: str | None, axis: Axis
+) -> CommitWindow | None:
+    if not before or not after:
+        return None
+    if axis.unit == "commit":
+        return CommitWindow(before, after)
+    if ask.pytorch_repo is None:
+        return bare_window(before, after)
+    face = hunt.sought.face
+    frames = face.signature.frames if face is not None else ()
+    try:
+        return window_in_clone(Path(ask.cwd) / ask.pytorch_repo, before, after, frames, subject.stage, subject.operator)
+    except (TriageError, OSError, ValueError) as error:
+        bare = bare_window(before, after)
+        return replace(bare, note=f"The clone could not be read: {error}") if bare is not None else None
+
+
+def command_line(ask: Ask, axis: Axis) -> tuple[str, ...]:
+    """What to type to ask the same question again, with its ends spelled out."""
+    words = ["triage", "bisect"]
+    if ask.wish.versions:
+        words += ["--versions", ",".join(ask.wish.versions)]
+    else:
+        oldest, newest = axis.names[0], axis.names[-1]
+        good, bad = (oldest, newest) if axis.kind is Kind.REGRESSED else (newest, oldest)
+        words += ["--good", good, "--bad", bad]
+    words += ["--find-fix"] if axis.kind is Kind.FIXED else []
+    words += ["--nightly"] if ask.nightly else []
+    words += ["--linear"] if ask.linear else []
+    words += ["--flavour", ask.flavour] if ask.flavour != "cpu" else []
+    words += ["--python", ask.python] if ask.python else []
+    words += [word for package in ask.packages for word in ("--with", package)]
+    words += [word for file in ask.requirements for word in ("-r", file)]
+    words += ["--target-repo", ask.target_repo] if ask.target_repo else []
+    words += ["--caches", "off"] if not ask.caches else []
+    if ask.module:
+        return (*words, "-m", ask.module, *ask.words)
+    return (*words, *(["--"] if ask.raw or len(ask.words) > 1 else []), *ask.words)
+
+
+def _exit_code(found: Bisection) -> int:
+    return EXIT_FOUND if found.before is not None and found.after is not None else EXIT_NO_CHANGE
+
+
+def _to_be_taken_up(error: TargetError, directory: Path) -> TargetError:
+    return TargetError(
+        error.what, error.why, f"{error.next} Then go on where it ended: triage bisect --resume {directory}"
+    )
+
+
+def _write(found: Bisection, directory: Path, subject: Subject) -> Path | None:
+    """`bisect.json` and `bisect.md`, and the report of the run where there is one. All of it redacted."""
+    redactor = Redactor.of_this_machine(os.environ, Path.cwd()).knowing(found.command)
+    tree = redactor.tree(to_json(found))
+    try:
+        write_whole(directory / "bisect.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
+        write_whole(directory / "bisect.md", bisection_page(from_json(tree)))
+    except OSError as error:
+        raise UsageError(
+            what=f"The result could not be written to {directory}.",
+            why=str(error),
+            next="Name a directory that can be written, with room on its disk: --out DIR",
+        ) from error
+    if subject.run is None:
+        return None
+    for row in tree["tested"]:
+        row.pop("packages", None)  # they are in bisect.json
+    report = replace(load_report(subject.run), regression=tree)
+    formats = [name for name, file in FILES.items() if (subject.run / file).is_file()]
+    write_report(subject.run, report, formats, redactor)
+    return subject.run / FILES["md"]
+
