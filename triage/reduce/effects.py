@@ -8,6 +8,7 @@ place, `operator.i*`, `operator.setitem`, an `out=` argument, and the pairs of c
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from triage.model.graphcase import GraphNode
 from triage.reduce import trees
@@ -46,8 +47,13 @@ _OVERLOAD = re.compile(r"^torch\.ops\.(?P<space>[^.]+)\.(?P<name>[^.]+)(?:\.[^.]
 
 def operation(node: GraphNode) -> str:
     """The bare name of what a node calls: `add_` for `torch.ops.aten.add_.Tensor`, `linear` for `torch.nn.functional.linear`."""
-    found = _OVERLOAD.match(node.target)
-    return found.group("name") if found else node.target.rsplit(".", 1)[-1]
+    return _bare_name(node.target)
+
+
+@cache  # a graph asks about the same few targets thousands of times
+def _bare_name(target: str) -> str:
+    found = _OVERLOAD.match(target)
+    return found.group("name") if found else target.rsplit(".", 1)[-1]
 
 
 def mutated(node: GraphNode) -> str | None:

@@ -6,7 +6,7 @@ the sequence of keys and indices that leads from the root to a place inside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 def refs(tree: Any) -> Iterator[str]:
     """Names of the values that a tree refers to, in reading order, with repetitions."""
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict):
         name = tree.get("ref")
         if isinstance(name, str) and len(tree) == 1:
             yield name
@@ -28,7 +28,7 @@ def refs(tree: Any) -> Iterator[str]:
 
 def graphs(tree: Any) -> Iterator[str]:
     """Names of the sub-graphs that a tree mentions."""
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict):
         name = tree.get("graph")
         if isinstance(name, str) and len(tree) == 1:
             yield name
@@ -46,14 +46,14 @@ def ref(name: str) -> dict[str, str]:
 
 def as_ref(tree: Any) -> str | None:
     """The name, where the whole tree is one reference."""
-    if isinstance(tree, Mapping) and len(tree) == 1 and isinstance(tree.get("ref"), str):
+    if isinstance(tree, dict) and len(tree) == 1 and isinstance(tree.get("ref"), str):
         return str(tree["ref"])
     return None
 
 
 def rewrite(tree: Any, change: Callable[[str], Any]) -> Any:
     """The tree with every reference to `name` replaced by the tree `change(name)`."""
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict):
         name = as_ref(tree)
         if name is not None:
             return change(name)
@@ -69,7 +69,7 @@ def numbers(tree: Any, path: Path = ()) -> Iterator[tuple[Path, int | float]]:
         return
     if isinstance(tree, (int, float)):
         yield path, tree
-    elif isinstance(tree, Mapping):
+    elif isinstance(tree, dict):
         if "complex" in tree:  # one number, written as two
             return
         for key, item in tree.items():
@@ -81,7 +81,7 @@ def numbers(tree: Any, path: Path = ()) -> Iterator[tuple[Path, int | float]]:
 
 def complexes(tree: Any) -> Iterator[tuple[float, float]]:
     """Every complex number, as real and imaginary part."""
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict):
         if set(tree) == {"complex"}:
             yield tree["complex"][0], tree["complex"][1]
         else:
@@ -103,7 +103,7 @@ def put(tree: Any, path: Path, value: Any) -> Any:
     """The tree with the sub-tree at `path` replaced; the original is left alone."""
     if not path:
         return value
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict):
         return {key: put(item, path[1:], value) if key == path[0] else item for key, item in tree.items()}
     return [put(item, path[1:], value) if index == path[0] else item for index, item in enumerate(tree)]
 
@@ -114,7 +114,7 @@ def map_integers(tree: Any, change: Callable[[int], int]) -> Any:
         return tree
     if isinstance(tree, int):
         return change(tree)
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict):
         return {key: map_integers(item, change) for key, item in tree.items()}
     if isinstance(tree, (list, tuple)):
         return [map_integers(item, change) for item in tree]

@@ -1,0 +1,308 @@
+"""The native engine on cases whose failure is a predicate: what it ends at, what it reports, how it ends early."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from reduce_cases import case, meta, names, op, tensor
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, planted
+
+from triage.model.graphcase import Context, GraphCase
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind, Stage
+from triage.reduce.driver import Repeats
+from triage.reduce.interface import NoReduction, Problem, Reduction
+from triage.reduce.native import NativeEngine
+from triage.reduce.oracle import SignatureOracle
+from triage.reduce.prepare import starts, synthetic_values
+from triage.reduce.printer import Form
+
+M = meta(4)
+
+
+def problem(*cases, evidence=(), rung="inductor", kind=OutcomeKind.EXCEPTION):
+    signature = replace(planted(), kind=kind)
+    return Problem(signature, Stage.INDUCTOR, rung, "forward", cases, Path(), tuple(evidence), "2.13.0")
+
+
+def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, **about):
+    runner = FreeRunner(judge, jobs)
+
+    def emit(kind, **facts):
+        if events is not None:
+            events.append((kind, facts))
+
+    engine = engine or NativeEngine(render=runner.render)
+    found = engine.reduce(problem(*cases, **about), runner, SignatureOracle(planted()), budget or NoLimit(), emit)
+    return found, runner
+
+
+def target(*targets):
+    """Fails where one operation calls one of these."""
+    return lambda graph: failure("the planted failure") if {n.target for n in graph.nodes} & set(targets) else None
+
+
+def model(size=40):
+    """Many operations of a few kinds, one of them guilty, on shapes that are not small."""
+    wide = meta(8, 64)
+    nodes = [op("n0", "torch.relu", "%x", out=wide)]
+    for k in range(1, size):
+        name = "torch.lerp" if k == size // 2 else ("torch.sin", "torch.cos", "torch.relu")[k % 3]
+        nodes.append(op(f"n{k}", name, f"%n{k - 1}", out=wide))
+    return case([tensor("x", 8, 64)], nodes, f"n{size - 1}")
+
+
+def test_one_guilty_operation_is_found_alone_before_the_whole_graph_is_ever_run():
+    found, runner = reduce(target("torch.lerp"), model())
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
+    assert max(len(asked.nodes) for asked in runner.asked) == 1
+    assert (found.ops, found.minimal, found.complete, found.engine, found.case) == (1, True, True, "native", "graph")
+    assert found.queries == len(runner.asked) <= 15
+
+
+def test_evidence_comes_first():
+    _, runner = reduce(target("torch.lerp"), model(), evidence=["aten.lerp.Scalar"])
+    assert [node.target for node in runner.asked[0].nodes] == ["torch.lerp"]
+
+
+def test_a_suspect_that_needs_its_neighbours_is_grown():
+    judge = contains(200, 202)
+    found, runner = reduce(judge, chain(400), evidence=["demo.op_201"])
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert [node.target for node in found.graph.nodes] == ["torch.ops.demo.op_200", "torch.ops.demo.op_202"]
+    assert max(len(asked.nodes) for asked in runner.asked) < 100
+
+
+@pytest.mark.parametrize("shape", [chain, lambda size: branchy(size, 1)])
+@pytest.mark.parametrize("triggers", [(0, 399), (0, 1), (398, 399), (199, 200), (13, 377)])
+def test_two_triggers_anywhere_among_400_take_at_most_60_queries(shape, triggers):
+    found, _ = reduce(contains(*triggers), shape(400))
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert len(found.graph.nodes) == 2
+    assert found.minimal
+    assert found.queries <= 60
+
+
+def test_queries_grow_with_the_logarithm_of_a_chain():
+    def most(size):
+        pairs = [(0, size - 1), (size // 3, size // 2), (size // 4, size - 2)]
+        return max(reduce(contains(*pair), chain(size))[0].queries for pair in pairs)
+
+    counts = [most(size) for size in (50, 100, 200, 400)]
+    assert all(twice - once <= 8 for once, twice in zip(counts, counts[1:], strict=False))
+
+
+def test_what_is_left_is_made_plain():
+    def judge(graph):
+        return failure("the planted failure") if any(node.target == "torch.lerp" for node in graph.nodes) else None
+
+    state = Context(grad_enabled=False, mode="max-autotune", config=("torch._inductor.config.x = 1",))
+    wide = meta(8, 64, dtype="float64")
+    graph = case(
+        [tensor("x", 8, 64, dtype="float64", stride=(1, 8), requires_grad=True)],
+        [op("y", "torch.lerp", "%x", "%x", 0.3, out=wide, kwargs={"out": None})],
+        "y",
+        context=state,
+        preamble=("import something",),
+    )
+    found, _ = reduce(judge, graph)
+    assert isinstance(found, Reduction) and found.graph is not None
+    (item,), (node,) = found.graph.inputs, found.graph.nodes
+    assert item.meta == meta()
+    assert item.fill == "ones"
+    assert (node.kwargs, found.graph.context, found.graph.preamble) == ({}, Context(), ())
+
+
+def test_a_size_is_turned_down_to_its_boundary_and_the_passing_neighbour_is_kept():
+    def judge(graph):
+        shapes = [item.meta.shape for item in graph.inputs if item.meta is not None]
+        big = any(extent >= 17 for shape in shapes for extent in shape)
+        return failure("the planted failure") if big and graph.nodes else None
+
+    graph = case([tensor("x", 4, 100)], [op("y", "torch.softmax", "%x", 1, out=meta(4, 100))], "y")
+    found, runner = reduce(judge, graph)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert found.graph.inputs[0].meta is not None and found.graph.inputs[0].meta.shape == (17,)
+    assert found.passing_difference == "It fails with a size of 17 and passes with 16."
+    assert found.passing is not None
+    passing = runner.written[found.passing].inputs[0].meta
+    assert passing is not None and passing.shape == (16,)
+
+
+def test_what_the_failure_needs_is_kept_and_told():
+    def judge(graph):
+        needs = any(item.meta is not None and item.meta.dtype == "bfloat16" for item in graph.inputs)
+        return failure("the planted failure") if needs and graph.nodes else None
+
+    graph = case([tensor("x", 4, dtype="bfloat16")], [op("y", "torch.sin", "%x", out=meta(4, dtype="bfloat16"))], "y")
+    found, _ = reduce(judge, graph)
+    assert isinstance(found, Reduction)
+    assert found.passing_difference == "It passes with float32 instead of bfloat16."
+    assert found.statistics["passes"]["dtypes"] == {"proposed": 1, "made": 0}
+
+
+def test_a_backward_failure_keeps_its_training_step():
+    def judge(graph):
+        return failure("the planted failure") if graph.backward and graph.nodes else None
+
+    wants = meta(4, requires_grad=True)
+    nodes = [op("a", "torch.sin", "%x", out=wants), op("b", "torch.cos", "%a", out=wants)]
+    graph = case([tensor("x", 4, requires_grad=True)], nodes, "b", backward=True, direction="backward")
+    found, runner = reduce(judge, graph)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert found.graph.backward
+    assert all(asked.backward for asked in runner.asked)
+
+
+def test_recorded_values_are_used_only_where_synthetic_ones_do_not_fail():
+    graph = case(
+        [tensor("x", 2, fill="values", data=["inf", 1.0])], [op("y", "torch.remainder", "%x", 2, out=meta(2))], "y"
+    )
+
+    def with_values(asked):
+        return failure("the planted failure") if asked.nodes and asked.inputs[0].fill == "values" else None
+
+    found, runner = reduce(with_values, graph)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert found.graph.inputs[0].fill == "values"
+    assert runner.asked[0].inputs[0].fill == "randn"
+    assert any("values that the script had" in note for note in found.notes)
+
+
+def test_synthetic_values_stay_in_the_range_of_the_recorded_ones():
+    graph = case(
+        [
+            tensor("i", 3, dtype="int64", fill="values", data=[3, 5, 4]),
+            tensor("m", 2, dtype="bool", fill="values", data=[True, True]),
+            tensor("c", 2, fill="values", data=[1.0, 2.0], role="constant"),
+        ],
+        [op("y", "torch.relu", "%c", out=meta(2))],
+        "y",
+    )
+    assert [item.fill for item in synthetic_values(graph).inputs] == ["randint:3:6", "randint:0:2", "values"]
+
+
+def test_a_wrong_result_is_looked_for_with_the_recorded_values_first():
+    graph = case([tensor("x", 2, fill="values", data=[1.0, 2.0])], [op("y", "torch.sin", "%x", out=meta(2))], "y")
+    ((first, second),) = starts(problem(graph, kind=OutcomeKind.WRONG_RESULT), None)
+    assert (first.recorded, second.recorded) == (True, False)
+    assert first.candidate.form.check == "values"
+    assert starts(problem(graph), Form(check="strides"))[0][0].candidate.form.check == "strides"
+
+
+def test_the_graph_of_the_users_calls_comes_first_and_the_aten_graph_stands_in_for_it():
+    aten = replace(model(), level="aten")
+    plain = case([tensor("x", 4)], [op("y", "torch.linear", "%x", out=M)], "y")
+    found, runner = reduce(target("torch.lerp"), aten, plain)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert runner.asked[0].level == "dynamo"
+    assert found.graph.level == "aten"
+    assert any("ATen" in note for note in found.notes)
+
+
+def test_candidates_run_on_the_lowest_rung_that_fails():
+    state = Context(mode="max-autotune", options={"a": 1})
+    ((start,),) = starts(problem(replace(model(), context=state), rung="aot_eager"), None)
+    assert start.candidate.case.backend == "aot_eager"
+    assert start.candidate.case.context == Context()
+
+
+def test_where_nothing_fails_the_same_way_a_sentence_says_so():
+    found, _ = reduce(lambda graph: None, model())
+    assert isinstance(found, NoReduction)
+    assert "fails the same way" in found.reason
+    nothing, _ = reduce(lambda graph: None)
+    assert isinstance(nothing, NoReduction) and "no graph was captured" in nothing.reason
+
+
+def test_another_failure_is_never_followed():
+    def judge(graph):
+        has = {node.target for node in graph.nodes}
+        if {"torch.ops.demo.op_10", "torch.ops.demo.op_30"} <= has:
+            return failure("the planted failure")
+        return failure("an easier one") if "torch.ops.demo.op_20" in has else None
+
+    found, runner = reduce(judge, chain(60))
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert [node.target for node in found.graph.nodes] == ["torch.ops.demo.op_10", "torch.ops.demo.op_30"]
+    ((signature, source),) = found.siblings
+    assert signature.message == "an easier one"
+    assert runner.judge(runner.written[source]) == failure("an easier one")
+
+
+def test_a_graph_that_never_fails_as_a_whole_is_searched_kind_by_kind():
+    def judge(graph):
+        return failure("the planted failure") if names(graph) == ["n60"] else None
+
+    found, _ = reduce(judge, chain(80))
+    assert isinstance(found, Reduction) and found.ops == 1
+
+
+class Questions:
+    """A budget of so many questions."""
+
+    def __init__(self, runner_questions):
+        self.left_over = runner_questions
+
+    def left(self):
+        return float(self.left_over)
+
+    def spent(self):
+        self.left_over -= 1
+        return self.left_over < 0
+
+
+def test_a_spent_budget_gives_the_best_so_far_and_says_so():
+    found, _ = reduce(contains(3, 30), chain(40), budget=Questions(16))
+    assert isinstance(found, Reduction)
+    assert (found.complete, found.minimal) == (False, False)
+    assert any("budget" in note for note in found.notes)
+    nothing, _ = reduce(contains(3, 30), chain(40), budget=Questions(3))
+    assert isinstance(nothing, NoReduction) and "budget" in nothing.reason
+
+
+def test_listeners_see_queries_and_what_is_left():
+    events: list = []
+    reduce(target("torch.lerp"), model(), events=events)
+    kinds = [kind for kind, _ in events]
+    assert kinds.count("query") >= 3
+    reduced = [facts for kind, facts in events if kind == "reduced"]
+    assert reduced[-1]["ops"] == 1
+    assert "lines" in reduced[-1]
+
+
+def test_a_flaky_failure_is_repeated():
+    runs: dict[str, int] = {}
+
+    def every_third(graph: GraphCase) -> Outcome | None:
+        text = repr(graph)
+        runs[text] = runs.get(text, 0) + 1
+        return target("torch.lerp")(graph) if runs[text] % 3 == 0 else None
+
+    runner = FreeRunner(every_third)
+    engine = NativeEngine(render=runner.render, repeats=Repeats(3, 1))
+    found = engine.reduce(problem(model()), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
+
+
+def test_the_printed_text_is_the_reported_text():
+    graph = case([tensor("x", 8, 64)], [op("y", "torch.lerp", "%x", "%x", 0.5, out=meta(8, 64))], "y")
+
+    class Texts(FreeRunner):
+        def run(self, source, *, rung=None, timeout=None):
+            self.asked.append(source)
+            self.written[source] = graph if "torch.lerp" in source else replace(graph, nodes=())
+            return super().run(source)
+
+    runner = Texts(target("torch.lerp"))
+    found = NativeEngine().reduce(problem(graph), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **f: None)
+    assert isinstance(found, Reduction)
+    assert found.source in runner.asked
+    assert "seen on torch 2.13.0" in found.source
+    assert "TORCH_COMPILE_BACKEND" in found.source
