@@ -42,9 +42,9 @@ THIRD_PARTY = {
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"report"},
-    "git": {"report"},
+    "git": {"bisect", "report"},
     "packaging": {"bisect", "environments", "probe", "report", STORY},
-    "tomli": {"settings"},
+    "tomli": {"environments", "settings"},
 }
 
 # What the command line may import before it knows which command is wanted.
