@@ -170,7 +170,9 @@ def test_small_whole_numbers_are_the_simplest():
 )
 def test_evidence_finds_the_call_a_person_wrote(target, evidence):
     whole = graph(
-        op("other", "torch.relu", "%x", out=M), op("guilty", target, "%other", out=M), op("last", "torch.sin", "%guilty")
+        op("other", "torch.relu", "%x", out=M),
+        op("guilty", target, "%other", out=M),
+        op("last", "torch.sin", "%guilty"),
     )
     assert suspects(Wiring(whole), [evidence]) == ["guilty"]
 

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,7 @@ def test_queries_grow_with_the_logarithm_of_a_chain():
         return max(reduce(contains(*pair), chain(size))[0].queries for pair in pairs)
 
     counts = [most(size) for size in (50, 100, 200, 400)]
-    assert all(twice - once <= 8 for once, twice in zip(counts, counts[1:], strict=False))
+    assert all(twice - once <= 8 for once, twice in pairwise(counts))
 
 
 def test_what_is_left_is_made_plain():

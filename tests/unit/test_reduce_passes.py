@@ -128,7 +128,9 @@ def test_extents_change_in_every_input_and_in_the_arguments():
         op("v", "view", "%x", [2, 6, 4, 8], kind="call_method", out=meta(2, 6, 4, 8)),
         op("y", "torch.matmul", "%v", "%w", out=meta(2, 6, 4, 8)),
     ]
-    graph = case([tensor("x", 2, 6, 32), tensor("w", 8, 8), tensor("i", 6, dtype="int64", fill="randint:0:6")], nodes, "y")
+    graph = case(
+        [tensor("x", 2, 6, 32), tensor("w", 8, 8), tensor("i", 6, dtype="int64", fill="randint:0:6")], nodes, "y"
+    )
     found = Resize(((6, 1),)).apply(graph)
     assert [item.meta.shape for item in found.inputs] == [(2, 1, 32), (8, 8), (1,)]
     assert found.nodes[0].args == [r("x"), [2, 1, 4, 8]]
@@ -254,7 +256,10 @@ def test_the_last_outputs_alone_come_first():
 
 def conditional():
     body = SubGraph(
-        "body", ("t", "u"), (op("i", "torch.sin", "%t", out=meta(4)), op("j", "torch.add", "%i", "%u", out=meta(4))), [r("j")]
+        "body",
+        ("t", "u"),
+        (op("i", "torch.sin", "%t", out=meta(4)), op("j", "torch.add", "%i", "%u", out=meta(4))),
+        [r("j")],
     )
     other = SubGraph("other", ("t", "u"), (op("i", "torch.cos", "%t", out=meta(4)),), [r("i")])
     nodes = [
