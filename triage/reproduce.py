@@ -89,9 +89,12 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
 
 def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracle) -> list[Attempt]:
     """The engines to try, in order, each with its oracle: graphs first where there are any, then the program's text."""
-    if not found.cases or conclusion.stage is Stage.BACKEND or conclusion.outcome is None:
+    if conclusion.outcome is None:
         return []
     chosen = found.session.settings.engine
+    of_text = [Attempt(source_engine(found, conclusion), oracle)] if chosen in ("auto", "native") else []
+    if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
+        return of_text
     compares = is_script_check(conclusion.outcome)
     comparing = CheckOracle(oracle.signature)
     attempts: list[Attempt] = []
@@ -104,7 +107,26 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracl
     if chosen in ("auto", "repro_after"):
         engine = ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral)
         attempts.append(Attempt(engine, comparing, CHECK_NOTES["values"]) if compares else Attempt(engine, oracle))
-    return attempts
+    return attempts + of_text
+
+
+def source_engine(found: Findings, conclusion: Conclusion) -> SourceEngine:
+    """The reducer of the program's text, with what the failing run told."""
+    assert conclusion.outcome is not None and conclusion.failing is not None
+    failing = next(probe for probe in found.walk.seen[conclusion.failing.name] if probe.outcome.failed)
+    return SourceEngine(
+        found.target,
+        Seen(
+            exception=failing.outcome.exception,
+            calls=failing.notes.point.calls,
+            compiled=failing.notes.compile_calls,
+            own_check=is_script_check(conclusion.outcome),
+        ),
+        timeout=min(VERIFY_TIMEOUT_SECONDS, found.session.settings.timeout),
+        neutral=found.session.neutral,
+        header=header_of(found, conclusion),
+        cancel=found.session.cancel,
+    )
 
 
 def header_of(found: Findings, conclusion: Conclusion) -> str:

@@ -141,6 +141,7 @@ class _Reducing:
         self._minimal = self._search.reduce(found)
         if self._without_packages(trace):
             self._minimal = self._search.reduce(self._search.current)
+        self._search.polish()
 
     def _without_packages(self, trace: Trace) -> bool:
         """Copy out what is imported of installed packages, one definition at a time. Whether that led anywhere."""

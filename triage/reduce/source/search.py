@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 from triage.reduce.driver import Driver
 from triage.reduce.interface import Budget
-from triage.reduce.source.passes import TABLE, Pass
+from triage.reduce.source.passes import LAST, STATEMENTS, TABLE, Pass
 from triage.reduce.source.passes.choice import Choice
 from triage.reduce.source.passes.statements import at_depth, depths, runs
 from triage.reduce.source.script import Edit, Script, compatible
 from triage.reduce.source.tidy import tidy
 
 MOST_ROUNDS = 12
-PATIENCE = 60  # candidates in a row that bring nothing, before a pass is left
+PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
 LEAST_SHARE_SECONDS = 8.0
-STATEMENTS = "statements"
 
 
 class Search:
@@ -35,33 +34,39 @@ class Search:
         self.current = Script("")
 
     def reduce(self, start: Script, rounds: int = MOST_ROUNDS) -> bool:
-        """Make `current` as small as the passes can. True where a last round showed that none can make it smaller."""
+        """Make `current` as small as the passes can. True where a last round showed that none can make it smaller.
+
+        Between full rounds only the passes that paid in the round before are tried: another full one must show the end.
+        """
         self.current = start
-        for _ in range(rounds):
-            before = self.current
-            finished = self._round()
-            if self.current.text == before.text:
+        paying = list(TABLE)
+        for number in range(rounds):
+            full = len(paying) == len(TABLE)
+            paid, finished = self._round(paying)
+            if full and not paid:
                 return finished
+            paying = paid if paid and number + 2 < rounds else list(TABLE)
         return False
 
-    def _round(self) -> bool:
-        """Every pass once; whether all came to their end."""
+    def polish(self) -> None:
+        """What changes the whole text and lets nothing else become smaller: once, at the end."""
+        self._begin(1.0)
+        self._driver.begin(LAST.name)
+        self._run(LAST)
+
+    def _round(self, passes: Sequence[Pass]) -> tuple[list[Pass], bool]:
+        """These passes once: which of them paid, and whether all came to their end."""
         finished = True
-        for number in range(len(TABLE) + 1):
-            self._begin(1.0 / (len(TABLE) + 1 - number))
-            if number == 0:
-                self._driver.begin(STATEMENTS)
-                self._statements()
-            else:
-                table_pass = TABLE[number - 1]
-                self._driver.begin(table_pass.name)
-                before = self.current
-                self._run(table_pass)
-                if table_pass.name in ("unwrap", "inline") and self.current.text != before.text:
-                    self._driver.begin(STATEMENTS)
-                    self._statements()
+        paid: list[Pass] = []
+        for number, one in enumerate(passes):
+            self._begin(1.0 / (len(passes) - number))
+            self._driver.begin(one.name)
+            before = self.current
+            self._run(one)
+            if self.current.text != before.text:
+                paid.append(one)
             finished = finished and not self._over()
-        return finished
+        return paid, finished
 
     # -- one pass -------------------------------------------------------------------------------------------------
 
@@ -74,7 +79,9 @@ class Search:
             depth += 1
 
     def _run(self, one: Pass) -> None:
-        if one.together:
+        if one.name == STATEMENTS:
+            self._statements()
+        elif one.together:
             self._settle(list(one.propose(self.current)))
         else:
             self._singly(one.propose)

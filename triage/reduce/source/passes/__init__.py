@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from triage.reduce.source.passes import arguments, definitions, expressions, inlining, literals, renaming, unwrapping
+from triage.reduce.source.passes import (
+    arguments,
+    definitions,
+    expressions,
+    inlining,
+    literals,
+    renaming,
+    statements,
+    unwrapping,
+)
 from triage.reduce.source.passes.choice import Choice
 from triage.reduce.source.script import Script
 
@@ -24,7 +33,9 @@ class Pass:
     together: bool = True
 
 
+STATEMENTS = "statements"
 TABLE = (
+    Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("keywords", arguments.propose, "an argument less in a call"),
@@ -32,5 +43,5 @@ TABLE = (
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass("classes", inlining.classes, "a function in place of a class with one method", False),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
-    Pass("names", renaming.propose, "short, usual names in place of long ones"),
 )
+LAST = Pass("names", renaming.propose, "short, usual names in place of long ones")

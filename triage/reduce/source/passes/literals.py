@@ -23,7 +23,7 @@ def propose(script: Script) -> Iterator[Choice]:
             yield Choice(tuple(tuple(Edit(*script.span(node), text) for node in nodes) for text in told))
     for (_, value), nodes in places.items():  # then one by one: not all equal numbers mean the same
         if len(nodes) > 1:
-            for node in nodes:
+            for node in nodes if _texts(value, nodes[0]) else ():
                 yield Choice(tuple((Edit(*script.span(node), text),) for text in _texts(value, node)[:3]))
 
 
