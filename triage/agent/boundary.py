@@ -29,7 +29,7 @@ def patch_torch(torch, recorder):
     def compile(model=None, *args, **kwargs):
         if model is None:  # decorator with arguments
             return functools.wraps(original)(lambda function: compile(function, *args, **kwargs))
-        _note_use(recorder, model, kwargs)
+        _note_use(torch, recorder, model, kwargs)
         if rung == UNCOMPILED:
             plain = _uncompiled(torch, original, model, args, kwargs)
             return _record_calls(plain, torch, recorder, kwargs)
@@ -135,13 +135,14 @@ def _watched_backward(function, recorder):
     return watched
 
 
-def _note_use(recorder, model, kwargs):
+def _note_use(torch, recorder, model, kwargs):
     backend = kwargs.get("backend")
     named = (
         backend if isinstance(backend, str) or backend is None else getattr(backend, "__name__", type(backend).__name__)
     )
     frame = sys._getframe(2)
-    while frame is not None and _is_torch_or_agent(frame.f_code.co_filename):
+    inside = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__))
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
         frame = frame.f_back
     recorder.channel.say(
         "compile_call",
@@ -154,7 +155,3 @@ def _note_use(recorder, model, kwargs):
         name=getattr(model, "__qualname__", type(model).__qualname__),
         where="%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno) if frame is not None else "",
     )
-
-
-def _is_torch_or_agent(file):
-    return file.startswith(os.path.dirname(os.path.abspath(__file__))) or ("%storch%s" % (os.sep, os.sep)) in file

@@ -45,11 +45,13 @@ def _message(error):
 
 
 def _bounded(text):
+    """Both ends of a long text, and the lines of a compiler's output in between that tell."""
     if len(text) <= MESSAGE_LIMIT:
         return text
-    return (
-        text[: MESSAGE_LIMIT - 4000] + "\n... %d characters left out ...\n" % (len(text) - MESSAGE_LIMIT) + text[-4000:]
-    )
+    head, middle, tail = text[: MESSAGE_LIMIT - 6000], text[MESSAGE_LIMIT - 6000 : -4000], text[-4000:]
+    telling = [line[:500] for line in middle.splitlines() if "error: " in line][:4]
+    left_out = len(text) - len(head) - len(tail)
+    return "\n".join([head, "... %d characters left out ..." % left_out, *telling, tail])
 
 
 def _frames(error):

@@ -37,9 +37,9 @@ def _torch_facts(torch):
         facts["cuda_device"] = torch.cuda.get_device_name(0) if facts["cuda_devices"] else None
     except Exception as error:
         facts["cuda_devices"], facts["cuda_device"] = 0, "%s: %s" % (type(error).__name__, error)
-    facts["cpu_capability"] = _quietly(lambda: torch.backends.cpu.get_cpu_capability())
+    facts["cpu_capability"] = _quietly(lambda: str(torch.backends.cpu.get_cpu_capability()))
     facts["threads"] = torch.get_num_threads()
-    facts["distributed"] = _quietly(lambda: torch.distributed.is_available())
+    facts["distributed"] = _quietly(lambda: bool(torch.distributed.is_available()))
     facts["dynamo_error"] = _dynamo_error()
     return facts
 
@@ -71,7 +71,9 @@ def _compiler():
         if path is None:
             continue
         try:
-            done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, errors="replace")
+            done = subprocess.run(
+                [path, "--version"], capture_output=True, text=True, timeout=10, errors="replace", check=False
+            )
             return {
                 "path": path,
                 "version": (done.stdout or done.stderr).splitlines()[0] if done.returncode == 0 else None,

@@ -12,6 +12,7 @@ import functools
 import inspect
 import json
 import sys
+import threading
 
 GRAPH_LIMIT = 120
 _SOFT = (
@@ -26,31 +27,49 @@ _SOFT = (
 
 def patch_convert_frame(module, recorder):
     """Record what Dynamo swallows; mark what it raises as raised while compiling."""
-    inner = module.ConvertFrameAssert.__call__
-    outer = module.ConvertFrame.__call__
-    pending = []
+    local = threading.local()
 
-    @functools.wraps(inner)
-    def inner_call(self, *args, **kwargs):
-        try:
-            return inner(self, *args, **kwargs)
-        except Exception as error:
-            recorder.mark(error, phase="compile")
-            pending.append(error)
-            raise
+    def watch_inner(call):
+        @functools.wraps(call)
+        def inner_call(*args, **kwargs):
+            try:
+                return call(*args, **kwargs)
+            except Exception as error:
+                recorder.mark(error, phase="compile")
+                getattr(local, "pending", []).append(error)
+                raise
 
-    @functools.wraps(outer)
-    def outer_call(self, *args, **kwargs):
-        del pending[:]
-        result = outer(self, *args, **kwargs)  # an error that is raised on reaches the call's own boundary
-        for error in pending:
-            if not any(kind.__name__ in _SOFT for kind in type(error).__mro__):
-                recorder.raised(error, "compile", swallowed=True)
-        del pending[:]
-        return result
+        return inner_call
 
-    module.ConvertFrameAssert.__call__ = inner_call
-    module.ConvertFrame.__call__ = outer_call
+    def watch_outer(call):
+        @functools.wraps(call)
+        def outer_call(*args, **kwargs):
+            around, local.pending = getattr(local, "pending", []), []
+            try:
+                result = call(*args, **kwargs)  # an error that is raised on reaches the call's own boundary
+                for error in local.pending:
+                    if not any(kind.__name__ in _SOFT for kind in type(error).__mro__):
+                        recorder.raised(error, "compile", swallowed=True)
+                return result
+            finally:
+                local.pending = around
+
+        return outer_call
+
+    if hasattr(module, "ConvertFrame"):
+        module.ConvertFrameAssert.__call__ = watch_inner(module.ConvertFrameAssert.__call__)
+        module.ConvertFrame.__call__ = watch_outer(module.ConvertFrame.__call__)
+    else:  # before 2.3 they were functions that make functions
+        module.convert_frame_assert = _making(module.convert_frame_assert, watch_inner)
+        module.convert_frame = _making(module.convert_frame, watch_outer)
+
+
+def _making(maker, watch):
+    @functools.wraps(maker)
+    def make(*args, **kwargs):
+        return watch(maker(*args, **kwargs))
+
+    return make
 
 
 def patch_output_graph(module, recorder):
