@@ -147,6 +147,27 @@ def test_what_the_failure_needs_is_kept_and_told():
     assert found.statistics["passes"]["dtypes"] == {"proposed": 1, "made": 0}
 
 
+def test_a_neighbour_that_was_only_cut_off_is_not_told_as_passing():
+    class Hasty(FreeRunner):
+        """Calls candidates passing that, run in full, are not."""
+
+        def run(self, source, *, rung=None, timeout=None):
+            result = super().run(source)
+            return result if sys._getframe(1).f_code.co_name == "run_many" else replace(result, outcome=failure("late"))
+
+    graph = case([tensor("x", 4, dtype="bfloat16")], [op("y", "torch.sin", "%x", out=meta(4, dtype="bfloat16"))], "y")
+
+    def judge(asked):
+        needs = any(item.meta is not None and item.meta.dtype == "bfloat16" for item in asked.inputs)
+        return failure("the planted failure") if needs and asked.nodes else None
+
+    runner = Hasty(judge)
+    engine = NativeEngine(render=runner.render)
+    found = engine.reduce(problem(graph), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
+    assert isinstance(found, Reduction)
+    assert found.minimal and found.passing is None
+
+
 def test_a_backward_failure_keeps_its_training_step():
     def judge(graph):
         return failure("the planted failure") if graph.backward and graph.nodes else None

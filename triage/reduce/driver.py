@@ -145,9 +145,11 @@ class Driver(Generic[C]):
         return None
 
     def ahead(self, candidates: Iterable[C]) -> None:
-        """Try at once what may be asked next, if more than one can run at a time."""
+        """Try at once what may be asked next, the surest first, if more than one can run at a time."""
         if self._runner.jobs > 1:
-            self._ask(list(itertools.islice(candidates, self._runner.jobs)), first=False)
+            chosen = list(itertools.islice(candidates, self._runner.jobs))
+            if chosen and self._by_key.get(chosen[0].key()) is None:  # else the next question needs no waiting at all
+                self._ask(chosen, first=False)
 
     def remembered(self, candidate: C) -> Judgement | None:
         """The verdict, if it is known already."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from triage.model.stage import Verdict
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver, Repeats, StopReductionError
 from triage.reduce.evidence import suspects
@@ -71,16 +72,28 @@ class NativeEngine:
             timeout=self._timeout,
             repeats=self._repeats,
         )
-        return _Reducing(problem, driver, render, starts(problem, self._form)).run()
+
+        def passes(source: str) -> bool:
+            # In full: the search for one failure may stop a candidate as soon as it is past it.
+            result = runner.run(source, rung=problem.rung or None, timeout=self._timeout)
+            return oracle.judge(result).verdict is Verdict.NO_FAILURE
+
+        return _Reducing(problem, driver, render, starts(problem, self._form), passes).run()
 
 
 class _Reducing:
     """One reduction: what was found so far, also when it is cut short."""
 
     def __init__(
-        self, problem: Problem, driver: Driver[Candidate], render: Render, groups: list[tuple[Start, ...]]
+        self,
+        problem: Problem,
+        driver: Driver[Candidate],
+        render: Render,
+        groups: list[tuple[Start, ...]],
+        passes: Callable[[str], bool],
     ) -> None:
         self._problem, self._driver, self._render, self._groups = problem, driver, render, groups
+        self._passes = passes
         self._began = time.monotonic()
         self._minimal = False
         self._neighbour: Neighbour | None = None
@@ -123,7 +136,9 @@ class _Reducing:
                 break
             thinned(self._driver, self._best())
         self._minimal = True
-        self._neighbour = nearest_passing(self._driver, self._best(), shrinker.needed)
+        near = nearest_passing(self._driver, self._best(), shrinker.needed)
+        if near is not None and self._passes(self._render(near.candidate)):
+            self._neighbour = near
 
     def _best(self) -> Candidate:
         assert self._driver.best is not None

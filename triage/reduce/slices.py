@@ -86,10 +86,13 @@ def prune(case: GraphCase) -> GraphCase:
 
 
 def border_input(name: str, meta: TensorMeta, *, backward: bool = False) -> GraphInput:
-    """An input that stands for a value inside the graph. Whole numbers are 0 or 1: valid as an index almost anywhere."""
+    """An input that stands for a value inside the graph.
+
+    Whole numbers are 1 or 2: they may be indices, and they may be divided by.
+    """
     differentiable = is_floating(meta.dtype)
     grad = differentiable and (meta.requires_grad or backward)
-    fill = "randn" if differentiable else "randint:0:2"
+    fill = "randn" if differentiable else "randint:0:2" if meta.dtype == "bool" else "randint:1:3"
     return GraphInput(name=name, meta=replace(meta, requires_grad=grad, storage_offset=0), fill=fill)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver
 from triage.reduce.edits import Bypass, Cut, DropContext, Edit, Merge
+from triage.reduce.passes.nested import bodies, inline
 from triage.reduce.wiring import Wiring
 
 
@@ -42,7 +43,7 @@ def thinned(driver: Driver[Candidate], current: Candidate) -> Candidate:
 
 
 def removable(driver: Driver[Candidate], current: Candidate) -> Candidate | None:
-    """What is left when one single operation (or mode switch) can be taken out; None if each is needed.
+    """What is left when one operation (also of a nested graph) or mode switch can be taken out; None if each is needed.
 
     None is the proof of 1-minimality: every removal of one operation was tried and made the failure go away.
     """
@@ -50,6 +51,7 @@ def removable(driver: Driver[Candidate], current: Candidate) -> Candidate | None
     wiring = Wiring(current.case)
     edits = [edit for unit in wiring.units for edit in removals([unit])]
     edits += [DropContext(unit) for unit in wiring.contexts]
+    edits += [edit for choice in (*inline(current.case), *bodies(current.case)) for edit in choice.edits]
     return driver.first(candidate for _, candidate in lighter(current, edits))
 
 
