@@ -181,7 +181,7 @@ def _check_usable(first: Probe, asked: _Asked) -> None:
             next="Run the same command without triage first.",
         )
     if not first.notes.started:
-        asked.answer()  # where it is no Python at all, that is the better thing to say
+        asked.answer(LAST_WORDS_SECONDS)  # where it is no Python at all, that is the better thing to say
         raise TargetError(
             what="triage could not get into the target process.",
             why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
@@ -229,9 +229,9 @@ class _Asked:
         except Exception as error:  # noqa: BLE001  raised where it is asked for
             self._error = error
 
-    def answer(self) -> TargetEnvironment | None:
-        """What it said. Raises TargetError where it cannot be run."""
-        self._thread.join()  # the question has a time limit of its own
+    def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
+        """What it said (within that time). Raises TargetError where it cannot be run."""
+        self._thread.join(seconds)  # the question has a time limit of its own
         if isinstance(self._error, TargetError):
             raise self._error
         return self._answer

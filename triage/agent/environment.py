@@ -65,22 +65,19 @@ def _collect_env():
 
 
 def _compiler():
-    """The C++ compiler Inductor would call: $CXX, else the first of those it looks for."""
-    for name in filter(None, (os.environ.get("CXX"), "g++", "clang++", "cl")):
-        path = shutil.which(name)
-        if path is None:
-            continue
-        try:
-            done = subprocess.run(
-                [path, "--version"], capture_output=True, text=True, timeout=10, errors="replace", check=False
-            )
-            return {
-                "path": path,
-                "version": (done.stdout or done.stderr).splitlines()[0] if done.returncode == 0 else None,
-            }
-        except Exception:
-            return {"path": path, "version": None}
-    return None
+    """The C++ compiler Inductor would call: $CXX, else the platform's (torch/_inductor/config.py, cpp.cxx)."""
+    name = os.environ.get("CXX") or {"darwin": "clang++", "win32": "cl"}.get(sys.platform, "g++")
+    path = shutil.which(name)
+    if path is None:
+        return None
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=10, errors="replace", check=False
+        )
+        version = (done.stdout or done.stderr).splitlines()[0] if done.returncode == 0 else None
+    except Exception:
+        version = None
+    return {"path": path, "version": version}
 
 
 def _version(name):
