@@ -119,9 +119,7 @@ class Driver(Generic[C]):
 
     def begin(self, phase: str) -> None:
         """What follows is done for this phase, in the statistics and for listeners."""
-        if phase != self.statistics.phase:
-            self.statistics.begin(phase)
-            self._emit("phase", name=phase, queries=self.queries)
+        self.statistics.begin(phase)
 
     def fails(self, candidate: C) -> bool:
         """Whether it is the same failure. If so it becomes `best`, where it is lighter."""
