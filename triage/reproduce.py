@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from triage.findings import Findings
@@ -13,7 +14,8 @@ from triage.probe.run import Probe
 from triage.reduce.ablation import ablate, best_cures
 from triage.reduce.check_oracle import CheckOracle
 from triage.reduce.choose import Attempt, choose
-from triage.reduce.interface import CandidateResult, Problem
+from triage.reduce.compare import comparison_of
+from triage.reduce.interface import Budget, CandidateResult, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import Form
@@ -43,9 +45,12 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
 
     try:
         with session.timed("reduce"):
+            attempts = attempts_for(found, conclusion, oracle)
+            if conclusion.outcome is not None and is_script_check(conclusion.outcome):
+                problem, attempts = comparing(problem, attempts, runner, session.clock)
             found.reproduced, notes = choose(
                 problem,
-                attempts_for(found, conclusion, oracle),
+                attempts,
                 runner,
                 oracle,
                 verified,
@@ -95,19 +100,30 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracl
     of_text = [Attempt(source_engine(found, conclusion), oracle)] if chosen in ("auto", "native") else []
     if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
         return of_text
-    compares = is_script_check(conclusion.outcome)
-    comparing = CheckOracle(oracle.signature)
+    judge = CheckOracle(oracle.signature) if is_script_check(conclusion.outcome) else oracle
+    note = CHECK_NOTES["values"] if judge is not oracle else None
     attempts: list[Attempt] = []
-    if chosen in ("auto", "native") and compares:
-        attempts += [
-            Attempt(NativeEngine(form=Form(check=check)), comparing, CHECK_NOTES[check]) for check in CHECK_NOTES
-        ]
-    elif chosen in ("auto", "native"):
-        attempts.append(Attempt(NativeEngine(), oracle))
+    if chosen in ("auto", "native"):
+        attempts.append(Attempt(NativeEngine(form=Form(check="values")) if note else NativeEngine(), judge, note))
     if chosen in ("auto", "repro_after"):
         engine = ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral)
-        attempts.append(Attempt(engine, comparing, CHECK_NOTES["values"]) if compares else Attempt(engine, oracle))
+        attempts.append(Attempt(engine, judge, note))
     return attempts + of_text
+
+
+def comparing(
+    problem: Problem, attempts: list[Attempt], runner: ForkServerRunner, budget: Budget
+) -> tuple[Problem, list[Attempt]]:
+    """For a check of the script's own: the graph and the comparison that show the same, if one is found, come first."""
+    first = next((attempt for attempt in attempts if isinstance(attempt.engine, NativeEngine)), None)
+    if first is None:
+        return problem, attempts
+    found = comparison_of(problem, runner, first.oracle, budget)
+    if found is None:
+        return problem, attempts
+    case, form = found
+    fitting = replace(first, engine=NativeEngine(form=form), note=CHECK_NOTES[form.check])
+    return replace(problem, cases=(case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
 
 
 def source_engine(found: Findings, conclusion: Conclusion) -> SourceEngine:

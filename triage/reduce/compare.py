@@ -1,0 +1,37 @@
+"""Which comparison shows a wrong result: asked of the whole captured graph before it is taken apart.
+
+A wrong result depends on values, so small pieces on made-up values say little at first. Each captured graph is run with
+the values the script had, under each way to compare, until one fails: values against a double-precision reference; values
+against eager alone (a graph with constants of a fixed dtype cannot be run in double precision); strides and dtypes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.model.graphcase import GraphCase
+from triage.model.stage import Verdict
+from triage.reduce.interface import Budget, CandidateRunner, Oracle, Problem
+from triage.reduce.prepare import starts
+from triage.reduce.printer import Form, Unprintable
+
+FORMS = (Form(check="values"), Form(check="values", reference=False), Form(check="strides"))
+CASES = 6
+
+
+def comparison_of(
+    problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget
+) -> tuple[GraphCase, Form] | None:
+    """The first captured graph and comparison that fail as a whole; None where none does."""
+    for case in problem.cases[:CASES]:
+        for form in FORMS:
+            for start in starts(replace(problem, cases=(case,)), form)[0][:1]:  # the script's own values come first
+                if budget.spent():
+                    return None
+                try:
+                    source = start.candidate.source("")
+                except Unprintable:
+                    continue
+                if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
+                    return case, form
+    return None
