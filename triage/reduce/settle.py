@@ -7,6 +7,7 @@ Every decision follows from the answers alone, in a fixed order.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,10 @@ from triage.reduce.passes.proposal import Choice
 
 @dataclass(frozen=True)
 class Settled:
-    """The candidate with every edit that could be made, and the choices of which none could."""
+    """The candidate with every edit that could be made; and of each choice the alternatives that the failure did not survive.
+
+    Where a later alternative was made, the simpler ones before it are among the rejected.
+    """
 
     candidate: Candidate
     rejected: tuple[Choice, ...] = ()
@@ -30,8 +34,7 @@ def settle(driver: Driver[Candidate], current: Candidate, choices: Sequence[Choi
     if not choices:
         return Settled(current)
     if len(choices) == 1:
-        found = driver.first(_alternatives(current, choices[0].edits))
-        return Settled(current, tuple(choices)) if found is None else Settled(found)
+        return _single(driver, current, choices[0])
     middle = len(choices) // 2
     merged = _merged(current, choices)
     driver.ahead(_present([merged, _merged(current, choices[:middle]), _merged(current, choices[middle:])]))
@@ -42,6 +45,15 @@ def settle(driver: Driver[Candidate], current: Candidate, choices: Sequence[Choi
     return Settled(right.candidate, left.rejected + right.rejected)
 
 
+def _single(driver: Driver[Candidate], current: Candidate, choice: Choice) -> Settled:
+    changed = [(edit, candidate) for edit in choice.edits if (candidate := _lighter(current, [edit])) is not None]
+    found = driver.first(candidate for _, candidate in changed)
+    if found is None:
+        return Settled(current, (choice,))
+    simpler = tuple(edit for edit, _ in itertools.takewhile(lambda pair: pair[1] is not found, changed))
+    return Settled(found, (Choice(choice.slot, simpler),) if simpler else ())
+
+
 def applicable(current: Candidate, choices: Sequence[Choice]) -> list[Choice]:
     """The choices that have an alternative which makes the candidate lighter."""
     return [choice for choice in choices if any(_lighter(current, [edit]) is not None for edit in choice.edits)]
@@ -50,10 +62,6 @@ def applicable(current: Candidate, choices: Sequence[Choice]) -> list[Choice]:
 def _merged(current: Candidate, choices: Sequence[Choice]) -> Candidate | None:
     """The simplest alternative of every choice at once, leaving out those that no longer apply."""
     return _lighter(current, [choice.edits[0] for choice in choices])
-
-
-def _alternatives(current: Candidate, edits: Sequence[Edit]) -> Iterator[Candidate]:
-    yield from _present([_lighter(current, [edit]) for edit in edits])
 
 
 def _lighter(current: Candidate, edits: Sequence[Edit]) -> Candidate | None:

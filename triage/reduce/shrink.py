@@ -55,11 +55,13 @@ class Shrinker:
         ]
         fresh = [(name, choice) for name, choice in proposals if choice.slot not in self._rejected]
         settled = settle(self.driver, current, [choice for _, choice in fresh])
-        refused = {choice.slot for choice in settled.rejected}
-        for name, choice in fresh:
-            self.driver.statistics.proposed(name, choice.slot not in refused)
+        rejected = {choice.slot: choice for choice in settled.rejected}
         self._remember(current, settled.candidate)
-        self._rejected.update({choice.slot: (name, choice) for name, choice in fresh if choice.slot in refused})
+        for name, choice in fresh:
+            left = rejected.get(choice.slot)
+            self.driver.statistics.proposed(name, left is None or len(left.edits) < len(choice.edits))
+            if left is not None:
+                self._rejected[choice.slot] = (name, left)
         return settled.candidate
 
     def _turned_down(self, one: Pass, current: Candidate) -> Candidate:
