@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from triage.reduce.source.tidy import tidy
 from triage.reduce.source.weight import foreign_imports
 
 MOST_PUMPS = 30
-SECONDS = 150.0
+SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ class SourceEngine:
         )
         search = Search(driver, runner.jobs, limit)
         try:
-            return _Reducing(driver, search, lambda: self._trace(problem), self._request(rung)).run()
+            with ThreadPoolExecutor(1) as beside:  # the warm interpreter starts while the program is watched
+                beside.submit(runner.run, "pass\n", timeout=self._timeout)
+                return _Reducing(driver, search, lambda: self._trace(problem), self._request(rung)).run()
         finally:
             routed.close()
 

@@ -11,6 +11,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from triage.model.stage import Verdict
 from triage.reduce.driver import Driver
 from triage.reduce.interface import Budget
 from triage.reduce.source.passes import LAST, STATEMENTS, TABLE, Pass
@@ -126,7 +127,7 @@ class Search:
                 tried = list[int]()
                 while place < len(flat) and len(batch) < self._jobs:
                     script = self._smaller(self.current, flat[place])
-                    if script is not None:
+                    if script is not None and self._is_news(script):
                         batch.append(script)
                         tried.append(place)
                     place += 1
@@ -149,7 +150,13 @@ class Search:
         except (SyntaxError, ValueError):
             return None
 
+    def _is_news(self, script: Script) -> bool:
+        """Not what is known to bring nothing: so a pass that was left goes on where it stopped."""
+        known = self._driver.remembered(script)
+        return known is None or known.verdict is Verdict.SAME_FAILURE
+
     def _first(self, scripts: Sequence[Script]) -> Script | None:
+        scripts = [script for script in scripts if self._is_news(script)]
         if not scripts:
             return None
         found = self._driver.first(scripts)

@@ -17,7 +17,7 @@ from triage.reduce.source.direct import MOST_CALLS, Spoken, direct_script, spoke
 from triage.reduce.source.evidence import Call, Module, Trace
 from triage.reduce.source.script import Script, readable
 from triage.reduce.source.shape import plain
-from triage.reduce.source.tidy import tidy
+from triage.reduce.source.tidy import imports_first, tidy
 
 LARGEST_FILE = 20_000
 
@@ -37,7 +37,7 @@ def starts(trace: Trace, asked: Request) -> list[Script]:
     found: dict[str, Script] = {}
     for text in _texts(trace, asked):
         try:
-            script = Script(tidy(plain(text, asked.rung)))
+            script = Script(tidy(imports_first(plain(text, asked.rung))))
             weight = script.weight()
         except (SyntaxError, ValueError, RecursionError):
             continue

@@ -32,6 +32,27 @@ def tidy(text: str) -> str:
     return spaced(text)
 
 
+def imports_first(text: str) -> str:
+    """Imports of the standard library and torch that stand between other statements, once and at the top."""
+    script = Script(text)
+    moved = [
+        node
+        for node in script.tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and all(name.split(".")[0] in _HARMLESS for name in _modules(node))
+    ]
+    future = [node for node in moved if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    rest = script.replaced([Edit(*script.lines_span(node)) for node in moved])
+    lines = [ast.unparse(node) for node in [*future, *(node for node in moved if node not in future)]]
+    return "".join(f"{line}\n" for line in dict.fromkeys(lines)) + rest
+
+
+def _modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return ["." if node.level else node.module or ""]
+    return [alias.name for alias in node.names]
+
+
 def spaced(text: str) -> str:
     """One blank line below the imports and around each definition at module level, at most one elsewhere."""
     try:

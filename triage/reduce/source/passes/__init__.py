@@ -38,6 +38,7 @@ TABLE = (
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
+    Pass("imports", inlining.imports, "torch.nn in place of nn: an import less"),
     Pass("keywords", arguments.propose, "an argument less in a call"),
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),

@@ -1,4 +1,4 @@
-"""An argument less in a call: keyword arguments, then positional ones from the last."""
+"""An argument less in a call: keyword arguments, then positional ones, the last first."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 yield one(without_argument(script, node, keyword))
-            if len(node.args) > 1 and not isinstance(node.args[-1], ast.GeneratorExp):
-                yield one(without_argument(script, node, node.args[-1]))
+            for argument in reversed(node.args) if len(node.args) > 1 else ():
+                yield one(without_argument(script, node, argument))

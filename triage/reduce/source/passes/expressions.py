@@ -56,7 +56,7 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
         yield "True"
     elif isinstance(node, ast.Attribute | ast.Subscript | ast.BinOp):
         yield "1"
-    elif isinstance(node, ast.Call) and not isinstance(script.parents[node], ast.Expr):
+    elif isinstance(node, ast.Call) and isinstance(script.parents[node], ast.Call | ast.keyword):
         yield "None"
 
 

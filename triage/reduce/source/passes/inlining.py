@@ -24,6 +24,23 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _value_for_name(script, seen, statement)
 
 
+def imports(script: Script) -> Iterator[Choice]:
+    """`torch.nn.functional` in place of `F`: an import less."""
+    seen = Occurrences(script)
+    for statement in script.tree.body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom) or len(statement.names) != 1:
+            continue
+        alias = statement.names[0]
+        path = alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
+        if path.split(".")[0] != "torch" or path == "torch" or alias.name == "*":
+            continue
+        places = [place for place in seen.of(alias.asname or alias.name.split(".")[0]) if not place.binds]
+        if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
+            edits = [Edit(place.start, place.end, path) for place in places]
+            told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)
+            yield one(Edit(*script.lines_span(statement), "" if told else "import torch\n"), *edits)
+
+
 def classes(script: Script) -> Iterator[Choice]:
     """A function in place of a class that is one method, and `torch.compile(m)` for `m.compile()`, which needs a module."""
     for node in script.tree.body:
