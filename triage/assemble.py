@@ -239,6 +239,11 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."
         )
+    if _lacks_compiler(found, conclusion):
+        notes.append(
+            "No C++ compiler was found for the target ($CXX, else g++), and Inductor builds its CPU kernels with one: this may "
+            "be the environment's failure. Install g++ or set CXX, then run it again; `triage doctor` checks it."
+        )
     if not conclusion.monotone:
         notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
     if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):
@@ -253,3 +258,10 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     if not any(probe.notes.compile_calls for probes in found.walk.seen.values() for probe in probes):
         notes.append("The script never called torch.compile.")
     return notes
+
+
+def _lacks_compiler(found: Findings, conclusion: Conclusion) -> bool:
+    environment = found.environment
+    if environment is None or conclusion.stage is not Stage.INDUCTOR:
+        return False
+    return not environment.facts.get("compiler") and not environment.facts.get("cuda_devices")

@@ -69,7 +69,7 @@ def run(target: Target, command: tuple[str, ...], settings: Settings, emit: Emit
     except BudgetSpentError:
         found.incomplete = f"the budget of {settings.budget:.0f} s ended"
     except TriageError:
-        asked.cancel.set()
+        asked.last_words(0.0)
         raise
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
         found.incomplete, bug = f"triage met a bug of its own ({type(error).__name__})", error
