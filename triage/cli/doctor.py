@@ -20,7 +20,7 @@ def doctor(
     for check in examine(python):
         usable = usable and check.state != "bad"
         mark = {"good": "ok  ", "warn": "warn", "bad": "BAD "}[check.state]
-        typer.echo(f"{mark}  {check.name:<12} {check.text}")
+        typer.echo(f"{mark}  {check.name:<27} {check.text}")
         if check.advice:
-            typer.echo(f"      {'':<12} -> {check.advice}")
+            typer.echo(f"      {'':<27} -> {check.advice}")
     raise typer.Exit(0 if usable else 4)
