@@ -56,12 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TriageError as error:
         code = _tell(error)
     except KeyboardInterrupt:
-        typer.echo("Interrupted.", err=True)
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
         code = 0  # whoever read our output has had enough
     except Exception as error:  # noqa: BLE001  the last resort
         code = _click_error(error)
+    if code == EXIT_INTERRUPTED:  # however the parser's library tells it
+        typer.echo("Interrupted.", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -80,7 +81,6 @@ def _click_error(error: Exception) -> int:
             typer.echo(f"triage: {what}\n  why:  the command line does not fit.\n  next: {name} --help", err=True)
         return int(error.exit_code)
     if type(error).__name__ == "Abort":
-        typer.echo("Interrupted.", err=True)
         return EXIT_INTERRUPTED
     return _bug()
 

@@ -1,0 +1,147 @@
+"""How a run ends that does not end well: a bug of ours, an unknown error of the command line, a reader that has gone."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage import pipeline
+from triage.cli import app
+from triage.environments.describe import TargetEnvironment
+from triage.errors import TargetError, UsageError
+from triage.events import Emitter, Event
+from triage.locate.walk import Walk
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.stage import OutcomeKind
+from triage.probe.run import Probe
+from triage.probe.target import Target
+from triage.session import open_session
+from triage.settings import Settings
+
+
+def fail(*_: object, **__: object) -> None:
+    raise ZeroDivisionError("our own mistake")
+
+
+@pytest.fixture
+def quiet_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """`pipeline.run` on a script that passes, without any process."""
+    notes = AgentNotes(started=True, torch_version="2.13.0")
+    passed = Probe("as_is", None, Outcome(OutcomeKind.OK, exit_code=0), None, notes, Path("as_is.err.log"))
+    monkeypatch.setattr(pipeline, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, ""))
+    monkeypatch.setattr(pipeline, "check_syntax", lambda target: None)
+    monkeypatch.setattr(Walk, "_run", lambda self, rung, name, **_: passed)
+    monkeypatch.chdir(tmp_path)
+    target = Target(sys.executable, (sys.executable, "x.py"), tmp_path)
+    heard: list[Event] = []
+    return lambda: (
+        heard,
+        lambda: pipeline.run(target, ("x.py",), Settings(out=tmp_path / "out"), Emitter(heard.append)),
+    )
+
+
+def test_a_bug_of_ours_does_not_cost_the_report(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pipeline, "_reproduce", fail)
+    heard, run = quiet_run()
+    with pytest.raises(ZeroDivisionError):
+        run()
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert not report["complete"] and "bug of its own (ZeroDivisionError)" in report["incomplete_reason"]
+    assert heard[-1].kind == "run_ended"
+
+
+def test_an_interrupt_while_the_report_is_written_does_not_cost_it(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    original = pipeline.assemble
+    monkeypatch.setattr(pipeline, "assemble", lambda found: (os.kill(os.getpid(), 2), original(found))[1])
+    done = quiet_run()[1]()
+    assert done.exit_code == 1 and (tmp_path / "out" / "report.json").is_file()
+
+
+def test_what_the_user_can_put_right_is_raised_on(quiet_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise TargetError("no torch")
+
+    monkeypatch.setattr(pipeline, "_check_usable", refuse)
+    with pytest.raises(TargetError):
+        quiet_run()[1]()
+
+
+def ended(words: list[str]) -> int:
+    with pytest.raises(SystemExit) as caught:
+        app.main(words)
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+def test_a_bug_says_where_its_traceback_lies(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pipeline, "run", fail)
+    script = Path(__file__)
+    assert ended(["run", str(script)]) == 70
+    told = capsys.readouterr().err
+    assert told.startswith("triage: a bug of triage itself") and "Traceback" not in told
+    file = Path(next(word for word in told.split() if "triage-bug-" in word).rstrip(";"))
+    try:
+        assert "our own mistake" in file.read_text() and str(script) in file.read_text()
+    finally:
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(UsageError("a", "b", "c"), 2), (TargetError("a", "b", "c"), 4), (KeyboardInterrupt(), 130)]
+)
+def test_errors_become_words_and_codes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, code: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pipeline, "run", refuse)
+    assert ended(["run", __file__]) == code
+    told = capsys.readouterr().err
+    assert told == ("Interrupted.\n" if code == 130 else "triage: a\n  why:  b\n  next: c\n")
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    command = f"{sys.executable} -m triage run --help | true"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+
+
+def test_run_directories_are_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()  # an empty one was made for us
+    names = []
+    for _ in range(3):
+        session = open_session(Settings(out=Path("out")), "train", tmp_path, Emitter())
+        session.emit("run_started")
+        names.append(session.directory.name)
+    assert names == ["out", "out-2", "out-3"]
+
+
+def test_the_newest_run_has_a_name(tmp_path: Path) -> None:
+    for _ in range(2):
+        session = open_session(Settings(), "train", tmp_path, Emitter())
+    runs = tmp_path / "triage-out"
+    assert (runs / "latest").resolve() == session.directory and session.directory.parent == runs
+    assert (runs / ".gitignore").read_text() == "*\n"
+
+
+@pytest.mark.parametrize("out", ["file", "file/run"])
+def test_a_directory_that_cannot_be_made_is_the_users_to_change(tmp_path: Path, out: str) -> None:
+    (tmp_path / "file").touch()
+    if out == "file":  # taken by a file: the next name is used, and the file stays
+        assert open_session(Settings(out=Path(out)), "train", tmp_path, Emitter()).directory.name == "file-2"
+        return
+    with pytest.raises(UsageError, match="cannot be made"):
+        open_session(Settings(out=Path(out)), "train", tmp_path, Emitter())
