@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from triage.model.outcome import Frame, Outcome, RaisedException
@@ -144,6 +145,8 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
     type_name, message = unwrap_text(inner.type, inner.message)
     telling = telling_lines(type_name, message)
     frames = tuple(_telling_frames(inner.frames) or _telling_frames(exception.frames))
+    if short_type(type_name) == "RecursionError":
+        frames = _cycle(frames)
     user = user_frame(exception)
     # A check in the user's own code is known by its place, not by numbers in its text.
     return FailureSignature(
@@ -155,6 +158,13 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         user_frame=f"{user.file.rsplit('/', 1)[-1]}:{user.function}" if user else None,
         wrapper=short_type(exception.type),
     )
+
+
+def _cycle(frames: tuple[str, ...]) -> tuple[str, ...]:
+    """The frames that go round in a recursion, in a fixed order: at which of them the limit is met is chance."""
+    counts = Counter(frames)
+    often = max(counts.values(), default=0) / 2
+    return tuple(sorted(name for name, count in counts.items() if count > 1 and count >= often)) or frames
 
 
 def _telling_frames(frames: tuple[Frame, ...]) -> list[str]:

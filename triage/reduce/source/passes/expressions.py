@@ -10,7 +10,10 @@ from triage.reduce.source.script import Edit, Script
 
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
           ast.JoinedStr, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
-_LOOSE = (ast.Call, ast.keyword, ast.List, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return, ast.Set)
+_LOOSE = (
+    ast.Call, ast.keyword, ast.List, ast.Set, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return,
+    ast.If, ast.While, ast.Assert,
+)  # fmt: skip
 _KEPT = (ast.Name, ast.Constant, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.Slice)
 _MOST_PARTS = 6
 
