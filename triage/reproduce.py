@@ -13,7 +13,7 @@ from triage.model.stage import Stage
 from triage.probe.run import Probe
 from triage.reduce.ablation import ablate, best_cures
 from triage.reduce.check_oracle import CheckOracle
-from triage.reduce.choose import Attempt, choose
+from triage.reduce.choose import Attempt, InterruptedReductionError, choose
 from triage.reduce.compare import comparison_of
 from triage.reduce.interface import Budget, CandidateResult, Problem
 from triage.reduce.native import NativeEngine
@@ -22,6 +22,7 @@ from triage.reduce.printer import Form
 from triage.reduce.repro_after import ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.source.engine import Seen, SourceEngine
+from triage.session import BudgetSpentError
 
 VERIFY_TIMEOUT_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
@@ -69,8 +70,13 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 judge = made.oracle or oracle
                 rows, cures = ablate(made.graph, made.form, problem.rung, runner, judge, session.clock, session.emit)
                 found.ablation, found.workarounds = rows, best_cures(cures)
+    except InterruptedReductionError as interrupt:
+        found.reproduced = interrupt.best
+        raise
     finally:
         runner.close()
+    if session.clock.spent():
+        raise BudgetSpentError
 
 
 def problem_of(found: Findings, conclusion: Conclusion) -> Problem:

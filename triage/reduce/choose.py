@@ -44,6 +44,7 @@ class Reproduced:
     runs: int
     verified_runs: int
     same_signature: bool
+    complete: bool = True
     graph: GraphCase | None = None
     form: Form | None = None
     oracle: Oracle | None = None
@@ -60,6 +61,14 @@ class Attempt:
     engine: Engine
     oracle: Oracle
     note: str | None = None
+
+
+class InterruptedReductionError(KeyboardInterrupt):
+    """Ctrl-C arrived during a reduction. `best` is the smallest candidate until then, not verified, or None."""
+
+    def __init__(self, best: Reproduced | None) -> None:
+        super().__init__()
+        self.best = best
 
 
 Verifier = Callable[[str, int], Sequence[CandidateResult]]
@@ -86,6 +95,8 @@ def choose(
         emit("engine_started", engine=attempt.engine.name)
         found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
         siblings += found.siblings
+        if _interrupted(found):
+            raise InterruptedReductionError(None if isinstance(found, NoReduction) else _as_it_is(found, 0, 0))
         if isinstance(found, NoReduction):
             notes.append(f"Engine {found.engine}: {found.reason}.".replace("..", "."))
             continue
@@ -105,7 +116,12 @@ def choose(
 
 def verified(found: Reduction, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> Reproduced:
     """Run the reduction's script in fresh processes and count how often it fails the same way."""
-    same, runs = _count(found.source, oracle, verify, emit)
+    return _as_it_is(found, *_count(found.source, oracle, verify, emit))
+
+
+def _as_it_is(found: Reduction, same: int, runs: int) -> Reproduced:
+    """The reduction with what its verification showed: `same` of `runs` fresh processes failed the same way."""
+    cut_short = "" if found.complete else "The reduction was cut short; a smaller reproducer may exist."
     return Reproduced(
         source=found.source,
         engine=found.engine,
@@ -119,15 +135,20 @@ def verified(found: Reduction, oracle: Oracle, verify: Verifier, emit: Callable[
         runs=runs,
         verified_runs=same,
         same_signature=same > 0,
+        complete=found.complete,
         graph=found.graph,
         form=found.form,
         passing=found.passing,
         passing_difference=found.passing_difference,
-        notes=(
-            *found.notes,
-            *(() if found.complete else ("The reduction was cut short; a smaller reproducer may exist.",)),
-        ),
+        notes=tuple(filter(None, (*found.notes, cut_short, "" if runs else "It was not verified in a fresh process."))),
     )
+
+
+def _interrupted(found: Reduction | NoReduction) -> bool:
+    """Engines keep ctrl-C to themselves, so that the best candidate is not lost; here it goes on its way."""
+    if isinstance(found, NoReduction):
+        return "interrupted" in found.reason
+    return "interrupted" in str(found.statistics.get("stopped", ""))
 
 
 def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> tuple[int, int]:
@@ -167,18 +188,18 @@ def _plain(
     source: str, case: str, ops: int | None, same: int, runs: int, graph: GraphCase | None, note: str
 ) -> Reproduced:
     return Reproduced(
-        source,
-        "none",
-        case,
-        ops,
-        code_lines(source),
-        0,
-        0.0,
-        False,
-        same == runs,
-        runs,
-        same,
-        True,
-        graph,
+        source=source,
+        engine="none",
+        case=case,
+        ops=ops,
+        lines=code_lines(source),
+        queries=0,
+        seconds=0.0,
+        minimal=False,
+        verified=same == runs,
+        runs=runs,
+        verified_runs=same,
+        same_signature=True,
+        graph=graph,
         notes=(note,),
     )
