@@ -117,6 +117,8 @@ class _State:
         elif event.kind == "probe_started":
             row = self.rows.setdefault(facts["rung"], {})
             row.update(running=time.monotonic(), limit=facts["timeout"])
+        elif event.kind == "probe_cancelled":
+            self.rows.setdefault(facts["rung"], {}).pop("running", None)
         elif event.kind == "probe_ended":
             row = self.rows.setdefault(facts["rung"], {})
             row.pop("running", None)

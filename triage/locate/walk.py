@@ -24,6 +24,7 @@ from triage.locate.conclude import (
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
 from triage.model.outcome import BoundaryPoint
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session import BudgetSpentError, Session
@@ -159,28 +160,35 @@ class Walk:
         if not rungs:
             return
         pool = ThreadPoolExecutor(max_workers=min(self.jobs(), len(rungs)))
+        stop = Cancel(self.session.cancel)
         try:
             waiting: dict[Future[Probe], Rung] = {}
             for rung in rungs:
                 number = len(self.seen.get(rung.name, [])) + list(waiting.values()).count(rung)
                 name = rung.name if number == 0 else f"{rung.name}-{number + 1}"
-                waiting[pool.submit(self._run, rung, name)] = rung
+                waiting[pool.submit(self._run, rung, name, cancel=stop)] = rung
             while waiting:
                 ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
                     rung = waiting.pop(future)
                     probe = future.result()
                     if probe.cancelled:
+                        self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                         continue
                     self.seen.setdefault(rung.name, []).append(probe)
                     self._announce(rung, probe)
+                    if rung is UNCOMPILED and probe.outcome.failed:
+                        stop.set()
+                        waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
         except BaseException:
             self.session.cancel.set()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, rung: Rung, name: str, capture: bool = False, other_stream: bool = False) -> Probe:
+    def _run(
+        self, rung: Rung, name: str, capture: bool = False, other_stream: bool = False, cancel: Cancel | None = None
+    ) -> Probe:
         # The failing rung's graphs may be needed where the first run did not get that far.
         request = ProbeRequest(
             name=name,
@@ -195,7 +203,7 @@ class Walk:
             neutral=self.session.neutral,
         )
         self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)
-        probe = self.probe(request, self.session.cancel)
+        probe = self.probe(request, cancel or self.session.cancel)
         if probe.outcome.kind is OutcomeKind.HANG and request.timeout < self.session.settings.timeout:
             raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe
         return probe

@@ -59,16 +59,17 @@ class Exit:
 
 
 class Cancel:
-    """Ends running launches from another thread. A set one ends new launches at once."""
+    """Ends running launches from another thread. A set one ends new launches at once; so does its parent."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Cancel | None = None) -> None:
         self._event = threading.Event()
+        self._parent = parent
 
     def set(self) -> None:
         self._event.set()
 
     def is_set(self) -> bool:
-        return self._event.is_set()
+        return self._event.is_set() or (self._parent is not None and self._parent.is_set())
 
 
 def launch(request: Launch, cancel: Cancel | None = None) -> Exit:

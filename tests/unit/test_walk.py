@@ -1,0 +1,257 @@
+"""The walk along the ladder, with a target that fails as we say: which rungs are visited, and what is concluded."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from triage.events import Emitter, Event
+from triage.locate.conclude import Conclusion
+from triage.locate.walk import Walk
+from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
+from triage.model.signature import signature_of
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe, ProbeRequest
+from triage.probe.target import Target
+from triage.session import BudgetSpentError, Clock, Session
+from triage.settings import Settings
+
+RUNGS = ("uncompiled", "eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
+SITE = "/opt/venv/lib/python3.11/site-packages/torch"
+FRAMES = {
+    "eager": "_dynamo/variables/base.py",
+    "aot_eager": "_functorch/aot_autograd.py",
+    "aot_eager_decomp_partition": "_refs/__init__.py",
+    "inductor": "_inductor/lowering.py",
+}
+
+
+def error(hint: str = "inductor", message: str = "bad operand", phase: str = "compile") -> RaisedException:
+    """An exception whose frames speak for a rung."""
+    return RaisedException("TypeError", message, (Frame(f"{SITE}/{FRAMES[hint]}", 3, "f"),), phase=phase)
+
+
+class Machine:
+    """Stands in for `run_probe`. `fails` maps a rung to the outcomes of its runs, in turn (None passes)."""
+
+    def __init__(
+        self,
+        fails: dict[str, Iterable[RaisedException | OutcomeKind | None]],
+        calls: tuple[CompileCall, ...] = (),
+        seconds: float = 1.0,
+    ) -> None:
+        self.turns = {rung: itertools.chain(turns, itertools.repeat(None)) for rung, turns in fails.items()}
+        self.calls, self.seconds = calls or (CompileCall(None),), seconds
+        self.top = {"backends": self.calls[0].backend or "inductor"}["backends"]
+        self.requests: list[ProbeRequest] = []
+        self.lock = threading.Lock()
+
+    def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        with self.lock:
+            self.requests.append(request)
+            rung = request.rung or ("as_is" if "as_is" in self.turns else self.top)
+            turn = next(self.turns[rung]) if rung in self.turns else None
+        cancelled = cancel is not None and cancel.is_set()
+        if cancelled:
+            outcome = Outcome(OutcomeKind.INVALID, detail="cancelled")
+        elif turn is None:
+            outcome = Outcome(OutcomeKind.OK, self.seconds, 0)
+        elif isinstance(turn, OutcomeKind):
+            outcome = Outcome(turn, min(self.seconds, request.timeout), -11, "SIGSEGV", detail="run graph 0/0")
+        else:
+            outcome = Outcome(OutcomeKind.EXCEPTION, self.seconds, 1, exception=turn)
+        raised = (outcome.exception,) if outcome.exception else ()
+        notes = AgentNotes(True, "2.13.0", compile_calls=self.calls, raised=raised, point=BoundaryPoint(3, 2))
+        return Probe(request.name, request.rung, outcome, signature_of(outcome), notes, Path("x"), cancelled=cancelled)
+
+    def visited(self) -> list[str]:
+        return [request.name for request in self.requests]
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Callable[..., Walk]:
+    def make(machine: Machine, jobs: int = 1, budget: float = 0.0, heard: list[Event] | None = None) -> Walk:
+        emit = Emitter((heard if heard is not None else []).append)
+        session = Session(tmp_path, Settings(jobs=jobs, budget=budget), emit, Clock(budget), None)
+        return Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
+
+    return make
+
+
+def go(found: Walk) -> Conclusion:
+    found.first()
+    return found.settle()
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("guess", RUNGS[1:])
+@pytest.mark.parametrize("lowest", range(1, 5))
+def test_the_boundary_is_found_whatever_the_first_failure_suggests(
+    walk: Callable[..., Walk], lowest: int, guess: str, jobs: int
+) -> None:
+    machine = Machine({rung: itertools.repeat(error(guess)) for rung in RUNGS[lowest:]})
+    found = walk(machine, jobs)
+    conclusion = go(found)
+    assert conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
+    assert conclusion.settled and conclusion.runs >= 2 and conclusion.failures == conclusion.runs
+    assert set(found.seen) == set(RUNGS)  # a quick script has the whole table
+    assert len(machine.requests) <= 7
+
+
+@pytest.mark.parametrize("lowest", range(1, 5))
+def test_a_slow_script_is_run_no_more_than_needed(walk: Callable[..., Walk], lowest: int) -> None:
+    machine = Machine({rung: itertools.repeat(error(RUNGS[lowest])) for rung in RUNGS[lowest:]}, seconds=100.0)
+    conclusion = go(walk(machine))
+    assert conclusion.settled and conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
+    assert len(machine.requests) <= 4
+
+
+def test_a_script_that_fails_uncompiled_is_not_walked_further(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
+    assert go(walk(machine)).stage is Stage.SCRIPT
+    assert machine.visited() == ["as_is", "uncompiled"]
+
+
+def test_what_runs_beside_a_script_that_fails_uncompiled_is_ended(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
+    heard: list[Event] = []
+    beside = threading.Event()
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        if request.name == "uncompiled":
+            beside.wait(10)
+        elif request.name != "as_is":
+            beside.set()
+            while not cancel.is_set():
+                time.sleep(0.01)
+        return machine(request, cancel)
+
+    found = walk(machine, jobs=3, heard=heard)
+    found.probe = probe
+    assert go(found).stage is Stage.SCRIPT
+    assert set(found.seen) == {"inductor", "uncompiled"} and not found.session.cancel.is_set()
+    assert [event.kind for event in heard].count("probe_cancelled") == 1
+
+
+def test_a_script_that_passes_is_seen_on_every_rung(walk: Callable[..., Walk]) -> None:
+    machine = Machine({})
+    conclusion = go(walk(machine))
+    assert (conclusion.stage, conclusion.symptom) == (Stage.NONE, Symptom.NONE)
+    assert sorted(machine.visited()) == sorted(["as_is", *RUNGS[:4]])
+
+
+def test_a_failure_that_does_not_come_back_is_repeated_until_its_rate_is_known(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": [error(), None, None, error(), None]})
+    conclusion = go(walk(machine))
+    assert conclusion.symptom is Symptom.NONDETERMINISTIC
+    assert (conclusion.runs, conclusion.failures) == (5, 2)
+    assert (
+        conclusion.passing is not None
+        and len([n for n in machine.visited() if n.startswith(conclusion.passing.name)]) == 5
+    )
+
+
+def test_a_flake_that_shows_below_only_once_repeated_moves_the_stage(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": [error(), None, error()], "aot_eager_decomp_partition": [None, error()]})
+    conclusion = go(walk(machine))
+    assert conclusion.failing is not None and conclusion.failing.name == "aot_eager_decomp_partition"
+
+
+def test_probes_that_pass_may_stop_after_the_point_of_the_failure(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(error())})
+    go(walk(machine))
+    assert machine.requests[0].stop_after is None
+    assert all(request.stop_after == BoundaryPoint(3, 2) for request in machine.requests[1:])
+    checked = Machine({"inductor": itertools.repeat(error(phase="uncaught"))})
+    go(walk(checked))  # a check of the script's own may come at its very end
+    assert all(request.stop_after is None for request in checked.requests)
+
+
+def test_the_scripts_own_backend_is_a_rung_above_the_others(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"as_is": itertools.repeat(error())}, (CompileCall("strict", custom_backend=True),))
+    conclusion = go(walk(machine))
+    assert conclusion.stage is Stage.BACKEND and conclusion.settled
+    assert machine.requests[0].rung is None and "inductor" in machine.visited()
+
+
+def test_a_lower_backend_has_a_shorter_ladder(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"aot_eager": itertools.repeat(error("aot_eager"))}, (CompileCall("aot_eager"),))
+    assert go(walk(machine)).stage is Stage.AOT_AUTOGRAD
+    assert not any(request.rung == "inductor" for request in machine.requests)
+
+
+def test_a_hang_is_not_repeated(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    conclusion = go(walk(machine))
+    assert (conclusion.stage, conclusion.symptom) == (Stage.INDUCTOR, Symptom.HANG)
+    assert [request.rung for request in machine.requests].count("inductor") == 0  # as_is stands for it
+
+
+def test_a_probe_cut_by_the_budget_is_no_hang(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    found = walk(machine, budget=100.0)
+    with pytest.raises(BudgetSpentError):
+        found.first()
+    assert found.seen == {} and not found.conclusion().settled
+
+
+def test_a_spent_budget_leaves_what_was_seen(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS[4:]})
+    found = walk(machine, budget=100.0)
+    found.first()
+    found.session.clock = Clock(0.001)
+    time.sleep(0.01)
+    with pytest.raises(BudgetSpentError):
+        found.settle()
+    assert found.conclusion().symptom is Symptom.EXCEPTION and not found.conclusion().settled
+
+
+def test_an_interrupt_ends_the_probes_that_run(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS[4:]})
+    cancels: list[Cancel] = []
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        if request.name == "as_is":
+            return machine(request, cancel)
+        cancels.append(cancel)
+        if len(cancels) == 1:
+            raise KeyboardInterrupt
+        return machine(request, cancel)
+
+    found = walk(machine, jobs=2)
+    found.probe = probe
+    found.first()
+    with pytest.raises(KeyboardInterrupt):
+        found.settle()
+    assert cancels[0].is_set() and found.seen["inductor"]
+
+
+def test_what_goes_on_is_told(walk: Callable[..., Walk]) -> None:
+    heard: list[Event] = []
+    go(walk(Machine({"inductor": itertools.repeat(error())}), heard=heard))
+    kinds = [event.kind for event in heard]
+    assert kinds[:4] == ["probe_started", "ladder", "probe_ended", "probe_started"]
+    assert kinds.count("probe_started") == kinds.count("probe_ended")
+    assert {event.facts["face"] for event in heard if event.kind == "probe_ended"} == {"same", None}
+
+
+def test_a_check_that_depends_on_the_random_stream_is_not_blamed(walk: Callable[..., Walk]) -> None:
+    check = RaisedException(
+        "AssertionError", "masks differ", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught"
+    )
+    machine = Machine({rung: itertools.repeat(check) for rung in RUNGS[3:]})
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        if not request.other_stream:
+            return machine(request, cancel)
+        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=check)
+        return Probe(request.name, request.rung, outcome, signature_of(outcome), AgentNotes(started=True), Path("x"))
+
+    found = walk(machine)
+    found.probe = probe
+    conclusion = go(found)
+    assert conclusion.random_check and conclusion.stage is Stage.NONE
