@@ -50,6 +50,7 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Every error ends in words and an exit code of the contract, never in a traceback of ours."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _end_like_ctrl_c()
     command = typer.main.get_command(app)
     try:
         code = command.main(args=arrange(command, words), prog_name="triage", standalone_mode=False)
@@ -64,6 +65,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if code == EXIT_INTERRUPTED:  # however the parser's library tells it
         typer.echo("Interrupted.", err=True)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_like_ctrl_c() -> None:
+    """A CI job that is cancelled or a terminal that is closed ends a run like ctrl-C: with a report and no process left."""
+    import signal
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, interrupt)
 
 
 def _tell(error: TriageError) -> int:
