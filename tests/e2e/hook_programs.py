@@ -40,6 +40,8 @@ by_name = imported(plain, backend="inductor")
 by_keyword = torch.compile(model=plain, backend="aot_eager")
 switched_off = torch.compile(plain, disable=True)
 inner = torch.compile(plain, fullgraph=True)
+older = torch._dynamo.optimize("aot_eager", nopython=True)(lambda x: x.tan())
+older_net = torch._dynamo.optimize()(Net())
 
 @torch.compile(fullgraph=True)
 def outer(x):
@@ -51,7 +53,8 @@ in_place.compile(fullgraph=True)
 nested = torch.compile(torch.nn.Sequential(torch.compile(Net()), Net()), fullgraph=True)
 
 x = torch.ones(2, 4)
-functions = [bare, empty, arguments, Holder().method, by_name, by_keyword, switched_off, inner, outer, wrapped, in_place, nested]
+functions = [bare, empty, arguments, Holder().method, by_name, by_keyword, switched_off, inner, outer,
+     wrapped, in_place, nested, older, older_net]
 for function in functions:
     function(x)
 loss = wrapped(x).sum()

@@ -50,12 +50,13 @@ def test_every_way_to_use_it_works_as_before(tmp_path: Path, rung: str) -> None:
 
     calls = found.notes.compile_calls
     assert [call.name.rsplit(".", 1)[-1] for call in calls[:4]] == ["bare", "empty", "arguments", "method"]
-    assert len(calls) == 13 and all(call.where.startswith("train.py:") for call in calls)
+    assert len(calls) == 15 and all(call.where.startswith("train.py:") for call in calls)
     assert (calls[2].fullgraph, calls[2].mode, calls[2].dynamic) == (True, "reduce-overhead", False)
     assert calls[3].options == ("max_autotune",)
     assert [call.backend for call in calls[4:6]] == ["inductor", "aot_eager"]
+    assert [(call.backend, call.fullgraph) for call in calls[8:10]] == [("aot_eager", True), ("inductor", False)]
     assert not any(call.custom_backend for call in calls)
-    assert found.notes.graphs == 0 if rung == "uncompiled" else found.notes.graphs >= 8
+    assert found.notes.graphs == 0 if rung == "uncompiled" else found.notes.graphs >= 9
     assert found.notes.raised == () and found.notes.graph_breaks == 0
 
 

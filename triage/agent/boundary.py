@@ -9,12 +9,14 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 
 from . import randomness
 
 UNCOMPILED = "uncompiled"
 BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
+_inside = threading.local()
 _IGNORED = (StopIteration, StopAsyncIteration, GeneratorExit)
 
 
@@ -29,11 +31,15 @@ def patch_torch(torch, recorder):
     def compile(model=None, *args, **kwargs):
         if model is None:  # decorator with arguments
             return functools.wraps(original)(lambda function: compile(function, *args, **kwargs))
-        _note_use(torch, recorder, model, kwargs)
+        note_use(torch, recorder, model, kwargs)
         if rung == UNCOMPILED:
-            plain = _uncompiled(torch, original, model, args, kwargs)
-            return _record_calls(plain, torch, recorder, kwargs)
-        return _record_calls(original(model, *args, **_forced(kwargs, rung)), torch, recorder, kwargs)
+            return record_calls(uncompiled(torch, model), torch, recorder, kwargs)
+        _inside.depth = getattr(_inside, "depth", 0) + 1
+        try:
+            compiled = original(model, *args, **_forced(kwargs, rung))
+        finally:
+            _inside.depth -= 1
+        return record_calls(compiled, torch, recorder, kwargs)
 
     compile._triage_original = original
     torch.compile = compile
@@ -53,20 +59,24 @@ def _forced(kwargs, rung):
     return forced
 
 
-def _uncompiled(torch, original, model, args, kwargs):
+def in_torch_compile():
+    """Whether this thread is inside torch.compile."""
+    return getattr(_inside, "depth", 0) > 0
+
+
+def uncompiled(torch, model):
     """The same interface without a compiler: a module keeps its `_orig_mod` wrapper, as programs rely on it."""
-    if isinstance(model, torch.nn.Module):
-        try:
-            import torch._dynamo
+    if not isinstance(model, torch.nn.Module):
+        return model
+    try:
+        import torch._dynamo
 
-            return torch._dynamo.disable(model)
-        except Exception:
-            kwargs = dict(kwargs, disable=True)
-            return original(model, *args, **kwargs)
-    return model
+        return torch._dynamo.disable(model)
+    except Exception:  # a platform without Dynamo
+        return model
 
 
-def _record_calls(compiled, torch, recorder, settings):
+def record_calls(compiled, torch, recorder, settings):
     """Watch the calls of a compiled function or module; the object keeps its type and its attributes.
 
     `settings` are the keyword arguments that torch.compile was given.
@@ -135,7 +145,8 @@ def _watched_backward(function, recorder):
     return watched
 
 
-def _note_use(torch, recorder, model, kwargs):
+def note_use(torch, recorder, model, kwargs):
+    """Tell what is compiled, how, and on which line of the program."""
     backend = kwargs.get("backend")
     named = (
         backend if isinstance(backend, str) or backend is None else getattr(backend, "__name__", type(backend).__name__)

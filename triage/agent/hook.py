@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 
-from . import boundary, compat, confine, frames, imports, testrunners, trace_lines
+from . import boundary, compat, confine, frames, imports, optimize, testrunners, trace_lines
 from .channel import Channel
 from .recorder import Recorder
 
@@ -33,6 +33,7 @@ def install(config):
     imports.after_import(
         {
             "torch": patch_torch,
+            "torch._dynamo": lambda module: optimize.patch_dynamo(module, recorder),
             "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
             "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
             "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
