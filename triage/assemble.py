@@ -255,7 +255,9 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
             f"The script did not end within {found.session.settings.timeout:.0f} s without torch.compile either; "
             "if it needs longer, raise --timeout."
         )
-    if not any(probe.notes.compile_calls for probes in found.walk.seen.values() for probe in probes):
+    if found.walk.seen and not any(
+        probe.notes.compile_calls for probes in found.walk.seen.values() for probe in probes
+    ):
         notes.append("The script never called torch.compile.")
     return notes
 

@@ -235,10 +235,12 @@ def _next(done: Run) -> str:
     from triage.model.stage import Stage, Symptom
 
     verdict = done.report.verdict
-    if verdict.symptom is Symptom.NONE:
-        return "nothing to do: the script passes"
     if verdict.stage is Stage.SCRIPT:
         return "correct the script first: it fails without torch.compile too"
     if not done.report.complete:
         return f"run it again with more time: {done.report.rerun}"
+    if verdict.symptom is Symptom.NONE:
+        return "nothing to do: the script passes"
+    if verdict.stage is Stage.NONE:
+        return "read the notes in report.md: this is not a compiler bug as it stands"
     return f"read report.md, add your own words, and attach it to an issue (triage report {done.directory} -f github)"
