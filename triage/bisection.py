@@ -11,6 +11,7 @@ import os
 import platform
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from triage.bisect.answer import Asked, answer, check_testable, differing_packages
@@ -56,13 +57,13 @@ def bisect(
     subject = find_subject(ask.words, ask.module, ask.raw, Path(ask.cwd))
     python = find_python(None)
     check_syntax(subject.target(python))  # before anything is installed
+    setup = _set_up(ask, subject, python, earlier, cache_limit)
     session = _session(subject, settings, emit, resume if resume is not None else settings.out, earlier is not None)
-    setup = _set_up(ask, subject, python, session, earlier, cache_limit)
     digest = digest_of(subject.target(python).script, ask.words)
     kept = earlier if earlier is not None and earlier.digest == digest else None
     hunt = Hunt(
         setup.axis,
-        setup.bench,
+        setup.bench(session),
         Trial(session, {} if ask.caches else CACHES_OFF),
         session,
         Manner(ask.linear, ask.repeats, _jobs(settings), look_at_caches=ask.caches and setup.axis.unit != "commit"),
@@ -130,9 +131,7 @@ def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | No
     return session
 
 
-def _set_up(
-    ask: Ask, subject: Subject, python: str, session: Session, earlier: State | None, cache_limit: int
-) -> Setup:
+def _set_up(ask: Ask, subject: Subject, python: str, earlier: State | None, cache_limit: int) -> Setup:
     if ask.target_repo is not None:
         place = (Path(ask.cwd) / ask.target_repo).resolve()
         if ask.nightly or ask.wish.versions:
@@ -143,12 +142,15 @@ def _set_up(
             )
         chosen = find_python(ask.python)
         axis = commit_axis(place, ask.wish.good, ask.wish.bad, ask.wish.find_fix)
-        bench = CommitBench(place, subject.cwd, lambda cwd: subject.target(chosen, cwd), session.neutral)
-        return Setup(axis, bench, chosen)
+        return Setup(
+            axis,
+            lambda session: CommitBench(place, subject.cwd, partial(subject.target, chosen), session.neutral),
+            chosen,
+        )
     wish = replace(ask.wish, known_bad=ask.wish.known_bad or subject.known_bad)
     if earlier is not None and earlier.unit == "release":
         wish = replace(wish, versions=earlier.names)  # the same axis, whatever came out since
-    return set_up(replace(ask, wish=wish), python, subject.target, session, cache_limit)
+    return set_up(replace(ask, wish=wish), python, subject.target, cache_limit)
 
 
 def _jobs(settings: Settings) -> int:
@@ -197,7 +199,7 @@ def _answer(ask: Ask, subject: Subject, setup: Setup, hunt: Hunt, began: _Began,
     asked = Asked(
         target=" ".join(["-m", subject.module] if subject.module else list(ask.words[:1])),
         command=command_line(ask, setup.axis),
-        flavour="" if setup.axis.unit == "commit" else ask.flavour,
+        flavour=setup.builds,
         python=setup.python,
         platform=f"{platform.system()} {platform.machine()}",
     )
@@ -294,4 +296,3 @@ def _write(found: Bisection, directory: Path, subject: Subject) -> Path | None:
     formats = [name for name, file in FILES.items() if (subject.run / file).is_file()]
     write_report(subject.run, report, formats, redactor)
     return subject.run / FILES["md"]
-

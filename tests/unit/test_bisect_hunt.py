@@ -114,7 +114,9 @@ Make = Callable[..., tuple[Hunt, StubBench, Runs]]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def made(behaviour: list[Behaviour], *, kind: Kind = Kind.REGRESSED, sought: Sought | None = None, **manner: object):
+    def made(
+        behaviour: list[Behaviour], *, kind: Kind = Kind.REGRESSED, sought: Sought | None = None, **manner: object
+    ):
         names = [f"2.{number}.0" for number in range(len(behaviour))]
         axis = Axis(tuple(Point(name) for name in names), kind, "release")
         runs = Runs(dict(zip(names, behaviour, strict=True)))
@@ -160,7 +162,9 @@ def test_a_fix_is_found_with_few_installs(make, size):
 def test_both_sides_of_the_boundary_are_repeated(make):
     hunt, _, runs = make([PASSES] * 3 + [fails()] * 3, repeats=3)
     hunt.run()
-    counted = Counter(name for name, request in zip(runs.versions(), runs.asked, strict=True) if "caches" not in request.name)
+    counted = Counter(
+        name for name, request in zip(runs.versions(), runs.asked, strict=True) if "caches" not in request.name
+    )
     assert counted["2.2.0"] == 3
     assert counted["2.3.0"] == 3
 

@@ -50,7 +50,8 @@ def window_in_clone(
         if ends[0] == ends[1]:  # two builds of one release branch
             ends = [before, after]
         commits = list(_commits(repository, f"{ends[0]}..{ends[1]}"))
-        picked = list(_commits(repository, f"{ends[1]}..{after}")) if ends[1] != after else []
+        branched = ends[1] != after and _nightly_source(repository, after) is None
+        picked = list(_commits(repository, f"{ends[1]}..{after}")) if branched else []
     notes = [] if [before, after] == ends else [f"On the trunk: {ends[0][:12]} to {ends[1][:12]}."]
     if picked:
         notes.append(f"{len(picked)} commits were made on the newer release branch itself.")
@@ -91,16 +92,23 @@ def _trunk_commit(repository: git.Repo, sha: str) -> str:
     """The commit of the trunk that a build was made from, or that its release branch left the trunk at."""
     import git
 
-    subject = repository.git.log("-1", "--format=%s", sha)
-    named = _NIGHTLY.search(subject)
-    if named is not None and _has(repository, named[1]):
-        return str(repository.git.rev_parse(named[1]))
+    source = _nightly_source(repository, sha)
+    if source is not None:
+        return source
     for trunk in _TRUNKS:
         try:
             return str(repository.git.merge_base(sha, trunk)).strip() or sha
         except git.GitError:
             continue
     return sha
+
+
+def _nightly_source(repository: git.Repo, sha: str) -> str | None:
+    """The trunk commit that the subject of a nightly's commit names."""
+    named = _NIGHTLY.search(repository.git.log("-1", "--format=%s", sha))
+    if named is None or not _has(repository, named[1]):
+        return None
+    return str(repository.git.rev_parse(named[1]))
 
 
 def _commits(repository: git.Repo, window: str) -> Iterable[Touched]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,9 +19,9 @@ from triage.environments.index import IndexUnreachableError as Unreachable
 from triage.environments.index import Wheel, all_wheels, project_wheels
 from triage.environments.index_settings import IndexSettings, find_settings, public
 from triage.environments.installer import find_installer
-from triage.environments.interpreters import Interpreter, choose_interpreter, examine
+from triage.environments.interpreters import choose_interpreter, examine
 from triage.environments.recipes import FALLBACK_PYTHON
-from triage.environments.releases import Release, flavour_indexes, releases
+from triage.environments.releases import ANY, Release, flavour_indexes, releases
 from triage.environments.requirements import gather
 from triage.environments.venvs import Recipe, Workshop
 from triage.errors import TargetError
@@ -32,13 +32,14 @@ QUICK_SECONDS = 8.0  # for an index that can be done without
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a hunt needs, and what is worth telling about it."""
+    """All that a hunt needs, and what is worth telling about it. `bench` is opened once there is a session."""
 
     axis: Axis
-    bench: Bench
+    bench: Callable[[Session], Bench]
     python: str = ""
     notes: tuple[str, ...] = ()
     sizes: tuple[int | None, ...] = ()  # bytes of each point's torch wheel, oldest first
+    builds: str = ""  # which builds of torch
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,7 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def set_up(
-    ask: Ask, target_python: str, target: MakeTarget, session: Session, cache_limit: int = DEFAULT_LIMIT
-) -> Setup:
+def set_up(ask: Ask, target_python: str, target: MakeTarget, cache_limit: int = DEFAULT_LIMIT) -> Setup:
     """Axis and bench for versions of torch. Raises UsageError and TargetError, each with what to do."""
     settings = find_settings(python=target_python)
     found = look(ask, settings)
@@ -68,14 +67,25 @@ def set_up(
         axis = axis_of(ask, releases(found.wheels, python, ask.flavour), releases(found.nightlies, python, ask.flavour))
     gathered = gather(map(Path, ask.requirements), Path(ask.cwd))
     recipe = Recipe(interpreter, installer, settings, found.indexes, ask.packages, gathered)
-    cache = EnvironmentCache(default_root(), cache_limit)
-    workshop = Workshop(cache, recipe, session.directory / "logs", session.emit)
-    stable = releases(found.wheels, python, ask.flavour)
-    bench = VersionBench(workshop, target, NightlyFinder(stable, ask.flavour, python, settings.cert))
+    finder = NightlyFinder(releases(found.wheels, python, ask.flavour), ask.flavour, python, settings.cert)
+
+    def bench(session: Session) -> Bench:
+        cache = EnvironmentCache(default_root(), cache_limit)
+        return VersionBench(Workshop(cache, recipe, session.directory / "logs", session.emit), target, finder)
+
     dropped = f"Left out of the requirements, as only torch may vary: {', '.join(gathered.dropped)}."
     notes = [*found.notes, interpreter.note, dropped if gathered.dropped else None]
     sizes = tuple(point.release.size if point.release else None for point in axis.points)
-    return Setup(axis, bench, _named(interpreter), tuple(note for note in notes if note), sizes)
+    builds = builds_of([point.release for point in axis.points if point.release is not None], ask.flavour)
+    return Setup(axis, bench, interpreter.full, tuple(note for note in notes if note), sizes, builds)
+
+
+def builds_of(found: Sequence[Release], flavour: str) -> str:
+    """Which builds are taken: a version for the CPU alone may only exist in the build that the index has for everybody."""
+    plain = sum(release.label is None for release in found if release.requirement)
+    if flavour == "cpu" and plain:
+        return "default" if plain == len(found) else "cpu and default"
+    return "default" if flavour == ANY else flavour
 
 
 def axis_of(ask: Ask, stable: list[Release], nightlies: list[Release]) -> Axis:
@@ -119,10 +129,6 @@ def look(ask: Ask, settings: IndexSettings, ask_index: Callable[..., list[Wheel]
             except Unreachable as error:
                 notes.append(f"The index of nightlies could not be reached ({error}).")
     return Found(tuple(wheels), tuple(nightlies), tuple(indexes), tuple(notes))
-
-
-def _named(interpreter: Interpreter) -> str:
-    return interpreter.full
 
 
 def _is_version(name: str) -> bool:

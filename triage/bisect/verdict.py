@@ -27,7 +27,9 @@ STATEMENTS = frozenset(
     {"Unsupported", "TorchRuntimeError", "UserError", "RecompileLimitExceeded", "ConstraintViolationError"}
 )
 
-SIMILAR = 0.6  # share of words in common from which on two messages are one message, reworded
+# Share of words in common from which on two messages of one file of torch are one message, reworded; less will do where
+# they are about one line of the program as well.
+SIMILAR, SIMILAR_HERE = 0.6, 0.35
 _WORD = re.compile(r"\w+|<\w+>")
 
 
@@ -98,13 +100,15 @@ def alike(found: Face, wanted: Face) -> str | None:
     if left.skeleton == right.skeleton:
         if left.skeleton or left.kind is OutcomeKind.CRASH:
             return ""
-        return "" if _same_file(left, right) or _same_place(found, wanted) else None  # a message that says nothing
+        said_elsewhere = _same_file(left, right) or (found.own_check and _same_place(found, wanted))
+        return "" if said_elsewhere else None  # the message itself says nothing
     reworded = f"worded otherwise than where it was first seen ({wanted.line()})"
     if left.kind is OutcomeKind.CRASH:
         return reworded  # the same signal; its last words depend on the C library
-    if _same_place(found, wanted) and (found.own_check or left.exception_type in STATEMENTS or _same_file(left, right)):
+    if _same_place(found, wanted) and (found.own_check or left.exception_type in STATEMENTS):
         return "" if found.own_check else reworded
-    similar = similarity(left.skeleton, right.skeleton) >= SIMILAR
+    enough = SIMILAR_HERE if _same_place(found, wanted) else SIMILAR
+    similar = similarity(left.skeleton, right.skeleton) >= enough
     return reworded if similar and (_same_file(left, right) or not (left.frames and right.frames)) else None
 
 

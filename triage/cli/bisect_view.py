@@ -196,7 +196,7 @@ def _facts(done: Done) -> Iterator[tuple[str, str]]:
     if found.failure:
         yield "failure", found.failure
     if found.commits is not None and found.commits.url:
-        yield "commits", found.commits.url
+        yield "commits", f"{found.commits.before[:12]} to {found.commits.after[:12]} (link in bisect.md)"
     for commit in (found.commits.commits if found.commits else ())[:3]:
         yield "suspect", f"{commit.sha[:12]} {commit.subject[:80]}"
     for row in found.skipped[:4]:

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -33,7 +33,7 @@ FACTS = "triage-facts.json"  # what was found out after an environment was made
 GIB = 1024**3
 DEFAULT_LIMIT = 30 * GIB
 SPARE_BYTES = GIB  # always left free on the disk
-YOUNG_SECONDS = 3600.0  # downloads younger than this may belong to an installation that is going on
+YOUNG_SECONDS = 3600.0  # while another process installs, downloads younger than this may be its own
 
 
 @dataclass(frozen=True)
@@ -163,15 +163,20 @@ class EnvironmentCache:
                 if path not in self._held and _is_free(path / (MAKING if (path / MAKING).exists() else MARKER)):
                     _remove(path)
 
+    @contextlib.contextmanager
+    def installing(self) -> Iterator[None]:
+        """While this is open, no other process removes downloads: an installation may be about to link them."""
+        with (self.root / ".installing.lock").open("a") as file:
+            with contextlib.suppress(OSError):
+                lock(file, exclusive=False)
+            yield
+
     def make_room(self, room: int) -> None:
-        """Free `room` bytes beside what was promised already, oldest environments first. Raises TargetError."""
+        """Free `room` bytes beside what was promised already, least recently used first. Raises TargetError."""
         with self._lock:
             wanted = room + sum(self._promised.values()) + SPARE_BYTES
             self.keep_bound(max(0, self.limit - room))
-            for path in self._oldest_first():
-                if shutil.disk_usage(self.root).free >= wanted:
-                    break
-                self._evict(path)
+            self._evict_until(lambda: shutil.disk_usage(self.root).free >= wanted)
             free = shutil.disk_usage(self.root).free
             if free < wanted:
                 raise no_room(self.root, wanted, free)
@@ -179,28 +184,35 @@ class EnvironmentCache:
     def keep_bound(self, limit: int | None = None) -> None:
         """Remove the least recently used until the rest fits into the bound."""
         bound = self.limit if limit is None else limit
-        sizes = {path: self._size(path) for path in self._oldest_first()}
-        total = sum(sizes.values()) + sum(self._size(path) for path in self._held if path.parent == self.root)
-        for path, size in sizes.items():
-            if total <= bound:
-                return
-            if self._evict(path):
-                total -= size
+        with self._lock:
+            self._evict_until(lambda: self.total_bytes() <= bound)
+
+    def total_bytes(self) -> int:
+        """What the environments take, and the downloads that none of them shares."""
+        environments = sum(self._size(path) for path in self._ours("*", MARKER))
+        return environments + sum(tree_bytes(path) for _, path in _unshared(self.downloads))
 
     def stored(self) -> list[Stored]:
         """All complete environments, least recently used first."""
-        return [Stored(path, _marker(path)) for path in self._oldest_first(held=True) if _marker(path)]
+        found = sorted(self._ours("*", MARKER), key=lambda path: (path / MARKER).stat().st_mtime)
+        return [Stored(path, _marker(path)) for path in found if _marker(path)]
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _oldest_first(self, held: bool = False) -> list[Path]:
+    def _evict_until(self, enough: Callable[[], bool]) -> None:
+        """Removing an environment may leave downloads that nobody shares any more, so what can go is looked at anew."""
+        refused: set[Path] = set()
+        while not enough():
+            victim = next((path for path in self._oldest_first() if path not in refused), None)
+            if victim is None:
+                return
+            if not self._evict(victim):
+                refused.add(victim)
+
+    def _oldest_first(self) -> list[Path]:
         """What may be removed: environments, and downloads that no environment shares."""
-        own = [(path / MARKER).stat().st_mtime for path in self._ours("*", MARKER)]
-        found = list(zip(own, self._ours("*", MARKER), strict=True))
-        if not held:
-            found = [(used, path) for used, path in found if path not in self._held]
-            found += [(used, path) for used, path in _unshared(self.downloads) if time.time() - used > YOUNG_SECONDS]
-        return [path for _, path in sorted(found, key=lambda entry: entry[0])]
+        found = [((path / MARKER).stat().st_mtime, path) for path in self._ours("*", MARKER) if path not in self._held]
+        return [path for _, path in sorted([*found, *_unshared(self.downloads)], key=lambda entry: entry[0])]
 
     def _ours(self, pattern: str, marker: str) -> list[Path]:
         return [
@@ -215,12 +227,15 @@ class EnvironmentCache:
 
     def _evict(self, path: Path) -> bool:
         if path.is_relative_to(self.downloads):
+            busy = not _is_free(self.root / ".installing.lock") if (self.root / ".installing.lock").exists() else False
+            if busy and time.time() - path.stat().st_mtime < YOUNG_SECONDS:
+                return False
             shutil.rmtree(path, ignore_errors=True)
-            return True
+            return not path.exists()
         if path in self._held or not _is_free(path / MARKER):
             return False
         _remove(path)
-        return True
+        return not path.exists()
 
     def _hold(self, directory: Path, name: str = MARKER) -> bool:
         """Lock the marker, shared: an environment in use is not removed, by us or by another process."""

@@ -93,8 +93,8 @@ def _release(version: Version, found: list[Wheel], python: Python, flavour: str,
         return Release(version, None, uploaded=when, problem=_why_none_fits(found, python))
     wanted = [wheel for wheel in usable if _suits(wheel.version.local, flavour)]
     if not wanted:
-        labels = ", ".join(sorted({wheel.version.local or "without a label" for wheel in usable}))
-        return Release(version, None, uploaded=when, problem=f"no {flavour} build on the index (there is {labels})")
+        labels = ", ".join(sorted({wheel.version.local or "the default one" for wheel in usable}))
+        return Release(version, None, uploaded=when, problem=f"no {flavour} build on the index (it has {labels})")
     best = max(wanted, key=lambda wheel: (wheel.version.local == flavour, wheel.version.local is not None))
     return Release(version, f"torch=={best.version}", best.size, when, None, best.version.local, best.index)
 

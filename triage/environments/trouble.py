@@ -28,6 +28,13 @@ _TELLING: tuple[tuple[Trouble, tuple[str, ...]], ...] = (
             r"not enough space on the disk",
         ),
     ),
+    # pip goes on without an index that it cannot reach, and then finds nothing.
+    (
+        Trouble.NETWORK,
+        (
+            r"(?:NewConnectionError|name resolution|not known|ProxyError|Timeout|certificate verify).*from versions: none",
+        ),
+    ),
     (
         Trouble.NO_WHEEL,
         (

@@ -130,7 +130,8 @@ class Workshop:
         began = time.monotonic()
         self._tell("install_started", version=release.name, bytes=release.size)
         try:
-            requirements = self._install(release, making)
+            with self._cache.installing():
+                requirements = self._install(release, making)
             facts = {
                 "torch": release.requirement,
                 "python": self._recipe.interpreter.full,
