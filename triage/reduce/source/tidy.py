@@ -43,7 +43,8 @@ def imports_first(text: str) -> str:
     ]
     future = [node for node in moved if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
     rest = script.replaced([Edit(*script.lines_span(node)) for node in moved])
-    lines = [ast.unparse(node) for node in [*future, *(node for node in moved if node not in future)]]
+    others = [ast.unparse(node) for node in moved if node not in future]
+    lines = [ast.unparse(node) for node in future] + sorted(others, key=lambda line: "torch" in line.split()[1])
     return "".join(f"{line}\n" for line in dict.fromkeys(lines)) + rest
 
 

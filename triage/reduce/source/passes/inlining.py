@@ -59,7 +59,11 @@ def classes(script: Script) -> Iterator[Choice]:
             name = method.name if method.name != "forward" else "forward"
         edits = [_as_function(script, node, method, name)]
         calls = [item for item in ast.walk(script.tree) if isinstance(item, ast.Call)]
-        edits += [Edit(*script.span(call), name) for call in calls if _makes(call, node.name)]
+        for call in calls:
+            if _makes(call, node.name):
+                above = script.parents[call]
+                bound = isinstance(above, ast.Attribute) and above.attr == method.name
+                edits.append(Edit(*script.span(above if bound else call), name))
         edits += [_compiled_in_place(script, call) for call in calls if _compiles_itself(script, call)]
         yield one(*edits)
 
