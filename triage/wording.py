@@ -43,7 +43,7 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
 def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
-    message = " ".join(signature.message.split("\n\n")[0].split())[:160]
+    message = next((line.strip() for line in signature.message.splitlines() if line.strip()), "")[:160].rstrip(".")
     if outcome.kind is OutcomeKind.HANG:
         return f"no end within {outcome.seconds:.0f} s ({message})"
     if outcome.kind is OutcomeKind.CRASH:

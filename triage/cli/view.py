@@ -64,7 +64,8 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "engine_step":
         return str(facts.get("text"))
     if event.kind == "reduced":
-        return f"smaller: {facts.get('ops')} ops, {facts.get('lines')} lines"
+        ops = f"{facts['ops']} ops, " if facts.get("ops") is not None else ""
+        return f"smaller: {ops}{facts.get('lines')} lines"
     if event.kind == "verify_ended":
         return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
     return None
