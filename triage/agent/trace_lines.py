@@ -39,7 +39,9 @@ class Tracer(object):
         self.recorder = recorder
         self.roots = [os.path.realpath(root) + os.sep for root in config["roots"]]
         self.packages = tuple(config.get("packages", ()))
-        self.wanted = {(name, function): line for name, function, line in config.get("wanted", ())}
+        self.wanted = {}
+        for name, function, line in config.get("wanted", ()):
+            self.wanted.setdefault((name, function), []).append(line)
         self.lines = {}
         self.kinds = {}
         self.paths = {}
@@ -118,9 +120,10 @@ class Tracer(object):
     def _frame(self, frame):
         """A failing function is called: what on."""
         code = frame.f_code
-        line = self.wanted[(os.path.basename(code.co_filename), code.co_name)]
         last = max([code.co_firstlineno, *[entry[1] for entry in _lines_of(code)]])
-        if not code.co_firstlineno <= line <= last or len(self.calls) >= CALL_LIMIT or self.frozen is not None:
+        lines = self.wanted[(os.path.basename(code.co_filename), code.co_name)]
+        line = next((line for line in lines if code.co_firstlineno <= line <= last), None)
+        if line is None or len(self.calls) >= CALL_LIMIT or self.frozen is not None:
             return
         if (self.recorder.calls, code) in self.seen_in_call:
             return  # the first time within each compiled call

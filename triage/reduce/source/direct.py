@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.reduce.source.evidence import Call
-from triage.reduce.source.names import Occurrences
+from triage.reduce.source.names import Occurrences, bound_globals
 from triage.reduce.source.script import Script
 
 REFERENCE = re.compile(r"<<([\w.]+):(\w+)>>")
@@ -49,16 +49,16 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
     return None if missing else Spoken(callee, arguments, first.grad)
 
 
-def direct_script(bundled: Script, said: Spoken, options: str) -> str:
-    """The script that compiles the callee and calls it. `options` are keyword arguments of torch.compile, as text."""
+def direct_script(bundled: Script, said: Spoken, options: str, imported: Collection[str] = ()) -> str:
+    """The script that compiles the callee and calls it.
+
+    `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import.
+    """
     compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
     grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
-    if len(said.arguments) == 1:
-        tail = [*grad, f"compiled = {compiled}", f"compiled({said.arguments[0]})"]
-    else:
-        tail = [*grad, f"compiled = {compiled}", *(f"compiled({text})" for text in said.arguments)]
-    text = "\n".join(tail) + "\n"
-    kept = "".join(needed(bundled, text))
+    name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
+    text = "\n".join([*grad, f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]) + "\n"
+    kept = "".join(needed(bundled, text, {name, *imported}))
     imports = [] if _imports_torch(kept) else ["import torch\n"]
     imports += ["import types\n"] if "types.SimpleNamespace" in text else []
     futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))
@@ -66,12 +66,12 @@ def direct_script(bundled: Script, said: Spoken, options: str) -> str:
     return futures + "".join(imports) + rest + text
 
 
-def needed(bundled: Script, text: str) -> Iterator[str]:
-    """The top-level statements that the text needs, in order."""
+def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Iterator[str]:
+    """The top-level statements that the text needs, in order. Names bound `elsewhere` need none."""
     seen = Occurrences(bundled)
     uses = {statement: _uses(bundled, seen, statement) for statement in bundled.tree.body}
     binds = {statement: _binds(bundled, seen, statement) for statement in bundled.tree.body}
-    wanted = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    wanted = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} - set(elsewhere)
     chosen: set[ast.stmt] = set()
     grown = True
     while grown:
@@ -88,7 +88,7 @@ def needed(bundled: Script, text: str) -> Iterator[str]:
                 or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
             ):
                 chosen.add(statement)
-                wanted |= uses[statement]
+                wanted |= uses[statement] - set(elsewhere)
                 grown = True
     for statement in bundled.tree.body:
         if statement in chosen:

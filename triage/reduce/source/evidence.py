@@ -50,6 +50,7 @@ class Call:
     arguments: str
     is_module_call: bool = False
     grad: bool = True
+    place: tuple[str, int] = ("", 0)  # module and failing line: what tells two functions of one name apart
 
 
 @dataclass(frozen=True)
@@ -158,4 +159,5 @@ def _call(item: Mapping[str, Any]) -> Call:
         arguments=item["args"],
         is_module_call=bool(item.get("module_call")),
         grad=bool(item.get("grad", True)),
+        place=(item.get("module") or "", item["line"]),
     )

@@ -49,8 +49,7 @@ def defining(modules: Mapping[str, Module], module: str, name: str, depth: int =
     return None
 
 
-def _with_definition(script: Script, node: ast.ImportFrom, alias: ast.alias, module: Module, name: str) -> str | None:
-    """None where a name it needs means something else in the script already."""
+def _with_definition(script: Script, node: ast.ImportFrom, alias: ast.alias, module: Module, name: str) -> str:
     there = _read(module)
     assert there is not None
     statement = next(
@@ -70,12 +69,7 @@ def _with_definition(script: Script, node: ast.ImportFrom, alias: ast.alias, mod
         if line is None or line in script.text:
             continue
         if key in own and key != alias.name:
-            same = any(
-                isinstance(item, ast.Import | ast.ImportFrom) and ast.unparse(item) == line for item in script.tree.body
-            )
-            if not same and not (line.startswith("import torch") and key == "torch"):
-                return None
-            continue
+            continue  # most likely the same thing, copied before; the run will tell
         lines.append(line)
     if name != alias.name:
         lines_after = f"{alias.name} = {name}\n"

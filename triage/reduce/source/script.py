@@ -79,8 +79,7 @@ class Script:
             return len(self.text)
         text = self._lines[line - 1]
         within = column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
-        start: int = self._starts[line - 1]
-        return start + within
+        return self._starts[line - 1] + within
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where an expression, argument or statement stands; a decorated definition without its decorators."""
@@ -93,7 +92,8 @@ class Script:
 
     def first_line(self, node: ast.stmt) -> int:
         """The line a statement begins on, decorators included."""
-        return min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        return min([node.lineno, *(item.lineno for item in decorators)])
 
     def lines_span(self, node: ast.stmt) -> tuple[int, int]:
         """Its whole lines: decorators, the comment lines right above it, and the line break at the end."""

@@ -33,20 +33,24 @@ class Request:
 
 
 def starts(trace: Trace, asked: Request) -> list[Script]:
-    """Candidates, lightest first, none twice."""
+    """Candidates, none twice: the failing call alone from the inside out, then several calls or the whole program."""
     found: dict[str, Script] = {}
-    for text in _texts(trace, asked):
+    alone: list[Script] = []
+    for text, is_one_call in _texts(trace, asked):
         try:
             script = Script(tidy(imports_first(plain(text, asked.rung))))
-            weight = script.weight()
+            script.weight()
         except (SyntaxError, ValueError, RecursionError):
             continue
-        del weight
-        found.setdefault(script.text, script)
-    return sorted(found.values(), key=Script.weight)
+        if script.text not in found:
+            found[script.text] = script
+            if is_one_call:
+                alone.append(script)
+    return alone + sorted((script for script in found.values() if script not in alone), key=Script.weight)
 
 
-def _texts(trace: Trace, asked: Request) -> Iterator[str]:
+def _texts(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
+    """Texts, and whether each is one call of one function."""
     main = trace.modules.get(MAIN)
     for executed_only in (True, False):
         made = _bundled(trace, executed_only=executed_only)
@@ -56,7 +60,7 @@ def _texts(trace: Trace, asked: Request) -> Iterator[str]:
         before = prelude(trace, asked.folder)
         yield from _direct(trace, asked, made, script, before)
         if main is not None:
-            yield _after_future(script, before)
+            yield _after_future(script, before), False
 
 
 def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
@@ -88,21 +92,22 @@ def _part(trace: Trace, module: Module, *, executed_only: bool) -> Part:
 # -- calling the failing function directly ----------------------------------------------------------------------------
 
 
-def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: str) -> Iterator[str]:
-    by_function: dict[tuple[str, str | None], list[Call]] = {}
+def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: str) -> Iterator[tuple[str, bool]]:
+    by_function: dict[tuple[str, int], list[Call]] = {}
     for call in trace.calls:
-        by_function.setdefault((call.function, call.method), []).append(call)
+        by_function.setdefault(call.place, []).append(call)
     for calls in reversed(list(by_function.values())):
         failing = [call for call in calls if call.at == asked.calls] or calls[-1:]
         for chosen in (failing[:1], calls[:MOST_CALLS] if len(calls) > 1 else []):
             for options in dict.fromkeys(_options(call) for call in asked.compiled[:3]) if chosen else ():
-                yield from _said(trace, made, script, chosen, options, before)
+                for text in _said(trace, made, script, chosen, options, before):
+                    yield text, len(chosen) == 1
 
 
 def _said(
     trace: Trace, made: Bundle, script: Script, calls: Sequence[Call], options: str, before: str
 ) -> Iterator[str]:
-    imports: dict[str, None] = {}
+    imports: dict[str, str] = {}
 
     def resolve(module: str, name: str) -> str | None:
         known = trace.modules.get(module)
@@ -110,17 +115,16 @@ def _said(
             return made.names[module, name]
         if known is None or known.local:
             return None
-        imports[f"from {module} import {name}\n"] = None
-        return name
+        return imports.setdefault(name, f"from {module} import {name}\n") and name
 
     said: Spoken | None = spoken(calls, resolve)
     if said is None:
         return
     try:
-        text = direct_script(script, said, options)
+        text = direct_script(script, said, options, imports)
     except SyntaxError:
         return
-    text = _after_future(Script(text), "".join(imports))
+    text = _after_future(Script(text), "".join(imports.values()))
     yield text
     if before:
         yield _after_future(Script(text), before)

@@ -15,5 +15,5 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 yield one(without_argument(script, node, keyword))
-            for argument in reversed(node.args) if len(node.args) > 1 else ():
+            for argument in reversed([item for item in node.args if not isinstance(item, ast.GeneratorExp)]):
                 yield one(without_argument(script, node, argument))

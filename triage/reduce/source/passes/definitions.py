@@ -13,6 +13,7 @@ from triage.reduce.source.shape import without_argument
 
 def propose(script: Script) -> Iterator[Choice]:
     yield from _annotations(script)
+    yield from _base_of_base(script)
     for node in ast.walk(script.tree):
         if isinstance(node, Definition):
             for decorator in node.decorator_list:
@@ -48,6 +49,34 @@ def _bases(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
             yield Choice((gone,) if told or isinstance(item, ast.keyword) else (gone, plain))
         else:
             yield one(without_argument(script, node, item))
+
+
+def _base_of_base(script: Script) -> Iterator[Choice]:
+    """A class that is only a base of others goes, and they have its own base; once without what their `super()` is given."""
+    kinds = [node for node in script.tree.body if isinstance(node, ast.ClassDef)]
+    for kind in kinds:
+        places = [
+            base for other in kinds for base in other.bases if isinstance(base, ast.Name) and base.id == kind.name
+        ]
+        told = [node for node in ast.walk(script.tree) if isinstance(node, ast.Name) and node.id == kind.name]
+        if not places or len(places) != len(told):
+            continue
+        own = script.source(kind.bases[0]) if kind.bases else "object"
+        edits = [Edit(*script.lines_span(kind)), *(Edit(*script.span(place), own) for place in places)]
+        heirs = [other for other in kinds if any(base in places for base in other.bases)]
+        emptied = [_without_arguments(script, call) for heir in heirs for call in _super_calls(heir)]
+        yield Choice((tuple(edits), (*edits, *emptied)) if emptied else (tuple(edits),))
+
+
+def _super_calls(kind: ast.ClassDef) -> Iterator[ast.Call]:
+    """`super().__init__(...)` with something in it."""
+    for node in ast.walk(kind):
+        if isinstance(node, ast.Call) and (node.args or node.keywords) and ast.unparse(node.func) == "super().__init__":
+            yield node
+
+
+def _without_arguments(script: Script, call: ast.Call) -> Edit:
+    return Edit(script.span(call.func)[1], script.span(call)[1], "()")
 
 
 def _defaults(script: Script, node: Function) -> Iterator[Choice]:
@@ -112,8 +141,14 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
         for item in ast.walk(script.tree):
             if isinstance(item, ast.Assign) and (made | aliases) & _names_in(item.value):
                 aliases |= {target.id for target in item.targets if isinstance(target, ast.Name)}
+    heirs = _heirs(script, owner) if isinstance(owner, ast.ClassDef) and node.name == "__init__" else []
+    names |= {heir.name for heir in heirs}
+    through_super = {call for heir in heirs for call in _super_calls(heir)}
     for item in ast.walk(script.tree):
         if not isinstance(item, ast.Call):
+            continue
+        if item in through_super:
+            yield item
             continue
         function = item.func
         by_name = isinstance(function, ast.Name) and (
@@ -123,6 +158,18 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
         by_result = isinstance(function, ast.Call) and (made | aliases) & _names_in(function)
         if by_name or by_attribute or (by_result and node.name != "__init__"):
             yield item
+
+
+def _heirs(script: Script, kind: ast.ClassDef) -> list[ast.ClassDef]:
+    """Classes that are constructed by this one's `__init__`, or call it through `super()`."""
+    found = [
+        node
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id == kind.name for base in node.bases)
+    ]
+    bare = [node for node in found if not any(isinstance(s, Function) and s.name == "__init__" for s in node.body)]
+    return found + [heir for node in bare for heir in _heirs(script, node)]
 
 
 def _names_in(node: ast.AST) -> set[str]:

@@ -38,7 +38,7 @@ def _texts(value: object, node: ast.expr) -> list[str]:
     if isinstance(value, float):
         return [text for text in ("0.0", "1.0", "2.0") if float(text) != value and len(text) <= len(repr(value))]
     if isinstance(value, str):
-        short = ['""', '"a"', '"x"']
+        short = ['"1"'] if value.replace(".", "", 1).isdigit() else ['""', '"a"', '"x"']
         return [text for text in short if len(text) < len(value) + 2]
     return []
 
