@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,17 +74,33 @@ def _raw(words: Sequence[str], python: str, cwd: Path) -> Target:
     first = words[0]
     script = next((cwd / word for word in words if word.endswith(".py") and (cwd / word).is_file()), None)
     label = script.stem if script else Path(first).name
-    if Path(first).name.startswith("python") and first != python and not Path(first).is_absolute():
+    if os.sep not in first and _is_python(first):
         return Target(python, (python, *words[1:]), cwd, script, label)
     beside = Path(python).parent / first
-    found = str(beside) if os.sep not in first and beside.exists() else shutil.which(first, path=None)
+    found = str(beside) if os.sep not in first and beside.exists() else shutil.which(first)
     if found is None:
         raise UsageError(
             what=f"The command {first} was not found.",
             why=f"It is neither beside the target interpreter ({python}) nor on PATH.",
             next="Install it there, choose another interpreter with --python, or give its full path.",
         )
-    return Target(python, (found, *words[1:]), cwd, script, label)
+    return Target(
+        _interpreter_of(found, python) if os.sep in first else python, (found, *words[1:]), cwd, script, label
+    )
+
+
+def _interpreter_of(program: str, python: str) -> str:
+    """The interpreter that a program given by its path brings along: itself, or that of the environment it lies in."""
+    path = Path(_absolute(program))
+    if _is_python(path.name):
+        return str(path)
+    home = path.parent.parent
+    inside = (home / "pyvenv.cfg").exists() or (home / "conda-meta").exists()
+    return str(path.with_name("python")) if inside and path.with_name("python").exists() else python
+
+
+def _is_python(name: str) -> bool:
+    return re.fullmatch(r"python[\d.]*(\.exe)?", name) is not None
 
 
 def _checked_script(name: str, cwd: Path) -> Path:

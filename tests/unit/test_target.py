@@ -1,0 +1,131 @@
+"""Which interpreter, which command."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from triage.errors import TargetError, UsageError
+from triage.probe.target import Target, check_syntax, find_python, make_target, run_python
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text("pass\n")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text("pass\n")
+    return tmp_path
+
+
+def environment(folder: Path, *programs: str) -> str:
+    """A directory with these programs in `bin`; the path of its python."""
+    for name in ("python", *programs):
+        program = folder / "bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    (folder / "pyvenv.cfg").touch()
+    return str(folder / "bin" / "python")
+
+
+def test_the_interpreter_of_the_active_environment(tmp_path: Path) -> None:
+    own = environment(tmp_path / "venv")
+    assert find_python(None, {"VIRTUAL_ENV": str(tmp_path / "venv"), "CONDA_PREFIX": "/opt/conda"}) == own
+    assert find_python(None, {"CONDA_PREFIX": str(tmp_path / "venv")}) == own
+    assert find_python(None, {"VIRTUAL_ENV": "/no/such/venv"}) == sys.executable
+    assert find_python(None, {}) == sys.executable
+
+
+def test_a_link_that_makes_a_venv_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    assert find_python(str(tmp_path / "python"), {}) == str(tmp_path / "python")
+
+
+def test_an_interpreter_that_is_not_there() -> None:
+    with pytest.raises(TargetError, match="no interpreter"):
+        find_python("/no/such/python", {})
+
+
+def made(
+    place: Path, *words: str, module: str | None = None, raw: bool = False, python: str = "/venv/bin/python"
+) -> Target:
+    return make_target(words, module=module, raw=raw, python=python, cwd=place)
+
+
+def test_a_script_with_arguments(place: Path) -> None:
+    found = made(place, "train.py", "--lr", "1")
+    assert found.command == ("/venv/bin/python", "train.py", "--lr", "1")
+    assert (found.script, found.label, found.cwd) == (place / "train.py", "train", place)
+
+
+def test_a_directory_that_is_a_program(place: Path) -> None:
+    found = made(place, "package")
+    assert (found.command, found.script) == (("/venv/bin/python", "package"), place / "package" / "__main__.py")
+
+
+def test_a_module(place: Path) -> None:
+    found = made(place, "x", module="package.tool")
+    assert (found.command, found.label, found.script) == (("/venv/bin/python", "-m", "package.tool", "x"), "tool", None)
+
+
+@pytest.mark.parametrize("name", ["python", "python3", "python3.11"])
+def test_python_in_a_whole_command_is_the_targets(place: Path, name: str) -> None:
+    found = made(place, name, "-O", "train.py", raw=True)
+    assert (found.command, found.script) == (("/venv/bin/python", "-O", "train.py"), place / "train.py")
+
+
+def test_programs_beside_the_interpreter_go_before_those_on_path(place: Path) -> None:
+    python = environment(place / "venv", "torchrun", "pythonify")
+    assert made(place, "torchrun", "train.py", raw=True, python=python).command[0] == str(
+        place / "venv" / "bin" / "torchrun"
+    )
+    assert made(place, "pythonify", raw=True, python=python).command[0] == str(place / "venv" / "bin" / "pythonify")
+    assert made(place, "sh", "run.sh", raw=True, python=python).command[0].endswith("/sh")
+
+
+@pytest.mark.parametrize("program", ["python", "torchrun"])
+def test_a_program_of_another_environment_brings_its_interpreter_along(place: Path, program: str) -> None:
+    other = environment(place / "other", "torchrun")
+    found = made(place, str(Path(other).with_name(program)), "train.py", raw=True)
+    assert found.python == other and found.command == (str(Path(other).with_name(program)), "train.py")
+    assert made(place, "/bin/sh", "run.sh", raw=True).python == "/venv/bin/python"
+
+
+def test_a_command_that_is_not_there(place: Path) -> None:
+    with pytest.raises(UsageError, match="was not found"):
+        made(place, "no-such-command", raw=True)
+
+
+def target(place: Path, source: str) -> Target:
+    (place / "x.py").write_text(source)
+    return Target(sys.executable, (sys.executable, "x.py"), place, place / "x.py")
+
+
+@pytest.mark.parametrize("source", ["x = (\n", "def f():\nreturn 1\n", "# -*- coding: nonsense -*-\n"])
+def test_a_syntax_error_is_told_before_anything_is_run(place: Path, source: str) -> None:
+    with pytest.raises(UsageError, match="not valid Python"):
+        check_syntax(target(place, source))
+
+
+def test_what_parses_is_not_run(place: Path) -> None:
+    check_syntax(target(place, "raise SystemExit(3)\n"))
+    check_syntax(Target("python", ("torchrun", "x.py"), place, place / "missing.py"))
+
+
+def test_the_target_answers() -> None:
+    done = run_python(
+        sys.executable, ["-c", "import sys; print('out'); sys.stderr.write('err'); sys.exit(3)"], timeout=20
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err")
+    assert (
+        run_python(sys.executable, ["-c", "import os; print(os.environ['HOME'])"], 20).stdout.strip()
+        == os.environ["HOME"]
+    )
+
+
+def test_a_target_that_does_not_answer() -> None:
+    with pytest.raises(TargetError, match="did not answer"):
+        run_python(sys.executable, ["-c", "import time; time.sleep(60)"], timeout=1)
+    with pytest.raises(TargetError, match="cannot be run"):
+        run_python("/no/such/python", [], timeout=1)
