@@ -68,7 +68,7 @@ print(json.dumps({
 }))
 '''
 
-FAILS = '''
+FAILS = """
 import torch
 
 def broken(graph, inputs):
@@ -77,9 +77,11 @@ def broken(graph, inputs):
 @torch.compile(backend=broken)
 def f(x):
     return x.relu()
-'''
+"""
 
-HANDLES = FAILS + '''
+HANDLES = (
+    FAILS
+    + """
 import torch._dynamo
 
 try:
@@ -95,9 +97,12 @@ def g(x):
     return x.sigmoid()
 
 print("went on", g(torch.ones(3)).sum().item() > 0)
-'''
+"""
+)
 
-HIDES = FAILS + '''
+HIDES = (
+    FAILS
+    + """
 import sys
 
 sys.excepthook = lambda *facts: print("nothing to see")
@@ -105,18 +110,24 @@ try:
     f(torch.ones(3))
 except Exception as error:
     raise RuntimeError("step 3 failed") from error
-'''
+"""
+)
 
-LEAVES = FAILS + '''
+LEAVES = (
+    FAILS
+    + """
 import os
 
 try:
     f(torch.ones(3))
 except Exception:
     os._exit(7)
-'''
+"""
+)
 
-TESTS = FAILS + '''
+TESTS = (
+    FAILS
+    + """
 import unittest
 import pytest
 
@@ -136,9 +147,10 @@ class Case(unittest.TestCase):
 
     def test_fails(self):
         f(torch.ones(3))
-'''
+"""
+)
 
-RANKS = '''
+RANKS = """
 import torch
 import torch.distributed as dist
 
@@ -153,4 +165,4 @@ f = torch.compile(lambda x: x.relu(), backend=broken)
 if dist.get_rank() == 1:
     f(total)
 dist.barrier()
-'''
+"""

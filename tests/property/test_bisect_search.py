@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from math import ceil, log2
 
@@ -101,4 +102,4 @@ def test_a_full_table_says_whether_the_history_is_monotone(history):
     answers = dict(enumerate(history))
     told = [answer for answer in history if answer is not SKIP]
     assert is_monotone(len(history), answers) is (told == sorted(told, key=[BAD, GOOD].index))
-    assert len(edges(len(history), answers)) == sum(a is not b for a, b in zip(told, told[1:], strict=False))
+    assert len(edges(len(history), answers)) == sum(a is not b for a, b in itertools.pairwise(told))

@@ -35,7 +35,7 @@ class CheckOracle:
 
 
 def is_own_comparison(error: RaisedException) -> bool:
-    """An AssertionError that left the program's own code, not the compiler's: the last frame is the user's, or of torch.testing."""
+    """An AssertionError of the program's own code, not of the compiler: the last frame is the user's, or torch.testing's."""
     if error.type != "AssertionError" or not error.frames:
         return False
     last = error.frames[-1]
