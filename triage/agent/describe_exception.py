@@ -26,7 +26,7 @@ def describe(error, phase, swallowed=False, depth=0):
         "user_code": _user_code(error, message),
         "phase": phase,
         "swallowed": swallowed,
-        "rank": _rank(),
+        "rank": rank(),
     }
 
 
@@ -98,7 +98,8 @@ def _user_code(error, message):
     return [_frame(m.group("file"), int(m.group("line")), m.group("function")) for m in found if m][-8:]
 
 
-def _rank():
+def rank():
+    """The number of this process in its group; None where there is no group."""
     distributed = sys.modules.get("torch.distributed")
     try:
         if distributed is not None and distributed.is_available() and distributed.is_initialized():

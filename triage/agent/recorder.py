@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from .describe_exception import describe
+from .describe_exception import describe, rank
 
 EVENT_LIMIT = 200
 
@@ -25,6 +25,7 @@ class Recorder:
         self.graphs = 0
         self.double_backward = False
         self._ids = 0
+        self._pid = os.getpid()
         self._local = threading.local()
 
     # -- exceptions ---------------------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ class Recorder:
         Well past: the call that failed and the one after it have returned, and so has the backward pass.
         """
         stop = self.config.get("stop_after")
-        if not stop or what != "calls":
+        if not stop or what != "calls" or not self._alone():
             return
         if self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]:
             self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
@@ -126,6 +127,12 @@ class Recorder:
                 sys.stderr.flush()
             finally:
                 os._exit(0)
+
+    def _alone(self):
+        """Whether no other process waits for this one: its peers would hang, or fail, if it ended early."""
+        process = sys.modules.get("multiprocessing.process")
+        child = os.getpid() != self._pid or (process is not None and process.parent_process() is not None)
+        return not child and rank() is None
 
     def end(self):
         """Totals, as far as this torch counts them."""

@@ -1,0 +1,157 @@
+"""What the agent remembers and says: calls, backward passes, exceptions, and when it ends a program early. No torch here."""
+
+import importlib
+import json
+import multiprocessing
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.agent import boot
+
+boot.load_agent()
+recorder_module = importlib.import_module(f"{boot.PACKAGE}.recorder")
+Channel = importlib.import_module(f"{boot.PACKAGE}.channel").Channel
+
+
+class Ended(BaseException):
+    """In the place of os._exit."""
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def leave(status: int) -> None:
+        raise Ended(status)
+
+    monkeypatch.setattr(recorder_module.os, "_exit", leave)
+    return lambda **config: recorder_module.Recorder(Channel(str(tmp_path)), config)
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in folder.glob("events-*.jsonl") for line in path.read_text().splitlines()]
+
+
+def call(recorder: Any, backward: bool = False) -> None:
+    recorder.enter("calls")
+    if backward:  # AOTAutograd runs one while it traces
+        recorder.enter("backwards")
+        recorder.leave("backwards")
+    recorder.leave("calls")
+
+
+def test_nested_calls_and_backward_passes_inside_calls_do_not_count(make: Any) -> None:
+    recorder = make()
+    recorder.enter("calls")
+    call(recorder, backward=True)
+    recorder.leave("calls")
+    recorder.enter("backwards")
+    recorder.leave("backwards")
+    assert (recorder.calls, recorder.backwards) == (1, 1)
+
+
+def test_an_exception_is_told_once_and_then_by_its_number(make: Any, tmp_path: Path) -> None:
+    recorder = make()
+    error = ValueError("bad")
+    recorder.mark(error, phase="compile", graph="graph-000.json")
+    recorder.mark(error, phase="call")  # the first word stays
+    recorder.raised(error, "call")
+    recorder.raised(error, "backward")
+    recorder.uncaught(error)
+    said = events(tmp_path)
+    assert [(event["e"], event["phase"], event["id"], event["pid"]) for event in said] == [
+        ("raised", "call", 1, os.getpid()),
+        ("raised_again", "backward", 1, os.getpid()),
+        ("raised_again", "uncaught", 1, os.getpid()),
+    ]
+    assert said[0]["exception"]["phase"] == "compile" and said[0]["graph"] == "graph-000.json"
+
+
+def test_what_it_was_raised_from_is_told(make: Any, tmp_path: Path) -> None:
+    recorder = make()
+    try:
+        try:
+            raise KeyError("inner")
+        except KeyError as inner:
+            recorder.raised(inner, "call")
+            raise RuntimeError("outer") from inner
+    except RuntimeError as outer:
+        recorder.uncaught(outer)
+    assert events(tmp_path)[1]["chain"] == [1]
+
+
+def test_the_end_of_a_program_by_its_own_will_is_no_exception(make: Any, tmp_path: Path) -> None:
+    recorder = make()
+    recorder.uncaught(SystemExit(3))
+    recorder.uncaught(KeyboardInterrupt())
+    assert events(tmp_path) == []
+
+
+def test_a_flood_of_exceptions_is_bounded(make: Any, tmp_path: Path) -> None:
+    recorder = make()
+    for number in range(1000):
+        recorder.raised(ValueError(number), "call")
+    assert len(events(tmp_path)) == recorder_module.EVENT_LIMIT
+
+
+def test_an_exception_that_cannot_be_described_ends_nothing(make: Any, tmp_path: Path) -> None:
+    class OddError(Exception):
+        def __str__(self) -> str:
+            raise TypeError("no text")
+
+    make().raised(OddError(), "call")
+    assert "could not be read" in events(tmp_path)[0]["exception"]["message"]
+
+
+def test_a_directory_that_went_away_ends_nothing(tmp_path: Path) -> None:
+    channel = Channel(str(tmp_path / "gone"))
+    channel.say("breadcrumb", text="x")
+    assert channel.put("graph.json", "{}") is None
+
+
+STOP = {"stop_after": {"calls": 3, "backwards": 1}}
+
+
+def test_a_program_that_is_past_the_failure_is_ended(make: Any, tmp_path: Path) -> None:
+    recorder = make(**STOP)
+    for _ in range(8):
+        call(recorder)  # no backward pass has begun yet
+    recorder.enter("backwards")
+    recorder.leave("backwards")
+    with pytest.raises(Ended) as ended:
+        call(recorder)
+    assert ended.value.args == (0,)
+    assert [event["e"] for event in events(tmp_path)] == ["stopped_early", "end"]
+
+
+def test_the_call_that_failed_and_the_one_after_it_have_returned(make: Any) -> None:
+    recorder = make(stop_after={"calls": 3, "backwards": 0})
+    for _ in range(4):
+        call(recorder)
+    with pytest.raises(Ended):
+        call(recorder)
+
+
+def test_a_rank_is_not_ended_alone(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 1)
+    monkeypatch.setitem(sys.modules, "torch.distributed", group)
+    recorder = make(stop_after={"calls": 0, "backwards": 0})
+    for _ in range(5):
+        call(recorder)
+    assert recorder.calls == 5
+
+
+def test_a_worker_is_not_ended_alone(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing.process, "parent_process", object)
+    recorder = make(stop_after={"calls": 0, "backwards": 0})
+    for _ in range(5):
+        call(recorder)
+    monkeypatch.undo()
+    forked = make(stop_after={"calls": 0, "backwards": 0})
+    forked._pid = 1
+    call(forked)
+    call(forked)
+    assert (recorder.calls, forked.calls) == (5, 2)
