@@ -141,7 +141,8 @@ class _Reducing:
         found = self._driver.first(texts)
         if found is None:
             return
-        self._minimal = self._search.reduce(found)
+        # What is taken from packages is small only once it is copied out: no need to show that it is minimal before.
+        self._minimal = self._search.reduce(found, *([1] if list(foreign_imports(found)) else []))
         if self._without_packages(trace):
             self._minimal = self._search.reduce(self._search.current)
         self._search.polish()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from triage.reduce.source.bundle import imported_from
 from triage.reduce.source.evidence import Module
 from triage.reduce.source.names import Occurrences, bound_globals
-from triage.reduce.source.script import Script, readable
+from triage.reduce.source.script import Edit, Script, readable
 from triage.reduce.source.weight import foreign_imports
 
 
@@ -19,10 +19,8 @@ def pumped(script: Script, modules: Mapping[str, Module]) -> Iterator[str]:
             continue
         for alias in names:
             found = defining(modules, node.module or "", alias.name)
-            if (found is not None and not alias.asname) or (found is not None and alias.asname == alias.name):
-                text = _with_definition(script, node, alias, *found)
-                if text is not None:
-                    yield text
+            if found is not None and alias.asname in (None, alias.name):
+                yield _with_definition(script, node, alias, *found)
 
 
 def defining(modules: Mapping[str, Module], module: str, name: str, depth: int = 0) -> tuple[Module, str] | None:
@@ -34,11 +32,7 @@ def defining(modules: Mapping[str, Module], module: str, name: str, depth: int =
     if script is None:
         return None
     for statement in script.tree.body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == name:
-            return found, name
-        if isinstance(statement, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == name for t in statement.targets
-        ):
+        if _defines(statement, name):
             return found, name
         if isinstance(statement, ast.ImportFrom):
             for alias in statement.names:
@@ -50,37 +44,38 @@ def defining(modules: Mapping[str, Module], module: str, name: str, depth: int =
 
 
 def _with_definition(script: Script, node: ast.ImportFrom, alias: ast.alias, module: Module, name: str) -> str:
+    """The script with the definition where the import stood, below what the definition needs."""
     there = _read(module)
     assert there is not None
-    statement = next(
-        item
-        for item in there.tree.body
-        if (isinstance(item, ast.FunctionDef | ast.ClassDef) and item.name == name)
-        or (isinstance(item, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in item.targets))
-    )
+    statement = next(item for item in there.tree.body if _defines(item, name))
     start, end = there.lines_span(statement)
     definition = there.text[start:end]
-    own = bound_globals(script)
-    lines: list[str] = []
     seen = Occurrences(there)
     needed = {key for key in seen.names() if any(start <= item.start < end for item in seen.of(key))} - {name}
-    for key in sorted(needed):
-        line = _import_of(there, module, key)
-        if line is None or line in script.text:
-            continue
-        if key in own and key != alias.name:
-            continue  # most likely the same thing, copied before; the run will tell
-        lines.append(line)
-    if name != alias.name:
-        lines_after = f"{alias.name} = {name}\n"
-    else:
-        lines_after = ""
+    own = bound_globals(script) - {alias.name}
+    # A name that the script has is most likely the same thing, copied before; the run will tell.
+    imports = [line for key in sorted(needed - own) if (line := _import_of(there, module, key)) is not None]
     kept = [other for other in node.names if other is not alias]
     if kept:
-        lines.append(ast.unparse(ast.ImportFrom(node.module, kept, 0)))
-    first, last = script.lines_span(node)
-    head = "".join(f"{line}\n" for line in lines)
-    return script.text[:first] + head + definition + lines_after + script.text[last:]
+        imports.append(ast.unparse(ast.ImportFrom(node.module, kept, 0)))
+    place = script.lines_span(node)
+    moved = [
+        script.lines_span(item)
+        for item in script.tree.body
+        if item.lineno > node.lineno and any(_defines(item, key) for key in needed & own)
+    ]
+    above = "".join(script.text[first:last] for first, last in moved)
+    renamed = f"{alias.name} = {name}\n" if name != alias.name else ""
+    head = "".join(f"{line}\n" for line in imports) + above + definition + renamed
+    return script.replaced([Edit(*place, head), *(Edit(*span) for span in moved)])
+
+
+def _defines(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return statement.name == name
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(t, ast.Name) and t.id == name for t in statement.targets
+    )
 
 
 def _import_of(script: Script, module: Module, name: str) -> str | None:

@@ -45,7 +45,7 @@ def _new_name(places: list[Occurrence], scope: Scope, taken: set[str]) -> str | 
         return None
     if any(isinstance(node, ast.alias) for node in binding):
         return None
-    kinds: tuple[str, ...] = _VALUES
+    kinds: tuple[str, ...] = ("compiled",) if places[0].name.startswith("compiled") else _VALUES
     if isinstance(binding[0], ast.FunctionDef | ast.AsyncFunctionDef):
         kinds = _FUNCTIONS
     elif isinstance(binding[0], ast.ClassDef):

@@ -1,0 +1,237 @@
+"""Each pass of the source reducer: what it proposes, as text."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from source_helpers import results
+
+from triage.reduce.source.passes import (
+    TABLE,
+    arguments,
+    definitions,
+    expressions,
+    inlining,
+    literals,
+    renaming,
+    unwrapping,
+)
+from triage.reduce.source.passes.statements import at_depth, runs
+from triage.reduce.source.script import Script
+from triage.reduce.source.tidy import tidy
+
+
+def test_statements_are_taken_from_the_last():
+    script = Script("a = 1\nb = 2\n")
+    assert [tidy(script.replaced(choice.alternatives[0])) for choice in at_depth(script, 0)] == ["a = 1\n", "b = 2\n"]
+
+
+def test_a_block_that_loses_everything_keeps_a_pass():
+    script = Script("for i in x:\n    print(i)\n")
+    (choice,) = at_depth(script, 1)
+    assert tidy(script.replaced(choice.alternatives[0])) == "for i in x:\n    pass\n"
+
+
+def test_all_statements_of_a_value_go_together():
+    assert "b = 3\n" in results("a = 1\nb = 3\na.c = 2\n", runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("with a:\n    b\n", "b\n"),
+        ("with open(x) as f:\n    f\n", "f = open(x)\nf\n"),
+        ("with a, b:\n    c\n", "with a:\n    c\n"),
+        ("if a:\n    b\nelse:\n    c\n", "c\n"),
+        ("if a:\n    b\nelif d:\n    c\n", "if d:\n    c\n"),
+        ("for i in [4, 5]:\n    b(i)\n", "i = 4\nb(i)\n"),
+        ("for i in range(2, 5):\n    b(i)\n", "i = 2\nb(i)\n"),
+        ("for i in y:\n    b(i)\n", "i = next(iter(y))\nb(i)\n"),
+        ("while a:\n    b\n", "b\n"),
+        ("try:\n    a\nexcept E:\n    b\nfinally:\n    c\n", "a\nc\n"),
+        ("try:\n    a\nexcept E:\n    b\nexcept F:\n    c\n", "try:\n    a\nexcept F:\n    c\n"),
+    ],
+)
+def test_unwrapping(text, expected):
+    assert expected in results(text, unwrapping.propose)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f(a, b=1, c=2)\n", "f(a, c=2)\n"),
+        ("f(a, b=1, c=2)\n", "f(a, b=1)\n"),
+        ("f(a=1)\n", "f()\n"),
+        ("f(a, b)\n", "f(b)\n"),
+    ],
+)
+def test_arguments(text, expected):
+    assert expected in results(text, arguments.propose)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@a\ndef f():\n    pass\nf()\n", "def f():\n    pass\n\nf()\n"),
+        ("class A(B):\n    pass\nA()\n", "class A:\n    pass\n\nA()\n"),
+        ("class A(B):\n    pass\nA()\n", "class A(torch.nn.Module):\n    pass\n\nA()\n"),
+        ("class A(B, C):\n    pass\nA()\n", "class A(B):\n    pass\n\nA()\n"),
+        ("class A(M):\n    pass\nclass B(A):\n    pass\nB()\n", "class B(M):\n    pass\n\nB()\n"),
+        ("def f(x: int) -> str:\n    pass\nf(1)\n", "def f(x) -> str:\n    pass\n\nf(1)\n"),
+        ("def f(x: int) -> str:\n    pass\nf(1)\n", "def f(x: int):\n    pass\n\nf(1)\n"),
+        ("x: int = 3\n", "x = 3\n"),
+        ("def f(x, y=3):\n    pass\nf(1)\n", "def f(x, y):\n    pass\n\nf(1)\n"),
+        ("def f(x, y=3):\n    pass\nf(1, 2)\n", "def f(x):\n    pass\n\nf(1)\n"),
+        ("def f(x, y):\n    pass\nf(1, y=2)\n", "def f(x):\n    pass\n\nf(1)\n"),
+        ("def f(x, y):\n    pass\ng = torch.compile(f)\ng(1, 2)\n", "def f(y):\n    pass\n\ng = torch.compile(f)\ng(2)\n"),
+        ("def f(x, y):\n    pass\ntorch.compile(f)(1, 2)\n", "def f(x):\n    pass\n\ntorch.compile(f)(1)\n"),
+        (
+            "class A:\n    def __init__(self, n):\n        pass\na = A(3)\n",
+            "class A:\n    def __init__(self):\n        pass\n\na = A()\n",
+        ),
+    ],
+)
+def test_definitions(text, expected):
+    assert expected in results(text, definitions.propose)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("y = f(x) + 1\n", "y = f(x)\n"),
+        ("y = f(x)\n", "y = x\n"),
+        ("y = a.b(x)\n", "y = a\n"),
+        ("y = (a + b) * c\n", "y = a + b\n"),
+        ("y = -(a + b).c\n", "y = -(a + b)\n"),
+        ("y = a if b else c\n", "y = c\n"),
+        ("y = [1, 2]\n", "y = [2]\n"),
+        ("y = (1, 2)\n", "y = (1,)\n"),
+        ("y = {1: 2, 3: 4}\n", "y = {3: 4}\n"),
+        ("y = {1: 2}\n", "y = {}\n"),
+        ("y = [f(i) for i in z]\n", "y = f(i)\n"),
+        ("y = f(x)\n", "f(x)\n"),
+        ("def f():\n    return x\nf()\n", "def f():\n    x\n\nf()\n"),
+        ("if a == b:\n    c\n", "if True:\n    c\n"),
+    ],
+)
+def test_expressions(text, expected):
+    assert expected in results(text, expressions.propose)
+
+
+def test_the_parts_of_an_f_string_are_left_alone():
+    ast_of = [ast.parse(text) for text in results('y = f"{a + b} {c.d}"\n', expressions.propose)]
+    assert all(isinstance(tree, ast.Module) for tree in ast_of)
+
+
+def test_equal_numbers_change_together():
+    found = results("a = f(64, 3)\nb = g(64)\n", literals.propose)
+    assert found[0] == "a = f(1, 3)\nb = g(1)\n"
+    assert "a = f(32, 3)\nb = g(32)\n" in found
+    assert "a = f(1, 3)\nb = g(64)\n" in found  # later: one by one
+
+
+def test_a_number_never_becomes_zero():
+    assert not any("(0" in text for text in results("a = f(8)\n", literals.propose))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def main():\n    a = 1\n    print(a)\nmain()\n", "a = 1\nprint(a)\n"),
+        ("def make():\n    return 3\nx = make()\n", "x = 3\n"),
+        ("def f(a):\n    return a + 1\ny = f(z) * 2\n", "y = (z + 1) * 2\n"),
+        ("a = b\nprint(a, a)\n", "print(b, b)\n"),
+        ("def g(x):\n    h = f(x)\n    return h\ng(1)\n", "def g(x):\n    return f(x)\n\ng(1)\n"),
+        ("def g(x, k):\n    return x[k]\ng(1, 5)\n", "def g(x, k):\n    return x[5]\n\ng(1, 5)\n"),
+    ],
+)
+def test_inlining(text, expected):
+    assert expected in results(text, inlining.propose)
+
+
+def test_at_module_level_a_line_per_step_stays():
+    assert "print(f(1))\n" not in results("a = f(1)\nprint(a)\n", inlining.propose)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import torch\nimport torch.nn as nn\nnn.Linear\n", "import torch\n\ntorch.nn.Linear\n"),
+        (
+            "import torch\nfrom torch.nn import functional as F\nF.relu(torch)\n",
+            "import torch\n\ntorch.nn.functional.relu(torch)\n",
+        ),
+        ("from torch import nn\nnn.Linear\n", "import torch\n\ntorch.nn.Linear\n"),
+    ],
+)
+def test_imports(text, expected):
+    assert expected in results(text, inlining.imports)
+
+
+def test_a_class_of_one_method_becomes_a_function():
+    text = (
+        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+        "net = Net()\nnet.compile(fullgraph=True)\nnet(1)\n"
+    )
+    expected = (
+        "import torch\n\ndef f(x):\n    return x\n\nnet = f\nnet = torch.compile(net, fullgraph=True)\nnet(1)\n"
+    )
+    assert results(text, inlining.classes) == [expected]
+
+
+def test_a_method_that_needs_its_object_stays():
+    text = "class A:\n    def f(self):\n        return self\nA().f()\n"
+    assert results(text, inlining.classes) == []
+
+
+def test_names_become_short_but_attributes_and_keywords_keep_theirs():
+    text = "def normalise(values):\n    return values.normalise(values=values)\nnormalise(1)\n"
+    assert results(text, renaming.propose) == [
+        "def f(values):\n    return values.normalise(values=values)\n\nf(1)\n",
+        "def normalise(x):\n    return x.normalise(values=x)\n\nnormalise(1)\n",
+    ]
+
+
+PROGRAM = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    '''Doc.'''
+
+    def __init__(self, width: int = 4):
+        super().__init__()
+        self.a = nn.Linear(width, width)  # kept
+
+    def forward(self, x, *, scale=2.0):
+        for i in range(3):
+            if i:
+                x = self.a(x) * scale
+            elif x is None:
+                continue
+            else:
+                x = -x
+        with torch.no_grad():
+            try:
+                y = {"a": [x, (1, 2)], "é": f"{x.shape} {i!r}"}
+            except (ValueError, KeyError) as error:
+                raise RuntimeError from error
+        return y["a"][0] if len(y) > 1 and y else lambda z: z
+
+
+compiled = torch.compile(Net(width=8), fullgraph=True)
+compiled(torch.randn(2, 8), scale=3.0)
+"""
+
+
+@pytest.mark.parametrize("one", TABLE, ids=lambda one: one.name)
+def test_a_pass_is_deterministic_and_its_edits_lie_within_the_text(one):
+    script = Script(PROGRAM)
+    first, again = list(one.propose(script)), list(one.propose(Script(PROGRAM)))
+    assert first == again
+    for choice in first:
+        for edits in choice.alternatives:
+            assert edits
+            assert all(0 <= edit.start <= edit.end <= len(PROGRAM) for edit in edits)
