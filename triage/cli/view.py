@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage.events import Event, Listener
@@ -52,7 +54,7 @@ def plain_line(event: Event) -> str | None:
     """One event as one line, None where it is not worth one."""
     facts = event.facts
     if event.kind == "run_started":
-        return f"run directory {facts['directory']}"
+        return f"run directory {shown(facts['directory'])}"
     if event.kind == "probe_started":
         return f"{facts['name']}: running (limit {facts['timeout']:.0f} s)"
     if event.kind == "probe_ended":
@@ -64,11 +66,22 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "engine_step":
         return str(facts.get("text"))
     if event.kind == "reduced":
-        ops = f"{facts['ops']} ops, " if facts.get("ops") is not None else ""
+        ops = _ops(facts.get("ops"))
         return f"smaller: {ops}{facts.get('lines')} lines"
     if event.kind == "verify_ended":
         return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
     return None
+
+
+def shown(path: str | Path) -> str:
+    """A path as a person would type it here."""
+    with contextlib.suppress(ValueError, OSError):
+        return str(Path(path).relative_to(Path.cwd()))
+    return str(path)
+
+
+def _ops(count: int | None) -> str:
+    return "" if count is None else "1 op, " if count == 1 else f"{count} ops, "
 
 
 def _outcome(facts: dict[str, Any]) -> str:
@@ -218,14 +231,13 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
     made = report.reproducer
     if made is not None:
-        size = f"{made.ops} op{'s' if made.ops != 1 else ''}, " if made.ops is not None else ""
         state = f"verified {made.verified_runs}/{made.verified_runs}" if made.verified else "NOT verified"
-        yield "reproducer", f"{done.directory / made.path} ({size}{made.lines} lines, {state})"
+        yield "reproducer", f"{shown(done.directory / made.path)} ({_ops(made.ops)}{made.lines} lines, {state})"
     elif report.reproducer_note:
         yield "reproducer", f"none: {report.reproducer_note}"
     for cure in report.workarounds[:2]:
         yield "workaround", cure
-    yield "report", str(done.directory / "report.md")
+    yield "report", shown(done.directory / "report.md")
     yield "time", f"{report.timings.get('total', 0.0):.0f} s"
     if report.incomplete_reason:
         yield "incomplete", report.incomplete_reason
@@ -244,4 +256,4 @@ def _next(done: Run) -> str:
         return "nothing to do: the script passes"
     if verdict.stage is Stage.NONE:
         return "read the notes in report.md: this is not a compiler bug as it stands"
-    return f"read report.md, add your own words, and attach it to an issue (triage report {done.directory} -f github)"
+    return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"
