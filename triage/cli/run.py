@@ -24,7 +24,9 @@ def run(
     jobs: int = typer.Option(None, metavar="N", help="Processes side by side (default: by cores and memory)."),
     no_reduce: bool = typer.Option(False, "--no-reduce", help="Locate the stage only."),
     engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
-    accuracy: str = typer.Option(None, hidden=True),  # accepted; only the checks of the script itself are judged so far
+    accuracy: str = typer.Option(
+        None, metavar="auto|always|never", help="Accepted; so far only the checks of the script itself are judged."
+    ),
     format: str = typer.Option(None, metavar="md,json,github", help="Formats of the report (default: md,json)."),
     as_json: bool = typer.Option(
         False, "--json", help="Print the report tree on standard output, and nothing else there."
