@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from triage.errors import UsageError
+from triage.errors import TargetError, UsageError
 from triage.model.signature import FailureSignature
 from triage.model.stage import OutcomeKind
 from triage.probe.target import find_python
@@ -26,13 +26,33 @@ class Told:
 def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> Told:
     """Run the reproducer of a run directory, or a script. Raises UsageError where there is none."""
     source, wanted = _find(what)
-    results = verify(source, find_python(python), runs=runs, timeout=timeout, neutral=neutral_store())
+    interpreter = find_python(python)
+    results = verify(source, interpreter, runs=runs, timeout=timeout, neutral=neutral_store())
+    for result in results:
+        _check_usable(result, interpreter)
     lines = [f"run {number}: {_describe(result)}" for number, result in enumerate(results, 1)]
     prints = {result.signature.fingerprint if result.signature else None for result in results}
     failed = None not in prints
     agree = len(prints) == 1
     same = failed and agree and (wanted is None or wanted in prints)
     return Told(same, (*lines, _verdict(failed, agree, same, wanted)))
+
+
+def _check_usable(result: CandidateResult, python: str) -> None:
+    """Raise TargetError where the interpreter, not the script, is what fails: neither passing nor failing would be true."""
+    error = result.outcome.exception
+    if not result.notes.started:
+        raise TargetError(
+            what=f"{python} is not a Python interpreter that triage can use.",
+            why=result.outcome.detail or f"It ended with status {result.outcome.exit_code} and ran nothing of ours.",
+            next="Name another with --python, or leave it out to use the active environment.",
+        )
+    if result.notes.torch_version is None and error is not None and "No module named 'torch" in error.message:
+        raise TargetError(
+            what=f"There is no torch in {python}.",
+            why=f"{error.type}: {error.message}",
+            next="Activate an environment that has it, or name one: triage verify --python ~/venv/bin/python ...",
+        )
 
 
 def _verdict(failed: bool, agree: bool, same: bool, wanted: str | None) -> str:

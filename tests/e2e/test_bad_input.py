@@ -250,7 +250,7 @@ def test_a_script_that_fails_uncompiled_too(triage: Command) -> None:
 
 def test_a_hang_is_located(triage: Command) -> None:
     triage.script(HANGS_IN_DYNAMO)
-    done = triage("run", "--no-reduce", "--quiet", "--timeout", "25", "--out", "out", "train.py")
+    done = triage("run", "--no-reduce", "--quiet", "--timeout", "20", "--out", "out", "train.py")
     assert done.returncode == 0, done.stderr
     report = triage.report()
     assert (report["verdict"]["stage"], report["verdict"]["symptom"]) == ("dynamo", "hang")
@@ -351,3 +351,13 @@ def test_when_triage_is_killed_nothing_of_the_target_stays(triage: Command) -> N
     process.kill()
     process.communicate(timeout=30)
     assert gone(triage)
+
+
+def test_verify_says_whether_it_still_fails(triage: Command) -> None:
+    triage.script("pass\n")
+    passes = triage("verify", "--runs", "2", "train.py")
+    assert (passes.returncode, passes.stdout.splitlines()[-1]) == (1, "The failure is gone: every run passes.")
+    triage.script(FAILS_UNCOMPILED)
+    fails = triage("verify", "--runs", "2", "train.py")
+    assert (fails.returncode, fails.stdout.splitlines()[-1]) == (0, "It fails the same way in every run.")
+    refused(triage("verify", "--python", "/bin/true", "train.py"), 4, "/bin/true")
