@@ -413,6 +413,15 @@ def test_the_same_failure(name: str) -> None:
     assert left.fingerprint == right.fingerprint
 
 
+def test_a_check_of_a_kernel_inside_and_outside_of_a_parallel_region() -> None:
+    text = aborted(OTHER_CACHE, 12, "tmp3", "4L")
+    crash, error = died(text), failed("RuntimeError", text.split("what():  ")[1])
+    assert same_failure(crash, error) and same_failure(error, crash)
+    assert not same_failure(died(text, "SIGSEGV"), error)
+    assert not same_failure(crash, failed("IndexError", text.split("what():  ")[1]))
+    assert not same_failure(died("what():  bad_alloc"), failed("RuntimeError", "bad_alloc"))
+
+
 DIFFERENT = {
     "another lowering that says nothing": (
         failed(LOWER, lowering("AssertionError", "", "aten.embedding.default")),
