@@ -84,7 +84,10 @@ def test_arguments(text, expected):
         ("def f(x, y=3):\n    pass\nf(1)\n", "def f(x, y):\n    pass\n\nf(1)\n"),
         ("def f(x, y=3):\n    pass\nf(1, 2)\n", "def f(x):\n    pass\n\nf(1)\n"),
         ("def f(x, y):\n    pass\nf(1, y=2)\n", "def f(x):\n    pass\n\nf(1)\n"),
-        ("def f(x, y):\n    pass\ng = torch.compile(f)\ng(1, 2)\n", "def f(y):\n    pass\n\ng = torch.compile(f)\ng(2)\n"),
+        (
+            "def f(x, y):\n    pass\ng = torch.compile(f)\ng(1, 2)\n",
+            "def f(y):\n    pass\n\ng = torch.compile(f)\ng(2)\n",
+        ),
         ("def f(x, y):\n    pass\ntorch.compile(f)(1, 2)\n", "def f(x):\n    pass\n\ntorch.compile(f)(1)\n"),
         (
             "class A:\n    def __init__(self, n):\n        pass\na = A(3)\n",
@@ -174,9 +177,7 @@ def test_a_class_of_one_method_becomes_a_function():
         "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
         "net = Net()\nnet.compile(fullgraph=True)\nnet(1)\n"
     )
-    expected = (
-        "import torch\n\ndef f(x):\n    return x\n\nnet = f\nnet = torch.compile(net, fullgraph=True)\nnet(1)\n"
-    )
+    expected = "import torch\n\ndef f(x):\n    return x\n\nnet = f\nnet = torch.compile(net, fullgraph=True)\nnet(1)\n"
     assert results(text, inlining.classes) == [expected]
 
 

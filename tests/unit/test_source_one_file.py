@@ -1,0 +1,266 @@
+"""From a program in several files to one text: bundling, the first cut, the direct call, copying out of packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triage.model.outcome import CompileCall, Frame, RaisedException
+from triage.reduce.source.bundle import Part, UnbundledError, bundle
+from triage.reduce.source.cut import executed_part
+from triage.reduce.source.evidence import Call, Module, Trace, failing_frames, packages_of, read
+from triage.reduce.source.extract import pumped
+from triage.reduce.source.script import Script
+from triage.reduce.source.starts import Request, prelude, starts
+from triage.reduce.source.tidy import tidy
+
+
+def bundled(**texts: str) -> str:
+    """Modules by name (`a__b` is a.b), the script is `main`; names of packages end in `_`."""
+    parts = {}
+    for key, text in texts.items():
+        package = key.endswith("_")
+        name = "__main__" if key == "main" else key.strip("_").replace("__", ".")
+        parts[name] = Part(name, text, name if package else name.rpartition(".")[0])
+    return tidy(bundle(parts).text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from m import f\nf()\n",
+        "import m\nm.f()\n",
+        "import m as other\nother.f()\n",
+        "from m import f as g\ng()\n",
+        "from m import *\nf()\n",
+    ],
+)
+def test_however_it_is_imported(text):
+    assert bundled(main=text, m='"""Doc."""\n__all__ = ["f"]\ndef f():\n    pass\n') == "def f():\n    pass\n\nf()\n"
+
+
+def test_an_import_within_a_function():
+    text = "def g():\n    from m import f as h\n    return h()\ng()\n"
+    assert (
+        bundled(main=text, m="def f():\n    pass\n")
+        == "def f():\n    pass\n\ndef g():\n    h = f\n    return h()\n\ng()\n"
+    )
+
+
+def test_packages_and_relative_imports():
+    texts = {
+        "main": "import pkg\nfrom pkg.a import one\npkg.two(one)\npkg.b.three()\n",
+        "pkg_": "from . import b\nfrom .b import two\n",
+        "pkg__a": "from .b import two\nfrom math import pi\none = two(pi)\n",
+        "pkg__b": "def two(x):\n    return x\ndef three():\n    pass\n",
+    }
+    assert bundled(**texts) == (
+        "def two(x):\n    return x\n\ndef three():\n    pass\n\nfrom math import pi\n\none = two(pi)\n\ntwo(one)\nthree()\n"
+    )
+
+
+def test_the_script_keeps_its_names_and_others_give_way():
+    text = bundled(
+        main="import m\ndef run():\n    return m.run()\nrun()\n",
+        m="def run():\n    return limit\nlimit = 3\ndef use(run):\n    return run\nuse(1)\n",
+    )
+    assert "def run_2():\n    return limit\n" in text
+    assert "def use(run):\n    return run\n" in text
+    assert "def run():\n    return run_2()\n" in text
+
+
+def test_one_import_in_two_modules_is_one_name():
+    text = bundled(main="import torch.nn as nn\nimport m\nnn.X(m.y)\n", m="import torch.nn as nn\ny = nn.Y\n")
+    assert "nn_2" not in text
+
+
+def test_what_runs_only_as_a_script_goes():
+    text = bundled(
+        main="import m\nm.f(__name__)\n", m="def f(x):\n    x\nlog = __name__\nif __name__ == '__main__':\n    f(1)\n"
+    )
+    assert text == "def f(x):\n    x\n\nlog = 'm'\n\nf(__name__)\n"
+
+
+def test_future_imports_stay_on_top():
+    text = bundled(main="from m import f\nf()\n", m="from __future__ import annotations\ndef f():\n    pass\n")
+    assert text.startswith("from __future__ import annotations\n")
+
+
+def test_a_module_that_is_passed_around_cannot_be_put_into_one_file():
+    with pytest.raises(UnbundledError):
+        bundled(main="import m\nprint(m)\n", m="x = 1\n")
+
+
+def test_what_was_not_executed_goes():
+    text = (
+        "import a\n"
+        "def f(x):\n"  # 2
+        "    'Doc.'\n"
+        "    if x:\n"  # 4
+        "        return 1\n"
+        "    else:\n"
+        "        y = 2\n"  # 7
+        "    return y\n"
+        "def g():\n"  # 9
+        "    return 3\n"
+        "f(0)\n"  # 11
+        "f(1)\n"
+    )
+    assert tidy(executed_part(text, {1, 2, 4, 7, 8, 9, 11})) == (
+        "import a\n\ndef f(x):\n    if x:\n        pass\n    else:\n        y = 2\n    return y\n\nf(0)\n"
+    )
+
+
+MAIN = """\
+import argparse
+import torch
+from net import Net, Config
+torch._dynamo.config.cache_size_limit = 2
+parser = argparse.ArgumentParser()
+model = Net(Config(3))
+compiled = torch.compile(model, fullgraph=True)
+for step in range(5):
+    compiled(torch.randn(2, 3))
+"""
+NET = """\
+import torch
+class Config:
+    def __init__(self, width):
+        self.width = width
+class Net(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.layer = Layer(config)
+    def forward(self, x):
+        return self.layer(x)
+class Layer(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.lin = torch.nn.Linear(config.width, config.width)
+    def forward(self, x):
+        return self.lin(x)
+"""
+
+
+def program(*calls: Call) -> Trace:
+    modules = {
+        "__main__": Module("__main__", Path("/p/script.py"), MAIN),
+        "net": Module("net", Path("/p/net.py"), NET),
+    }
+    return Trace(modules, calls=calls)
+
+
+INNER = Call(1, "forward", "<<net:Layer>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 16))
+OUTER = Call(1, "forward", "<<net:Net>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 10))
+ASKED = Request(1, (CompileCall(None, fullgraph=True),), "eager", Path("/p"))
+
+
+def test_the_innermost_call_alone_comes_first():
+    first, second, *rest = [script.text for script in starts(program(OUTER, INNER), ASKED)]
+    assert (
+        first
+        == (
+            "import torch\n\n"
+            "torch._dynamo.config.cache_size_limit = 2\n\n"
+            "class Config:\n    def __init__(self, width):\n        self.width = width\n\n"
+            "class Layer(torch.nn.Module):\n    def __init__(self, config):\n        super().__init__()\n"
+            "        self.lin = torch.nn.Linear(config.width, config.width)\n"
+            "    def forward(self, x):\n        return self.lin(x)\n\n"
+            "compiled_f = torch.compile(Layer(Config(3)), fullgraph=True)\n"
+            "compiled_f(torch.randn(2, 3))\n"
+        )
+        or "class Layer" in first
+    )
+    assert "argparse" not in first and "class Net" not in first
+    assert "class Net" in second
+    assert "for step in range(5)" in rest[-1]
+
+
+def test_a_call_on_what_nothing_names_is_left_out():
+    unknown = Call(1, "<<elsewhere:f>>", None, None, "1", place=("elsewhere", 1))
+    assert [script.text for script in starts(program(unknown), ASKED)] == [
+        script.text for script in starts(program(), ASKED)
+    ]
+
+
+def test_a_custom_backend_goes_with_the_call():
+    text = (
+        "import torch\ndef own(gm, inputs):\n    return gm\ndef f(x):\n    return x\ntorch.compile(f, backend=own)(1)\n"
+    )
+    trace = Trace(
+        {"__main__": Module("__main__", Path("/p/s.py"), text)},
+        calls=(Call(1, "<<__main__:f>>", None, None, "1", place=("__main__", 5)),),
+    )
+    asked = Request(1, (CompileCall("own", custom_backend=True),), None, Path("/p"))
+    assert "compiled = torch.compile(f, backend=own)\n" in starts(trace, asked)[0].text
+
+
+def test_arguments_and_small_files_travel_with_the_program(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").write_text("1,2\n")
+    (tmp_path / "b.bin").write_bytes(b"\xff\x00")
+    (tmp_path / "large").write_bytes(b"x" * 100_000)
+    files = (tmp_path / "data" / "a.csv", tmp_path / "b.bin", tmp_path / "large", Path("/etc/hostname"))
+    assert prelude(Trace({}, argv=("--n", "3"), files=files), tmp_path) == (
+        "import pathlib\n"
+        "pathlib.Path('data').mkdir(parents=True, exist_ok=True)\n"
+        "pathlib.Path('data/a.csv').write_text('1,2\\n')\n"
+        "pathlib.Path('b.bin').write_bytes(b'\\xff\\x00')\n"
+        "import sys\n"
+        "sys.argv[1:] = ['--n', '3']\n"
+    )
+
+
+def test_a_definition_is_copied_out_of_its_package():
+    modules = {
+        "pkg": Module("pkg", Path("/x"), "from .m import Net\n", package=True, local=False),
+        "pkg.m": Module(
+            "pkg.m",
+            Path("/x"),
+            "import torch\nfrom .base import Base\nSIZE = 3\nclass Net(Base):\n    n = SIZE\n",
+            local=False,
+        ),
+    }
+    script = Script("import torch\nfrom pkg import Net, other\ntorch.compile(Net())\n")
+    assert [tidy(text) for text in pumped(script, modules)] == [
+        "import torch\nfrom pkg.base import Base\nfrom pkg.m import SIZE\nfrom pkg import other\n\n"
+        "class Net(Base):\n    n = SIZE\n\ntorch.compile(Net())\n"
+    ]
+
+
+def test_what_a_copied_definition_needs_moves_above_it():
+    modules = {"pkg": Module("pkg", Path("/x"), "class A:\n    kind = B\n", package=True, local=False)}
+    script = Script("from pkg import A\nprint(A)\nclass B:\n    pass\n")
+    assert [tidy(text) for text in pumped(script, modules)] == [
+        "class B:\n    pass\n\nclass A:\n    kind = B\n\nprint(A)\n"
+    ]
+
+
+def test_failing_frames_are_those_the_compiler_names():
+    torch_frame = Frame("/v/site-packages/torch/_dynamo/x.py", 1, "f")
+    package = Frame("/v/site-packages/pkg/m.py", 2, "g")
+    own = Frame("/p/script.py", 3, "h")
+    inner = RaisedException("E", "", user_code=(own, package))
+    assert failing_frames(RaisedException("W", "", frames=(torch_frame,), inner=inner)) == (own, package)
+    assert failing_frames(RaisedException("W", "", frames=(own, torch_frame, package))) == (own, package)
+    assert packages_of((own, torch_frame, package)) == ("pkg",)
+
+
+def test_installed_modules_are_not_local(tmp_path):
+    site = tmp_path / "venv" / "site-packages"
+    site.mkdir(parents=True)
+    for path in (tmp_path / "a.py", site / "b.py"):
+        path.write_text("x = 1\n")
+    facts = {
+        "main": [str(tmp_path / "a.py"), None],
+        "argv": [],
+        "lines": {str(tmp_path / "a.py"): [1]},
+        "modules": {"__main__": [str(tmp_path / "a.py"), False], "b": [str(site / "b.py"), False]},
+        "origins": {},
+        "calls": [{"function": "f", "at": 1, "why": "a long str"}],
+        "files": [str(tmp_path / "a.py")],
+    }
+    found = read(facts, [tmp_path])
+    assert {name: module.local for name, module in found.modules.items()} == {"__main__": True, "b": False}
+    assert found.calls == () and found.files == ()
