@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from triage.cli.view import listener_of
 from triage.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -18,27 +18,8 @@ MIB = 1024**2
 
 
 def listener_for(*, quiet: bool, as_json: bool) -> AbstractContextManager[Listener]:
-    """The listener for this terminal. With --json or --quiet nothing is shown on the way."""
-    if quiet or as_json:
-        return _silent()
-    return _live() if sys.stderr.isatty() else _plain()
-
-
-@contextmanager
-def _silent() -> Iterator[Listener]:
-    yield lambda event: None
-
-
-@contextmanager
-def _plain() -> Iterator[Listener]:
-    began = time.monotonic()
-
-    def show(event: Event) -> None:
-        line = plain_line(event)
-        if line:
-            print(f"[{time.monotonic() - began:6.1f} s] {line}", file=sys.stderr, flush=True)  # noqa: T201
-
-    yield show
+    """The listener of a bisection for this terminal."""
+    return listener_of(_live, plain_line, silent=quiet or as_json)
 
 
 def plain_line(event: Event) -> str | None:

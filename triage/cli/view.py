@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,17 @@ _STEPS = {
 
 
 def listener_for(*, quiet: bool, as_json: bool) -> AbstractContextManager[Listener]:
-    """The listener for this terminal. With --json or --quiet nothing is shown on the way."""
-    if quiet or as_json:
+    """The listener of a run for this terminal."""
+    return listener_of(_live, plain_line, silent=quiet or as_json)
+
+
+def listener_of(
+    live: Callable[[], AbstractContextManager[Listener]], line: Callable[[Event], str | None], *, silent: bool
+) -> AbstractContextManager[Listener]:
+    """`live` on a terminal, one `line` per event elsewhere, nothing at all where only the result is wanted."""
+    if silent:
         return _silent()
-    if sys.stderr.isatty():
-        return _live()
-    return _plain()
+    return live() if sys.stderr.isatty() else _plain(line)
 
 
 @contextmanager
@@ -39,13 +44,13 @@ def _silent() -> Iterator[Listener]:
 
 
 @contextmanager
-def _plain() -> Iterator[Listener]:
+def _plain(line: Callable[[Event], str | None]) -> Iterator[Listener]:
     began = time.monotonic()
 
     def show(event: Event) -> None:
-        line = plain_line(event)
-        if line:
-            print(f"[{time.monotonic() - began:6.1f} s] {line}", file=sys.stderr, flush=True)  # noqa: T201
+        text = line(event)
+        if text:
+            print(f"[{time.monotonic() - began:6.1f} s] {text}", file=sys.stderr, flush=True)  # noqa: T201
 
     yield show
 
