@@ -25,6 +25,7 @@ from triage.reduce.source.engine import Seen, SourceEngine
 from triage.session import BudgetSpentError
 
 VERIFY_TIMEOUT_SECONDS = 120.0
+FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 CHECK_NOTES = {
     "values": "The reproducer compares compiled with eager itself, in the place of the script's own check.",
@@ -112,7 +113,9 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracl
     if chosen in ("auto", "native"):
         attempts.append(Attempt(NativeEngine(form=Form(check="values")) if note else NativeEngine(), judge, note))
     if chosen in ("auto", "repro_after"):
-        engine = ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral)
+        # Second in line it must not cost more than the first was worth; asked for by name it may take its time.
+        seconds = {"minify_seconds": FALLBACK_SECONDS} if chosen == "auto" else {}
+        engine = ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral, **seconds)
         attempts.append(Attempt(engine, judge, note))
     return attempts + of_text
 
