@@ -90,11 +90,13 @@ def _no_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    previous = {name: signal.signal(getattr(signal, name), signal.SIG_IGN) for name in names}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for name, handler in previous.items():
+            signal.signal(getattr(signal, name), handler)
 
 
 def _reproduce(found: Findings) -> None:
