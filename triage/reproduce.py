@@ -19,7 +19,7 @@ from triage.reduce.interface import Budget, CandidateResult, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import Form
-from triage.reduce.repro_after import ReproAfterEngine
+from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.source.engine import Seen, SourceEngine
 from triage.session import BudgetSpentError
@@ -113,9 +113,13 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracl
     if chosen in ("auto", "native"):
         attempts.append(Attempt(NativeEngine(form=Form(check="values")) if note else NativeEngine(), judge, note))
     if chosen in ("auto", "repro_after"):
-        # Second in line it must not cost more than the first was worth; asked for by name it may take its time.
-        seconds = {"minify_seconds": FALLBACK_SECONDS} if chosen == "auto" else {}
-        engine = ReproAfterEngine(found.target, found.session.directory, neutral=found.session.neutral, **seconds)
+        engine = ReproAfterEngine(
+            found.target,
+            found.session.directory,
+            neutral=found.session.neutral,
+            # Second in line it must not cost more than the first was worth; asked for by name it may take its time.
+            minify_seconds=FALLBACK_SECONDS if chosen == "auto" else MINIFY_SECONDS,
+        )
         attempts.append(Attempt(engine, judge, note))
     return attempts + of_text
 
