@@ -19,11 +19,11 @@ class OutsideError(PermissionError):
     """A candidate wanted to write outside of its directory."""
 
 
-def install_if_asked():
-    """In a process of its own: the variable names the directory."""
+def install_if_asked(channel):
+    """In a process of its own: the variable names the directory. Temporary files and caches have private places there."""
     place = os.environ.pop(VARIABLE, None)
     if place:
-        install([place])
+        install([place, channel, os.environ.get("TMPDIR"), os.environ.get("TORCHINDUCTOR_CACHE_DIR")])
 
 
 def install(places):
@@ -40,7 +40,8 @@ def install(places):
         full = os.path.realpath(os.fsdecode(path))
         if any(full == place or full.startswith(place + os.sep) for place in allowed):
             return
-        if full.startswith(os.path.join(temporary, "torchinductor_")):
+        # Not resolved: torch's precompiled headers lie behind a link, and all candidates share them.
+        if os.path.abspath(os.fsdecode(path)).startswith(os.path.join(temporary, "torchinductor_")):
             return
         raise OutsideError(13, "a candidate may not write outside of its own directory", full)
 

@@ -24,7 +24,7 @@ def install(config):
     channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
     _last_words(recorder)
     _stacks(config)
-    confine.install_if_asked()
+    confine.install_if_asked(config["channel"])
 
     def patch_torch(torch):
         channel.say("torch", version=str(torch.__version__), python=platform.python_version())

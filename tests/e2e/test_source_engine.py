@@ -1,0 +1,214 @@
+"""The source engine on real failing programs: one probe, then the reduction, then a fresh process."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from triage.locate.conclude import is_script_check
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind, Stage, Verdict
+from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.target import make_target
+from triage.reduce.interface import CandidateResult, Problem, Reduction
+from triage.reduce.oracle import SignatureOracle
+from triage.reduce.printer import code_lines
+from triage.reduce.runner import ForkServerRunner, verify
+from triage.reduce.source.checks import RoutingRunner
+from triage.reduce.source.engine import Seen, SourceEngine
+from triage.session import Clock, neutral_store
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+PYTHON = str(Path(__import__("sys").executable))
+REPRODUCERS = Path(__file__).parents[2] / "reproducers"
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[ForkServerRunner]:
+    made = ForkServerRunner(PYTHON, jobs=2, neutral=neutral_store())
+    yield made
+    made.close()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A reduction, and the run of its script in a fresh process."""
+
+    found: Reduction
+    fresh: CandidateResult
+
+    @property
+    def source(self) -> str:
+        return self.found.source
+
+    @property
+    def imports(self) -> set[str]:
+        tree = ast.parse(self.source)
+        return {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names} | {
+            node.module or "." for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+        }
+
+
+def reduced(place: Path, out: Path, runner: ForkServerRunner, *words: str) -> Ended:
+    """Reduce `script.py` of this directory, which fails with Dynamo alone."""
+    target = make_target(["script.py", *words], module=None, raw=False, python=PYTHON, cwd=place)
+    out.mkdir()
+    request = ProbeRequest("failing", target, "eager", 200, out, neutral=neutral_store(), verbose_logs=False)
+    probe = run_probe(request)
+    assert probe.signature is not None, probe.log.read_text()
+    oracle = SignatureOracle(probe.signature)
+    problem = Problem(probe.signature, Stage.DYNAMO, "eager", "forward", (), out)
+    seen = Seen(
+        probe.outcome.exception, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome)
+    )
+    engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
+    found = engine.reduce(problem, runner, oracle, Clock(0), lambda kind, **facts: None)
+    assert isinstance(found, Reduction), found
+    (fresh,) = verify(found.source, PYTHON, runs=1, neutral=neutral_store())
+    assert oracle.judge(fresh).verdict is Verdict.SAME_FAILURE, found.source
+    assert "TORCH_COMPILE_BACKEND" in found.source and str(place) not in found.source
+    return Ended(found, fresh)
+
+
+def test_a_training_program_in_four_files_ends_in_a_few_lines(tmp_path: Path, runner: ForkServerRunner) -> None:
+    place = tmp_path / "program"
+    shutil.copytree(REPRODUCERS / "dynamo_training_program", place)
+    before = sorted(place.rglob("*"))
+    ended = reduced(place, tmp_path / "out", runner, "--config", "small.json", "--epochs", "1")
+    assert code_lines(ended.source) < 15
+    assert ended.imports <= {"os", "torch", "zlib"}
+    assert sorted(path for path in place.rglob("*") if "__pycache__" not in path.parts) == before
+
+
+def test_a_failure_on_the_second_call_keeps_two_calls(tmp_path: Path, runner: ForkServerRunner) -> None:
+    place = tmp_path / "program"
+    shutil.copytree(REPRODUCERS / "dynamo_cov_second_batch", place)
+    ended = reduced(place, tmp_path / "out", runner)
+    assert ended.fresh.notes.point.calls == 2
+    assert code_lines(ended.source) < 15
+
+
+PACKAGE = {
+    "__init__.py": "from .modeling import Net\nfrom .settings import Settings\n",
+    "settings.py": "class Settings:\n    def __init__(self, width=4, **rest):\n        self.width, self.rest = width, rest\n",
+    "modeling.py": (
+        "import torch\nfrom torch import nn\nfrom .settings import Settings\n\n\n"
+        "class Base(nn.Module):\n    settings_class = Settings\n\n"
+        "    def __init__(self, settings):\n        super().__init__()\n        self.settings = settings\n\n\n"
+        "class Gate(Base):\n    def __init__(self, settings, number=0):\n        super().__init__(settings)\n"
+        "        self.lin = nn.Linear(settings.width, settings.width)\n        self.number = number\n\n"
+        "    def forward(self, x, scale=None):\n        h = self.lin(x)\n        if scale is not None:\n"
+        "            h = h * scale\n        first = memoryview(b'abc')[self.number]\n        return h * (first % 2)\n\n\n"
+        "class Net(Base):\n    def __init__(self, settings):\n        super().__init__(settings)\n"
+        "        self.gates = nn.ModuleList([Gate(settings, n) for n in range(2)])\n\n"
+        "    def forward(self, x):\n        for gate in self.gates:\n            x = x + gate(x, scale=2.0)\n        return x\n"
+    ),
+}
+PACKAGE_SCRIPT = (
+    "import torch\nfrom gatenet import Net, Settings\n\ntorch.manual_seed(0)\nnet = Net(Settings(width=8, name='x'))\n"
+    "x = torch.randn(2, 8)\nprint(net(x).sum())\nprint(torch.compile(net, fullgraph=True)(x).sum())\n"
+)
+
+
+def test_a_failure_inside_an_installed_package_needs_it_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "venv" / "site-packages"
+    (site / "gatenet").mkdir(parents=True)
+    for name, text in PACKAGE.items():
+        (site / "gatenet" / name).write_text(text)
+    place = tmp_path / "program"
+    place.mkdir()
+    (place / "script.py").write_text(PACKAGE_SCRIPT)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    runner = ForkServerRunner(PYTHON, jobs=2, neutral=neutral_store())  # its interpreter must find the package
+    try:
+        ended = reduced(place, tmp_path / "out", runner)
+    finally:
+        runner.close()
+    assert ended.imports <= {"os", "torch"}
+    assert code_lines(ended.source) < 15
+
+
+OWN_CHECK = """
+import csv
+import sys
+from pathlib import Path
+
+import torch
+from counting import Counter
+
+turns = int(sys.argv[1])
+with open(Path(__file__).parent / "rows.csv") as file:
+    rows = [[float(cell) for cell in row] for row in csv.reader(file)]
+OUTSIDE.write_text("kept")
+
+
+def make():
+    counter = Counter()
+    seen = {"n": 0}
+
+    class Meter:
+        def touch(self, x):
+            seen["n"] += 1
+            return x * len(rows)
+
+    def step(x):
+        counter.add(1)
+        return Meter().touch(x) + 1
+
+    return step, seen
+
+
+x = torch.tensor(rows)
+plain, expected = make()
+for _ in range(turns):
+    plain(x)
+step, found = make()
+step = torch.compile(step)
+for _ in range(turns):
+    step(x)
+assert expected == found, "the side effect is lost"
+"""
+
+
+def test_a_check_of_the_program_itself_with_its_files_and_arguments(tmp_path: Path, runner: ForkServerRunner) -> None:
+    place = tmp_path / "program"
+    place.mkdir()
+    outside = tmp_path / "outside.txt"
+    guarded = f"OUTSIDE = Path({str(outside)!r})\nif OUTSIDE.parent.name == 'never':\n    "
+    (place / "script.py").write_text(OWN_CHECK.replace("OUTSIDE.", guarded + "OUTSIDE.", 1))
+    (place / "counting.py").write_text(
+        "class Counter:\n    total = 0\n\n    def add(self, n):\n        self.total = self.total + n\n"
+    )
+    (place / "rows.csv").write_text("1,2\n3,4\n")
+    ended = reduced(place, tmp_path / "out", runner, "3")
+    assert code_lines(ended.source) < 20
+    assert ended.imports <= {"os", "torch"}
+    assert not outside.exists()
+
+
+@pytest.mark.parametrize("import_of_own_process", ["", "import multiprocessing\n"])
+def test_a_candidate_writes_in_its_own_directory_only(
+    import_of_own_process: str, tmp_path: Path, runner: ForkServerRunner
+) -> None:
+    routed = RoutingRunner(runner, PYTHON, neutral_store())
+    try:
+        head = f"{import_of_own_process}import os, torch, tempfile\nopen('here.txt', 'w').write('x')\n"
+        head += "assert os.path.exists('here.txt')\ntorch.save(torch.ones(2), 'here.pt')\ntempfile.mkdtemp()\n"
+        assert routed.run(head).outcome.kind is OutcomeKind.OK
+        for number, text in enumerate(
+            ["open({!r}, 'w')", "torch.save(torch.ones(2), {!r})", "os.mkdir({!r})", "os.rename('here.txt', {!r})"]
+        ):
+            goal = tmp_path / f"goal{number}"
+            refused: Outcome = routed.run(head + text.format(str(goal)) + "\n").outcome
+            assert refused.exception is not None and "may not write outside" in refused.exception.message
+            assert not goal.exists()
+    finally:
+        routed.close()
