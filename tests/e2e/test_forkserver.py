@@ -94,15 +94,17 @@ def test_a_failure_before_the_first_compile_is_told_apart(runner: ForkServerRunn
     assert not result.compiled
 
 
-def test_a_daemon_does_not_outlive_its_candidate(runner: ForkServerRunner, tmp_path: Path) -> None:
-    note = tmp_path / "pid"
+def test_a_daemon_does_not_outlive_its_candidate(runner: ForkServerRunner) -> None:
     daemon = (
-        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.closerange(0, 100)\n        os.chdir('/')\n"
-        f"        open({str(note)!r}, 'w').write(str(os.getpid()))\n        time.sleep(600)\n    os._exit(0)\n"
-        f"while not os.path.exists({str(note)!r}) or not open({str(note)!r}).read(): time.sleep(0.01)\n"
+        "r, w = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+        "        os.write(w, str(os.getpid()).encode())\n        os.closerange(0, 100)\n        os.chdir('/')\n"
+        "        time.sleep(600)\n    os._exit(0)\n"
+        "raise KeyError('daemon ' + os.read(r, 20).decode())\n"
     )
-    assert runner.run(OK + daemon).outcome.kind is OutcomeKind.OK
-    assert not Path(f"/proc/{note.read_text()}").exists()
+    signature = runner.run(OK + daemon).signature
+    assert signature is not None and "daemon" in signature.message
+    pid = int(signature.message.strip("'\"").split()[-1])
+    assert not Path(f"/proc/{pid}").exists()
 
 
 def test_every_candidate_starts_afresh(runner: ForkServerRunner) -> None:
@@ -194,8 +196,7 @@ def test_a_candidate_that_kills_the_server_gets_a_process_of_its_own(tmp_path: P
 
 
 def test_nothing_survives_an_orchestrator_that_is_killed(tmp_path: Path) -> None:
-    note = tmp_path / "pids"
-    sleeper = OK + f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}')\ntime.sleep(600)\n"
+    sleeper = OK + "open('pids', 'w').write(f'{os.getpid()} {os.getppid()}')\ntime.sleep(600)\n"
     program = (
         "import sys\nfrom triage.reduce.runner import ForkServerRunner\n"
         "ForkServerRunner(sys.executable, jobs=1).run(sys.argv[1], timeout=900)\n"
@@ -205,11 +206,11 @@ def test_nothing_survives_an_orchestrator_that_is_killed(tmp_path: Path) -> None
         [sys.executable, "-c", program, sleeper], env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}
     )
     try:
-        _until(lambda: note.exists() and note.read_text().count(" ") == 1, 90.0)
+        _until(lambda: any(note.read_text().count(" ") == 1 for note in tmp_path.rglob("pids")), 90.0)
+        pids = [int(word) for word in next(tmp_path.rglob("pids")).read_text().split()]
     finally:
         orchestrator.kill()
         orchestrator.wait()
-    pids = [int(word) for word in note.read_text().split()]
     _until(lambda: not any(_alive(pid) for pid in pids), 15.0)
 
 
