@@ -110,6 +110,8 @@ def test_definitions(text, expected):
         ("y = a if b else c\n", "y = c\n"),
         ("y = [1, 2]\n", "y = [2]\n"),
         ("y = (1, 2)\n", "y = (1,)\n"),
+        ("y = read(path, 3)[1]\n", "y = torch.ones(2)\n"),
+        ("y = [i for i in z]\n", "y = []\n"),
         ("y = {1: 2, 3: 4}\n", "y = {3: 4}\n"),
         ("y = {1: 2}\n", "y = {}\n"),
         ("y = [f(i) for i in z]\n", "y = f(i)\n"),

@@ -16,6 +16,7 @@ _LOOSE = (
 )  # fmt: skip
 _KEPT = (ast.Name, ast.Constant, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.Slice)
 _MOST_PARTS = 6
+_VALUES = ("1", "[]", "torch.ones(2)")  # in place of what was read, loaded or computed
 
 
 def propose(script: Script) -> Iterator[Choice]:
@@ -61,6 +62,10 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
         yield "1"
     elif isinstance(node, ast.Call) and isinstance(script.parents[node], ast.Call | ast.keyword):
         yield "None"
+    if isinstance(node, ast.ListComp):
+        yield "[]"
+    if isinstance(script.parents[node], ast.Assign) and not isinstance(node, ast.Tuple | ast.List | ast.Dict):
+        yield from _VALUES
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
