@@ -75,12 +75,12 @@ def check_reproducer(made: dict, case: dict, out: Path) -> None:
     """Verified, small, standalone, and of the contract's shape."""
     assert made is not None
     assert made["verified"] and made["verified_runs"] >= 3 and made["same_signature"]
-    assert made["ops"] <= case["max_ops"]
+    assert made["ops"] is None or made["ops"] <= case["max_ops"]
     assert made["lines"] <= (case["max_lines"] or 20)
     source = (out / made["path"]).read_text()
     imported = {
         alias.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import) for alias in node.names
     }
-    assert imported <= {"os", "torch", "torch.nn.functional"} or case["stage"] == "backend"
+    assert {name.split(".")[0] for name in imported} <= {"os", "torch"} or case["stage"] == "backend"
     assert "TORCH_COMPILE_BACKEND" in source
     assert "triage" not in source and "torch._dynamo.repro" not in source
