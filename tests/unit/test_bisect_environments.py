@@ -152,7 +152,7 @@ NO_WHEEL = "error: No solution found\n  cause: Because there is no version of to
             "  x No solution found: einops depends on numpy>=2, your requirements are unsatisfiable",
             "do not fit this torch",
         ),
-        ("error: Failed to build `thing`", "install failed: error: Failed to build"),
+        ("error: Failed to build `thing`", "install failed: Failed to build"),
     ],
 )
 def test_what_is_wrong_with_one_version_makes_it_untestable(tmp_path, uv, log, monkeypatch, said, reason):

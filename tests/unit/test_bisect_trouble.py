@@ -64,5 +64,5 @@ def test_a_complaint_is_understood(name):
 
 
 def test_the_telling_line_is_quoted():
-    assert read_trouble(TEXTS["something else"][1])[1] == "error: Failed to build `flash-attn`"
+    assert read_trouble(TEXTS["something else"][1])[1] == "Failed to build `flash-attn`"
     assert "no version of torch==2.99.0" in read_trouble(TEXTS["uv: no such version"][1])[1]

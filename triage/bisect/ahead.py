@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 
 from triage.bisect.points import Bench, Point, Ready
-from triage.errors import TargetError
+from triage.environments.cache import NoRoomError
 
 
 class Ahead:
@@ -50,8 +50,8 @@ class Ahead:
             return self._bench.ready(point)
         try:
             return _wait(future)
-        except TargetError:
-            # There may have been no room beside the version under test; now there is none under test.
+        except NoRoomError:
+            # There was none beside the version that was under test; now nothing is under test.
             return self._bench.ready(point)
 
     def done(self, ready: Ready) -> None:

@@ -106,7 +106,7 @@ class EnvironmentCache:
         return bool(_marker(self.root / key))
 
     def begin(self, key: str, room: int) -> Path:
-        """A new directory to make an environment in, once `room` bytes are free. Raises TargetError where they are not."""
+        """A new directory to make an environment in, once `room` bytes are free. Raises NoRoomError where they are not."""
         with self._lock:
             self.make_room(room)
             directory = self.root / f".making-{key}-{uuid.uuid4().hex[:8]}"
@@ -172,7 +172,7 @@ class EnvironmentCache:
             yield
 
     def make_room(self, room: int) -> None:
-        """Free `room` bytes beside what was promised already, least recently used first. Raises TargetError."""
+        """Free `room` bytes beside what was promised already, least recently used first. Raises NoRoomError."""
         with self._lock:
             wanted = room + sum(self._promised.values()) + SPARE_BYTES
             self.keep_bound(max(0, self.limit - room))
@@ -256,8 +256,12 @@ class EnvironmentCache:
             file.close()
 
 
-def no_room(place: Path, wanted: int, free: int) -> TargetError:
-    return TargetError(
+class NoRoomError(TargetError):
+    """The disk has no room for another environment now."""
+
+
+def no_room(place: Path, wanted: int, free: int) -> NoRoomError:
+    return NoRoomError(
         what=f"There is not enough room on the disk of {place}.",
         why=f"The next environment needs {wanted / GIB:.1f} GiB; {free / GIB:.1f} GiB are free.",
         next="Free some space, or point XDG_CACHE_HOME to a bigger disk.",

@@ -89,6 +89,7 @@ _TELLING: tuple[tuple[Trouble, tuple[str, ...]], ...] = (
     ),
 )
 _PATTERNS = tuple((trouble, re.compile("|".join(parts))) for trouble, parts in _TELLING)
+_MARKS = re.compile(r"^(?:(?i:error|cause|fatal): |[×╰─▶│] ?)+")
 _ERROR_LINE = re.compile(r"(?i)error|×|fatal")
 
 
@@ -99,7 +100,7 @@ def read_trouble(text: str) -> tuple[Trouble, str]:
         found = pattern.search(flat)
         if found is not None:
             line = next((line.strip() for line in text.splitlines() if pattern.search(line)), found.group(0))
-            return trouble, line[:300]
+            return trouble, _MARKS.sub("", line)[:300]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = next((line for line in lines if _ERROR_LINE.match(line)), lines[-1] if lines else "")
-    return Trouble.OTHER, telling[:300]
+    return Trouble.OTHER, _MARKS.sub("", telling)[:300]
