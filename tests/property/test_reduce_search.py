@@ -5,7 +5,8 @@ flakiness of the oracle and the moment of an interrupt.
 """
 
 import sys
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
@@ -171,15 +172,15 @@ def test_the_result_does_not_depend_on_the_number_of_jobs(planted_graph):
 
 @dataclass
 class Flaky(FreeRunner):
-    """Fails only in some runs of a candidate that can fail; in which, `pattern` says."""
+    """Fails only in some runs of a candidate that can fail; in which of its runs, `pattern` says."""
 
     pattern: tuple[bool, ...] = (True,)
-    count: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
 
     def run(self, source, *, rung=None, timeout=None):
         result = super().run(source)
-        self.count += 1
-        if self.pattern[self.count % len(self.pattern)]:
+        self.counts[source] += 1
+        if self.pattern[self.counts[source] % len(self.pattern)]:
             return result
         fine = FreeRunner(lambda case: None, written=self.written)
         return fine.run(source)

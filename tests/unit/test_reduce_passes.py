@@ -88,8 +88,16 @@ def test_inputs_need_no_grad_and_no_role():
         (tensor("x", 4), ["ones", "zeros", "arange"]),
         (tensor("x", 4, dtype="int64", fill="randint:0:5"), ["zeros", "ones", "arange"]),
         (tensor("x", 4, dtype="bool", fill="randint:0:2"), ["zeros", "ones"]),
-        (tensor("x", 4, fill="values", data=[1.0, 2.0, 3.0, "nan"]), ["ones", "zeros", "arange", "randn"]),
+        (
+            tensor("x", 4, fill="values", data=[1.0, 2.0, 3.5, "nan"]),
+            ["ones", "zeros", "arange", 'full:float("nan")', "full:3.5", "randn"],
+        ),
+        (
+            tensor("x", 4, dtype="int64", fill="values", data=[-7, 1, 0, 1]),
+            ["zeros", "ones", "arange", "full:-7", "randn"],
+        ),
         (tensor("x", 4, fill="ones"), []),
+        (tensor("x", 4, fill="full:2.5"), []),
     ],
 )
 def test_random_values_become_plain_ones(item, order):

@@ -38,7 +38,7 @@ def graph_case(
     """The GraphCase dictionary of `gm`.
 
     `example_inputs` are what the backend was given (fake or real), `real_inputs` real tensors in the same order where they
-    are at hand. With `record_values` the elements of inputs are written too, up to 4096 each.
+    are at hand. With `record_values` the elements of inputs are written too, up to 16384 each.
     """
     case: Dict[str, Any] = {
         "level": level,

@@ -15,6 +15,7 @@ class Inputs:
 
     def __init__(self, gm: Any, examples: List[Any], real: List[Any], record: bool) -> None:
         self.record = record
+        self._left = values.RECORDED_ALTOGETHER
         self.symbols: Dict[str, str] = {}
         self.floats: Set[str] = set()  # inputs that Dynamo wraps into a tensor and unwraps with item()
         self._inputs: List[Dict[str, Any]] = []
@@ -98,8 +99,9 @@ class Inputs:
             # A parameter that is all zeros or ones is an untrained bias or scale; it says nothing.
         entry["base"] = self._base(name, seen)
         if self.record:
-            elements = values.data(seen, values.INLINE_RECORDED)
+            elements = values.data(seen, min(values.INLINE_RECORDED, self._left))
             if elements is not None:
+                self._left -= seen.numel()
                 entry["fill"], entry["data"] = "values", elements
         return entry
 

@@ -17,7 +17,9 @@ from . import compat
 UNBACKED_HINT = 4
 # A constant of this many elements at most is written into the case; a recorded input may have more.
 INLINE_CONSTANT = 64
-INLINE_RECORDED = 4096
+INLINE_RECORDED = 16384
+# All inputs of one graph together: a script that holds more takes long to read.
+RECORDED_ALTOGETHER = 262_144
 # Tensors larger than this are not scanned for their range: the scan would cost the user time.
 SCAN_LIMIT = 20_000_000
 

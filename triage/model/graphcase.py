@@ -40,9 +40,10 @@ class GraphInput:
     """One input of the graph.
 
     `kind` is tensor, int, float, bool or opaque; `role` input, parameter, buffer or constant. `value` holds the number of a
-    scalar. `fill` says how a tensor's values are made: randn, rand, zeros, ones, arange, randint:LOW:HIGH, empty, values;
-    with `values`, `data` is the nested list of its elements (numbers, or the strings nan, inf, -inf). `base` names an
-    earlier input of whose storage this one is a view. `parameter` inputs are leaves that require grad.
+    scalar. `fill` says how a tensor's values are made: randn, rand, zeros, ones, arange, full:NUMBER (as Python writes it),
+    randint:LOW:HIGH, empty, values; with `values`, `data` is the nested list of its elements (numbers, or the strings nan,
+    inf, -inf). `base` names an earlier input of whose storage this one is a view. `parameter` inputs are leaves that require
+    grad.
     """
 
     name: str
@@ -63,7 +64,8 @@ class GraphNode:
     `kind` is call_function, call_method or get_item; `target` is its printable name: `torch.relu`,
     `torch.nn.functional.linear`, `operator.add`, `torch.ops.aten.relu.default`, or the method's name. `out` is the
     meta of its result: one TensorMeta, or a list for several (None where it is not a tensor). `where` is the user's
-    line that made it. An `opaque` node cannot be printed, for the reason given.
+    line that made it. An `opaque` node cannot be printed, for the reason given. `data` are the elements its result was
+    seen to have, where that is one small tensor and somebody looked (`triage.reduce.observe`).
     """
 
     name: str
@@ -76,6 +78,7 @@ class GraphNode:
     where: str = ""
     opaque: str = ""
     origin: str = ""  # name of the module or function of the user that it came from
+    data: Any = None
 
 
 @dataclass(frozen=True)

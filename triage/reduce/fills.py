@@ -109,8 +109,12 @@ def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: b
         elif dtype != "int64":
             options.append(f"dtype=torch.{dtype}")
     elif kind == "full":
-        call = f"torch.full({_tuple(shape)}, {bounds[0] if bounds else 0}"
-        options.append(f"dtype=torch.{dtype}")
+        number = bounds[0] if bounds else "0"
+        call = f"torch.full({_tuple(shape)}, {number}"
+        if dtype in SMALL_FLOATS:
+            convert = f".to(torch.{dtype})"
+        elif dtype != _implied(number):
+            options.append(f"dtype=torch.{dtype}")
     else:
         raise NoFillError(f"unknown fill {fill!r}")
     if meta.device != "cpu":
@@ -118,6 +122,13 @@ def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: b
     if requires_grad and not convert:
         options.append("requires_grad=True")
     return ", ".join([call, *options]) + ")" + convert
+
+
+def _implied(number: str) -> str:
+    """The dtype that torch.full takes from a number as it is written."""
+    if number in ("True", "False"):
+        return "bool"
+    return "int64" if number.lstrip("-").isdigit() else "float32"
 
 
 def _bounds(bounds: Sequence[str], dtype: str) -> tuple[int, int]:

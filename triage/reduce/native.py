@@ -17,6 +17,7 @@ from triage.reduce.driver import Driver, Repeats, StopReductionError
 from triage.reduce.evidence import suspects
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.neighbour import Neighbour, nearest_passing
+from triage.reduce.observe import hangs_on_values, observed
 from triage.reduce.prepare import Start, starts
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
 from triage.reduce.runner_cutoff import focused
@@ -61,24 +62,21 @@ class NativeEngine:
     ) -> Reduction | NoReduction:
         """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         render = self._own_render or printed(header_of(problem) if self._header is None else self._header)
-        driver: Driver[Candidate] = Driver(
-            focused(runner, problem.signature),
-            oracle,
-            budget,
-            emit,
-            render,
-            facts,
-            rung=problem.rung or None,
-            timeout=self._timeout,
+        trying = partial(
+            Driver, focused(runner, problem.signature), oracle, rung=problem.rung or None, timeout=self._timeout,
             repeats=self._repeats,
-        )
+        )  # fmt: skip
+        driver: Driver[Candidate] = trying(budget, emit, render, facts)
 
         def passes(source: str) -> bool:
             # In full: the search for one failure may stop a candidate as soon as it is past it.
             result = runner.run(source, rung=problem.rung or None, timeout=self._timeout)
             return oracle.judge(result).verdict is Verdict.NO_FAILURE
 
-        return _Reducing(problem, driver, render, starts(problem, self._form), passes).run()
+        def seen(candidate: Candidate) -> Candidate:
+            return observed(candidate, runner) if hangs_on_values(candidate) else candidate
+
+        return _Reducing(problem, driver, render, starts(problem, self._form), passes, seen).run()
 
 
 class _Reducing:
@@ -91,9 +89,10 @@ class _Reducing:
         render: Render,
         groups: list[tuple[Start, ...]],
         passes: Callable[[str], bool],
+        seen: Callable[[Candidate], Candidate],
     ) -> None:
         self._problem, self._driver, self._render, self._groups = problem, driver, render, groups
-        self._passes = passes
+        self._passes, self._seen = passes, seen
         self._began = time.monotonic()
         self._minimal = False
         self._neighbour: Neighbour | None = None
@@ -114,9 +113,10 @@ class _Reducing:
         """Some failing slice of some graph, small if possible."""
         for group in self._groups:
             for start in group:
-                pointed_at = suspects(Wiring(start.candidate.case), self._problem.evidence)
-                found = small_first(self._driver, start.candidate, pointed_at)
-                found = found or from_whole(self._driver, start.candidate)
+                whole = self._seen(start.candidate)
+                pointed_at = suspects(Wiring(whole.case), self._problem.evidence)
+                found = small_first(self._driver, whole, pointed_at)
+                found = found or from_whole(self._driver, whole)
                 if found is not None:
                     return found
         for group in self._groups:
@@ -128,13 +128,13 @@ class _Reducing:
 
     def _reduce(self, found: Candidate) -> None:
         shrinker = Shrinker(self._driver)
-        thinned(self._driver, found)
+        thinned(self._driver, self._seen(found))
         while True:
             shrinker.shrunk(self._best())
-            smaller = removable(self._driver, self._best())
+            smaller = removable(self._driver, self._seen(self._best()))
             if smaller is None:
                 break
-            thinned(self._driver, self._best())
+            thinned(self._driver, self._seen(self._best()))
         self._minimal = True
         near = nearest_passing(self._driver, self._best(), shrinker.needed)
         if near is not None and self._passes(self._render(near.candidate)):

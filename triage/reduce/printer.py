@@ -24,7 +24,7 @@ from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
 from triage.reduce.printer_nested import nested
 from triage.reduce.printer_preamble import changes_arguments, preamble
-from triage.reduce.printer_run import Calls, exception_lines, in_modes, strides_lines
+from triage.reduce.printer_run import Calls, exception_lines, in_modes, observe_lines, strides_lines
 from triage.reduce.printer_values import values_lines
 from triage.reduce.spelling import Expression, Unprintable
 
@@ -38,6 +38,7 @@ class Form:
     `nice` writes `x @ y` and `F.linear`, otherwise each recorded target is called as it is; `exact` names nodes that
     keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
     dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double precision.
+    `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
     nice: bool = True
@@ -167,7 +168,7 @@ class _Script:
             alone = bool(self.changed) or any(map(is_random, self.live))
             lines = [*masks, *values_lines(calls, made, seed=seed, reference=self.form.reference, alone=alone)]
         else:
-            lines = exception_lines(calls) if self.form.check == "exception" else strides_lines(calls)
+            lines = _CHECKS[self.form.check](calls)
             making = [*seed, *(f"{item.name} = {item.text}" for item in made)]
             if calls.fresh:
                 names = ", ".join(calls.parameters) + ("," if len(calls.parameters) == 1 else "")
@@ -243,6 +244,9 @@ class _Script:
         return tuple(modes)
 
 
+_CHECKS = {"exception": exception_lines, "strides": strides_lines, "observe": observe_lines}
+
+
 def _without_mask(node: GraphNode) -> GraphNode:
     """The tensors of a block mask that is made outside are no inputs of the function."""
     return replace(
@@ -252,6 +256,7 @@ def _without_mask(node: GraphNode) -> GraphNode:
 
 _MODULE = re.compile(r"\b(torch\._(?:dynamo|inductor|functorch|higher_order_ops)\.[a-z_]+)\.")
 _IMPORTS = (
+    (r"\bjson\.", "import json"),
     (r"\bmath\.", "import math"),
     (r"\boperator\.", "import operator"),
     (r"\bos\.environ", "import os"),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+TABLE_LIMIT = 16384  # elements of a value that are written down when it is looked at
+
 
 @dataclass(frozen=True)
 class Output:
@@ -141,6 +143,29 @@ def _same_layout(indent: str) -> list[str]:
     return [
         f"{indent}assert actual.shape == expected.shape and actual.dtype == expected.dtype",
         f"{indent}assert actual.stride() == expected.stride(), {text}",
+    ]
+
+
+VALUES = "values.json"
+
+
+def observe_lines(calls: Calls) -> list[str]:
+    """No compiler: one eager run, and the elements of each small tensor that it returns, written into `VALUES`."""
+    call = f"{calls.function}({compiled_arguments(calls)})"
+    gathered = f"({call},)" if len(calls.outputs) == 1 else call
+    return [
+        "def tell(value):",
+        f"    if not isinstance(value, torch.Tensor) or value.numel() > {TABLE_LIMIT} or value.layout != torch.strided:",
+        "        return None",
+        "    value = value.detach().cpu()",
+        "    if value.is_complex():",
+        '        return {"complex": torch.view_as_real(value.resolve_conj()).tolist()}',
+        "    return (value.float() if value.is_floating_point() and value.dtype != torch.float64 else value).tolist()",
+        "",
+        "",
+        *in_modes(calls.modes, [f"results = {gathered}"]),
+        f'with open("{VALUES}", "w") as file:',
+        "    json.dump([tell(value) for value in results], file)",
     ]
 
 

@@ -27,6 +27,7 @@ SERVER_STARTS = 4  # after that many, candidates keep killing it
 VERIFY_JOBS = 2  # more side by side would share too little of the machine to be the user's own settings
 ANSWER_GRACE_SECONDS = 30.0
 POLL_SECONDS = 0.05
+LOOK_SECONDS = 60.0
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
@@ -94,6 +95,23 @@ class ForkServerRunner(PooledRunner):
             if cancel.is_set():
                 return ForkFacts(not_run("cancelled"), cut=False)
             return ForkFacts(self._fresh._run_one(query, cancel), cut=False)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def look(self, source: str, file: str, *, timeout: float = LOOK_SECONDS) -> str | None:
+        """What a script that uses no compiler leaves in a file of its working directory; None where it leaves nothing."""
+        server = self._running_server()
+        if server is None:
+            return None
+        directory = self._new_directory()
+        try:
+            request = ForkRequest(
+                source=source, root=directory, timeout=timeout, rung=None, env={}, memory_mb=self._memory_mb
+            )
+            _outcome(server, server.submit(request), timeout, Cancel())
+            return (directory / "cwd" / file).read_text(encoding="utf-8")
+        except (ServerGoneError, OSError):
+            return None
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 

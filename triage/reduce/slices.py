@@ -55,7 +55,7 @@ def assemble(
             return literal(wiring.numbers[name])
         if name not in wiring.metas:
             raise RefusedError(f"{name} is not a tensor of known shape, so it cannot become an input")
-        border[name] = border_input(name, wiring.metas[name], backward=_wants_grad(wiring))
+        border[name] = border_input(name, wiring.metas[name], wiring.seen.get(name), backward=_wants_grad(wiring))
         return trees.ref(name)
 
     rewritten = [
@@ -85,15 +85,24 @@ def prune(case: GraphCase) -> GraphCase:
     return replace(case, inputs=inputs, subgraphs=_used_graphs(case))
 
 
-def border_input(name: str, meta: TensorMeta, *, backward: bool = False) -> GraphInput:
-    """An input that stands for a value inside the graph.
+def border_input(name: str, meta: TensorMeta, data: Any = None, *, backward: bool = False) -> GraphInput:
+    """An input that stands for a value inside the graph: with the elements it was seen to have, if they are given.
 
-    Whole numbers are 1 or 2: they may be indices, and they may be divided by.
+    Made-up whole numbers are 1 or 2: they may be indices, and they may be divided by.
     """
     differentiable = is_floating(meta.dtype)
     grad = differentiable and (meta.requires_grad or backward)
     fill = "randn" if differentiable else "randint:0:2" if meta.dtype == "bool" else "randint:1:3"
-    return GraphInput(name=name, meta=replace(meta, requires_grad=grad, storage_offset=0), fill=fill)
+    if data is not None:
+        data, fill = cropped(data, meta.shape), "values"
+    return GraphInput(name=name, meta=replace(meta, requires_grad=grad, storage_offset=0), fill=fill, data=data)
+
+
+def cropped(data: Any, shape: tuple[int, ...]) -> Any:
+    """Recorded elements, cut down to another shape of the same rank; repeated where there are too few."""
+    if not shape or not isinstance(data, list) or not data:
+        return data
+    return [cropped(data[index % len(data)], shape[1:]) for index in range(shape[0])]
 
 
 def is_floating(dtype: str) -> bool:

@@ -13,7 +13,8 @@ from triage.reduce.wiring import Wiring
 
 Weight = tuple[float, ...]
 
-_FILLS = ("ones", "zeros", "arange", "rand", "randn", "randint", "empty", "values")
+TABLE = 64  # elements, from which written values count as much as an operation
+_FILLS = ("ones", "zeros", "arange", "full", "rand", "randn", "randint", "empty", "values")
 
 
 def operations(case: GraphCase) -> int:
@@ -26,7 +27,7 @@ def operations(case: GraphCase) -> int:
 def weight(case: GraphCase) -> Weight:
     """The sort key of a case: lighter is better."""
     return (
-        operations(case),
+        operations(case) + sum(_written_out(item) for item in case.inputs),
         len(case.nodes),
         len(case.preamble),
         bool(case.backward) + _context(case.context),
@@ -57,6 +58,13 @@ def _layout(item: GraphInput) -> float:
     odd = tuple(meta.stride) != contiguous(meta.shape)
     cost = len(meta.shape) + 2 * odd + (meta.storage_offset != 0) + 2 * (meta.dtype != "float32")
     return cost + len(meta.symbols) + meta.requires_grad + (item.role != "input") + 2 * (item.base is not None)
+
+
+def _written_out(item: GraphInput) -> int:
+    """A table of numbers is as hard to take in as an operation, the more so the longer it is."""
+    if item.fill != "values" or item.meta is None:
+        return 0
+    return max(0, elements(item.meta) // TABLE).bit_length()
 
 
 def _values(item: GraphInput) -> int:

@@ -47,6 +47,11 @@ class Wiring:
         return found
 
     @cached_property
+    def seen(self) -> dict[str, Any]:
+        """The elements that the result of a node was seen to have."""
+        return {node.name: node.data for node in self.case.nodes if node.data is not None}
+
+    @cached_property
     def numbers(self) -> dict[str, Any]:
         """The number (or tuple of numbers) of each value that is known without running anything."""
         known: dict[str, Any] = {

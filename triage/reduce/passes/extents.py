@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from triage.model.graphcase import GraphCase, GraphInput, TensorMeta
 from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
 from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
-from triage.reduce.slices import RefusedError
+from triage.reduce.slices import RefusedError, cropped
 from triage.reduce.wiring import node_refs
 
 
@@ -68,7 +67,7 @@ class Resize:
         meta = self._meta(item.meta)
         if item.base is not None and meta.shape != item.meta.shape:
             raise RefusedError("an input that shares storage with another keeps its size")
-        return replace(item, meta=meta, data=_cropped(item.data, meta.shape), fill=self._fill(item.fill))
+        return replace(item, meta=meta, data=cropped(item.data, meta.shape), fill=self._fill(item.fill))
 
     def _meta(self, meta: TensorMeta) -> TensorMeta:
         shape = tuple(self._extent(extent) for extent in meta.shape)
@@ -146,10 +145,3 @@ def restrided(meta: TensorMeta, shape: tuple[int, ...]) -> tuple[int, ...]:
         old_dense = meta.stride[index] * max(1, meta.shape[index])
         new_dense = strides[index] * max(1, shape[index])
     return tuple(strides)
-
-
-def _cropped(data: Any, shape: tuple[int, ...]) -> Any:
-    """Recorded values, cut down to the new shape; repeated where there are too few."""
-    if not shape or not isinstance(data, list) or not data:
-        return data
-    return [_cropped(data[index % len(data)], shape[1:]) for index in range(shape[0])]

@@ -1,16 +1,19 @@
 """What inputs are filled with, and the numbers passed for them.
 
-Random values make a reader ask whether they matter. Ones, zeros or a range say that they do not.
+Random values make a reader ask whether they matter. Ones, zeros or a range say that they do not. Of values that matter,
+one number everywhere says the most: NaN, an infinity, the smallest or the largest that was seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from triage.model.graphcase import GraphCase
 from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
+from triage.reduce.fills import element
 from triage.reduce.passes.proposal import ChangeInput, Choice, map_nodes, tensors
 from triage.reduce.slices import is_floating, literal, prune
 
@@ -21,14 +24,33 @@ def fills(case: GraphCase) -> Iterator[Choice]:
     """Ones, zeros, a range; for recorded values also random ones. Whole numbers often are indices: zeros first."""
     for item in tensors(case):
         assert item.meta is not None
-        if item.fill in _SIMPLE:
+        if item.fill in _SIMPLE or item.fill.startswith("full:"):
             continue
         order: tuple[str, ...] = _SIMPLE if is_floating(item.meta.dtype) else ("zeros", "ones", "arange")
         if item.fill == "values":
-            order = (*order, "randn")
+            order = (*order, *(f"full:{element(number)}" for number in telling(item.data)), "randn")
         if item.meta.dtype == "bool":
             order = tuple(fill for fill in order if fill != "arange")
         yield Choice(f"fill {item.name}", tuple(_filled(item.name, fill) for fill in order))
+
+
+def telling(data: Any) -> list[Any]:
+    """The numbers of a table that failures tend to hang on: those that are not finite, the smallest, the largest."""
+    flat = list(_flat(data))
+    odd = [text for text in ("nan", "inf", "-inf") if text in flat]
+    finite = [number for number in flat if isinstance(number, (int, float)) and not isinstance(number, bool)]
+    return [
+        *odd,
+        *(number for number in dict.fromkeys((min(finite), max(finite)) if finite else ()) if number not in (0, 1)),
+    ]
+
+
+def _flat(data: Any) -> Iterator[Any]:
+    if isinstance(data, list):
+        for item in data:
+            yield from _flat(item)
+    else:
+        yield data
 
 
 def _filled(name: str, fill: str) -> Edit:

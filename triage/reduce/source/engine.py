@@ -27,7 +27,7 @@ from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.evidence import Trace
 from triage.reduce.source.extract import pumped
 from triage.reduce.source.script import Script
-from triage.reduce.source.search import Search
+from triage.reduce.source.search import Limit, Search
 from triage.reduce.source.shape import shaped
 from triage.reduce.source.starts import Request, starts, without_trace
 from triage.reduce.source.tidy import tidy
@@ -76,7 +76,7 @@ class SourceEngine:
         header = header_of(problem) if self._header is None else self._header
         rung = None if problem.stage is Stage.BACKEND else problem.rung
         routed = RoutingRunner(runner, self._target.python, self._neutral)
-        limit = _Limit(budget, self._seconds)
+        limit = Limit(budget, self._seconds)
         driver: Driver[Script] = Driver(
             PairedRunner(routed, problem.signature),
             oracle,
@@ -204,16 +204,3 @@ class _Reducing:
 
 def _package(node: Any) -> str:
     return str(getattr(node, "module", None) or node.names[0].name).split(".")[0]
-
-
-class _Limit:
-    """The budget, and no more than some seconds of it."""
-
-    def __init__(self, budget: Budget, seconds: float) -> None:
-        self._budget, self._end = budget, time.monotonic() + seconds
-
-    def left(self) -> float:
-        return min(self._budget.left(), self._end - time.monotonic())
-
-    def spent(self) -> bool:
-        return self.left() <= 0

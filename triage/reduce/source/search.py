@@ -25,6 +25,19 @@ PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
 LEAST_SHARE_SECONDS = 8.0
 
 
+class Limit:
+    """The budget, and no more than some seconds of it."""
+
+    def __init__(self, budget: Budget, seconds: float) -> None:
+        self._budget, self._end = budget, time.monotonic() + seconds
+
+    def left(self) -> float:
+        return min(self._budget.left(), self._end - time.monotonic())
+
+    def spent(self) -> bool:
+        return self.left() <= 0
+
+
 class Search:
     """The search from one failing script. `current` is the smallest found from there, at every moment."""
 

@@ -1,0 +1,56 @@
+"""What the operations of a case return, seen in one eager run; and that a value cut off from its producer keeps it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+from reduce_cases import case, op, tensor
+
+from triage.reduce.candidate import Candidate
+from triage.reduce.edits import Cut
+from triage.reduce.observe import hangs_on_values, observed
+from triage.reduce.printer import Form
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+
+class Looks:
+    """Runs a script in a process of its own."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def look(self, source, file):
+        self.directory.mkdir(exist_ok=True)
+        subprocess.run([sys.executable, "-c", source], cwd=self.directory, check=True, timeout=100)
+        return (self.directory / file).read_text()
+
+
+def graph():
+    """log of a negative number, and its maximum over each row."""
+    return case(
+        [tensor("x", 2, 2, fill="values", data=[[-1.0, 1.0], ["inf", 0.1]])],
+        [
+            op("a", "torch.log", "%x", out=tensor("x", 2, 2).meta),
+            op("b", "torch.relu", "%a", out=tensor("x", 2, 2).meta),
+        ],
+        "b",
+    )
+
+
+def test_a_value_cut_off_from_its_producer_keeps_what_it_was(tmp_path):
+    seen = observed(Candidate(graph(), Form(check="values")), Looks(tmp_path / "at"))
+
+    assert seen.case.nodes[0].data == [["nan", 0.0], ["inf", -2.3025851]]
+    without = Cut(frozenset({"a"})).apply(seen.case)
+    assert (without.inputs[0].fill, without.inputs[0].data) == ("values", seen.case.nodes[0].data)
+    assert seen.key() == Candidate(graph(), Form(check="values")).key()  # what is only known changes no candidate
+
+
+def test_nothing_is_known_where_nobody_can_look():
+    candidate = Candidate(graph())
+    assert hangs_on_values(candidate)
+    assert observed(candidate, object()) is candidate

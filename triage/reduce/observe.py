@@ -1,0 +1,107 @@
+"""The elements that the inner values of a case have, seen in one eager run of it.
+
+A failure that hangs on values (a NaN, a tie, a quotient that rounds) is lost when an operation before it is replaced by
+random numbers. Once a case knows what its operations returned, a value cut off from its producer keeps those elements.
+They are what it returned, not what was made of it in place later on, and a shape changed since crops or repeats them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+from triage.model.graphcase import GraphCase
+from triage.reduce import trees
+from triage.reduce.candidate import Candidate
+from triage.reduce.printer import Unprintable, print_case
+from triage.reduce.printer_run import VALUES
+from triage.reduce.wiring import Wiring
+
+SINGLE = ("float32", "float16", "bfloat16", "complex64", "complex32")
+
+
+@runtime_checkable
+class Looker(Protocol):
+    """What can run a script and hand over a file that it left."""
+
+    def look(self, source: str, file: str) -> str | None: ...
+
+
+def hangs_on_values(candidate: Candidate) -> bool:
+    """Whether made-up values are likely to lose the failure."""
+    return candidate.form.check == "values" or any(
+        item.fill == "values" and item.role != "constant" for item in candidate.case.inputs
+    )
+
+
+def observed(candidate: Candidate, runner: object) -> Candidate:
+    """The same candidate, its nodes with the elements they return; unchanged where they cannot be had."""
+    if not isinstance(runner, Looker):
+        return candidate
+    case = candidate.case
+    wiring = Wiring(case)
+    names = [node.name for node in case.nodes if node.name in wiring.metas and not node.opaque]
+    asking = replace(case, outputs=tuple(trees.ref(name) for name in names), backward=False)
+    try:
+        text = runner.look(print_case(asking, form=replace(candidate.form, check="observe")), VALUES) if names else None
+        values = json.loads(text) if text is not None else []
+    except (Unprintable, ValueError):
+        return candidate
+    if not isinstance(values, list) or len(values) != len(names):
+        return candidate
+    found = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    return replace(candidate, case=_with_data(case, wiring, found))
+
+
+def _with_data(case: GraphCase, wiring: Wiring, found: dict[str, Any]) -> GraphCase:
+    return replace(
+        case,
+        nodes=tuple(
+            replace(node, data=_elements(found[node.name], wiring.metas[node.name].dtype))
+            if node.name in found
+            else node
+            for node in case.nodes
+        ),
+    )
+
+
+def _elements(value: Any, dtype: str) -> Any:
+    """As a GraphInput holds them."""
+    if isinstance(value, dict):
+        return _complex(value["complex"], dtype)
+    if isinstance(value, list):
+        return [_elements(item, dtype) for item in value]
+    return number(value, dtype)
+
+
+def _complex(value: Any, dtype: str) -> Any:
+    """Pairs of (real, imaginary), nested."""
+    if len(value) == 2 and not isinstance(value[0], list):
+        return {"complex": [number(value[0], dtype), number(value[1], dtype)]}
+    return [_complex(item, dtype) for item in value]
+
+
+def number(value: Any, dtype: str) -> Any:
+    """A JSON number in the shortest spelling that is exact in its dtype; nan, inf and -inf as strings."""
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return str(value)
+    if dtype not in SINGLE:
+        return value
+    for digits in range(1, 10):
+        short = float(f"{value:.{digits}g}")
+        if _single(short) == _single(value):
+            return short
+    return value
+
+
+def _single(value: float) -> float:
+    try:
+        found: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return found
