@@ -20,6 +20,7 @@ from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.signature import (
     FailureSignature,
     is_user_frame,
+    one_line,
     same_failure,
     signature_of,
     torch_frame,
@@ -592,3 +593,13 @@ def test_frames_that_every_failure_shares_do_not_tell() -> None:
 def test_what_passed_has_no_signature() -> None:
     assert signature_of(Outcome(OutcomeKind.OK)) is None
     assert signature_of(Outcome(OutcomeKind.INVALID, detail="cancelled")) is None
+
+
+def test_a_headline_names_files_and_not_where_they_lay():
+    message = "kernel, /tmp/triage-x1/cache/tu/ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2\nmore"
+    found = FailureSignature(OutcomeKind.CRASH, "SIGABRT", "", message=message)
+    assert one_line(found, 200) == (
+        "SIGABRT: kernel, ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2 more"
+    )
+    assert one_line(found, 20) == "SIGABRT: kernel, ctud.main..."
+    assert one_line(FailureSignature(OutcomeKind.HANG, "hang", "")) == "hang"

@@ -120,6 +120,17 @@ def signature_of(outcome: Outcome) -> FailureSignature | None:
     return FailureSignature(outcome.kind, outcome.kind.value, _skeleton_of_end(outcome.detail), message=outcome.detail)
 
 
+_DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
+
+
+def one_line(signature: FailureSignature, limit: int = 110) -> str:
+    """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
+    message = _DIRECTORIES.sub("", " ".join(signature.message.split()))
+    if len(message) > limit:
+        message = message[: limit - 3] + "..."
+    return f"{signature.exception_type}: {message}" if message else signature.exception_type
+
+
 def _skeleton_of_end(detail: str) -> str:
     """What was going on when a process ended without an exception: its own telling line, else the phase."""
     return next((name for pattern, name in _PHASES if pattern.search(detail)), None) or skeleton(detail)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from triage.model.signature import one_line
 from triage.model.stage import Verdict
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver, Repeats, StopReductionError
@@ -62,11 +63,17 @@ class NativeEngine:
     ) -> Reduction | NoReduction:
         """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         render = self._own_render or printed(header_of(problem) if self._header is None else self._header)
-        trying = partial(
-            Driver, focused(runner, problem.signature), oracle, rung=problem.rung or None, timeout=self._timeout,
+        driver: Driver[Candidate] = Driver(
+            focused(runner, problem.signature),
+            oracle,
+            budget,
+            emit,
+            render,
+            facts,
+            rung=problem.rung or None,
+            timeout=self._timeout,
             repeats=self._repeats,
-        )  # fmt: skip
-        driver: Driver[Candidate] = trying(budget, emit, render, facts)
+        )
 
         def passes(source: str) -> bool:
             # In full: the search for one failure may stop a candidate as soon as it is past it.
@@ -205,11 +212,8 @@ def printed(header: str) -> Render:
 
 def header_of(problem: Problem) -> str:
     """What fails, where, and on which torch; the comment at the top of a reproducer."""
-    signature = problem.signature
-    message = " ".join(signature.message.split())
     version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
-    message = f": {message if len(message) <= 110 else message[:107] + '...'}" if message else ""
-    return f"{signature.exception_type}{message}\nStage {problem.stage.value}{version}."
+    return f"{one_line(problem.signature)}\nStage {problem.stage.value}{version}."
 
 
 def facts(candidate: Candidate, source: str) -> dict[str, Any]:
