@@ -9,6 +9,7 @@ from triage.findings import Findings
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.culprit import operators_in
 from triage.locate.ladder import AS_IS
+from triage.model.signature import one_line
 from triage.model.stage import Stage
 from triage.probe.run import Probe
 from triage.reduce.ablation import ablate, best_cures
@@ -22,6 +23,7 @@ from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.source.engine import Seen, SourceEngine
+from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError
 
 VERIFY_TIMEOUT_SECONDS = 120.0
@@ -52,7 +54,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 problem, attempts = comparing(problem, attempts, runner, session.clock)
             found.reproduced, notes = choose(
                 problem,
-                attempts,
+                [replace(attempt, engine=Polished(attempt.engine)) for attempt in attempts],
                 runner,
                 oracle,
                 verified,
@@ -164,10 +166,9 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     assert signature is not None
     first = found.walk.seen[found.walk.rungs[found.walk.top].name][0]
     where = f" in {signature.innermost_frame}" if signature.innermost_frame else ""
-    message = signature.message.splitlines()[0][:110] if signature.message else ""
     passing = conclusion.passing.name if conclusion.passing else "eager"
     return (
-        f"{signature.exception_type}: {message}\n"
+        f"{one_line(signature)}\n"
         f"Stage {conclusion.stage.value}{where}; passes with {passing}. Seen on torch {_torch_version(first)}."
     )
 

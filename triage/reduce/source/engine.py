@@ -7,6 +7,7 @@ was judged the same failure is the result, and says what it is.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from triage.reduce.native import header_of
 from triage.reduce.printer import code_lines
 from triage.reduce.source import evidence
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
+from triage.reduce.source.eager import eager_first
 from triage.reduce.source.evidence import Trace
 from triage.reduce.source.extract import pumped
 from triage.reduce.source.script import Script
@@ -34,6 +36,7 @@ from triage.reduce.source.tidy import tidy
 from triage.reduce.source.weight import foreign_imports
 
 MOST_PUMPS = 30
+MOST_LINES = 19  # under 20 is what a reader takes in at once
 SECONDS = 120.0
 
 
@@ -77,12 +80,16 @@ class SourceEngine:
         rung = None if problem.stage is Stage.BACKEND else problem.rung
         routed = RoutingRunner(runner, self._target.python, self._neutral)
         limit = Limit(budget, self._seconds)
+
+        def render(script: Script) -> str:
+            return shaped(script, rung, header)
+
         driver: Driver[Script] = Driver(
             PairedRunner(routed, problem.signature),
             oracle,
             limit,
             emit,
-            lambda script: shaped(script, rung, header),
+            render,
             lambda script, source: {"lines": code_lines(source)},
             rung=rung,
             timeout=self._timeout,
@@ -91,7 +98,7 @@ class SourceEngine:
         try:
             with ThreadPoolExecutor(1) as beside:  # the warm interpreter starts while the program is watched
                 beside.submit(runner.run, "pass\n", timeout=self._timeout)
-                return _Reducing(driver, search, lambda: self._trace(problem), self._request(rung)).run()
+                return _Reducing(driver, search, render, lambda: self._trace(problem), self._request(rung)).run()
         finally:
             routed.close()
 
@@ -113,9 +120,16 @@ class _Reducing:
     """One reduction: what was found so far, also when it is cut short."""
 
     def __init__(
-        self, driver: Driver[Script], search: Search, learn: Callable[[], Trace | None], asked: Request
+        self,
+        driver: Driver[Script],
+        search: Search,
+        render: Callable[[Script], str],
+        learn: Callable[[], Trace | None],
+        asked: Request,
     ) -> None:
-        self._driver, self._search, self._learn, self._asked = driver, search, learn, asked
+        self._driver, self._search, self._render = driver, search, render
+        self._learn, self._asked = learn, asked
+        self._shown: str | None = None
         self._began = time.monotonic()
         self._stopped = self._reason = ""
         self._minimal = False
@@ -146,6 +160,15 @@ class _Reducing:
         if self._without_packages(trace):
             self._minimal = self._search.reduce(self._search.current)
         self._search.polish()
+        self._show_eager()
+
+    def _show_eager(self) -> None:
+        """The final text with an eager call first, where it fails the same way and stays short."""
+        self._driver.begin("eager first")
+        with contextlib.suppress(StopReductionError):
+            found = self._driver.first(eager_first(self._search.current))
+            if found is not None and code_lines(self._render(found)) <= MOST_LINES:
+                self._shown = self._render(found)
 
     def _without_packages(self, trace: Trace) -> bool:
         """Copy out what is imported of installed packages, one definition at a time. Whether that led anywhere."""
@@ -169,7 +192,7 @@ class _Reducing:
         if held is None:
             return NoReduction("native", self._why(), driver.queries, seconds, driver.siblings)
         return Reduction(
-            source=held.source,
+            source=self._shown or held.source,
             engine="native",
             case="source",
             ops=None,

@@ -16,7 +16,7 @@ _LOOSE = (
 )  # fmt: skip
 _KEPT = (ast.Name, ast.Constant, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.Slice)
 _MOST_PARTS = 6
-_VALUES = ("1", "[]", "torch.ones(2)")  # in place of what was read, loaded or computed
+_VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was read, loaded or computed
 
 
 def propose(script: Script) -> Iterator[Choice]:
@@ -33,6 +33,8 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _pairs(script, node)
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and node.value is not None:
             yield from _only_the_value(script, node)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from _plain_exception(script, node.exc)
 
 
 def _may_go(script: Script, node: ast.expr) -> bool:
@@ -129,3 +131,26 @@ def _only_the_value(script: Script, node: ast.Assign | ast.AugAssign | ast.Retur
     yield one(Edit(start, script.span(node.value)[0]), Edit(script.span(node.value)[1], end))
     if isinstance(node, ast.Return):
         yield one(Edit(start, end, "return"))
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        yield from _one_of_several(script, node, node.targets[0])
+
+
+def _one_of_several(script: Script, node: ast.Assign, target: ast.Tuple) -> Iterator[Choice]:
+    """`a, b = f(x)` as `a = torch.ones(1)`, or `a = 1`: what computed them may not matter."""
+    for item in target.elts:
+        if isinstance(item, ast.Name):
+            for text in ("1", "torch.ones(1)"):
+                yield one(Edit(*script.span(node), f"{item.id} = {text}"))
+
+
+def _plain_exception(script: Script, raised: ast.Call) -> Iterator[Choice]:
+    """`raise ValueError` in place of an exception made in a more elaborate way: of its own class, or what is caught."""
+    caught: list[str] = []
+    above: ast.AST = raised
+    while above in script.parents:
+        above = script.parents[above]
+        for handler in getattr(above, "handlers", ()):
+            kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            caught += [script.source(kind) for kind in kinds if kind is not None]
+    for text in dict.fromkeys([script.source(raised.func), *caught]):
+        yield one(Edit(*script.span(raised), text))

@@ -22,6 +22,7 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _argument_for_parameter(script, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
+            yield from _value_for_attribute(script, statement)
 
 
 def imports(script: Script) -> Iterator[Choice]:
@@ -211,6 +212,19 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
         Edit(*script.lines_span(node), f"{script.indent(node)}pass\n"),
         *(Edit(place.start, place.end, text) for place, text in zip(uses, texts, strict=True)),
     )
+
+
+def _value_for_attribute(script: Script, node: ast.Assign) -> Iterator[Choice]:
+    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read."""
+    target = node.targets[0]
+    if not isinstance(target, ast.Attribute) or not isinstance(node.value, ast.Constant):
+        return
+    places = [item for item in ast.walk(script.tree) if isinstance(item, ast.Attribute) and item.attr == target.attr]
+    reads = [item for item in places if isinstance(item.ctx, ast.Load)]
+    if reads and len(places) == len(reads) + 1:
+        value = script.source(node.value)
+        gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
+        yield one(gone, *(Edit(*script.span(item), value) for item in reads))
 
 
 def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) -> bool:

@@ -1,0 +1,125 @@
+"""The last polish of a graph's script: what registers its custom operators, made small by the passes over text.
+
+The rest of such a script is printed from the graph, which its own passes have made small, and keeps the shape that the
+contract asks for. So only the preamble is edited; a candidate is the whole script as it is printed with another preamble.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from triage.model.graphcase import GraphCase
+from triage.reduce.driver import Driver, StopReductionError
+from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.runner_cutoff import focused
+from triage.reduce.slices import RefusedError
+from triage.reduce.source.names import undefined
+from triage.reduce.source.script import Script, quiet, readable
+from triage.reduce.source.search import Limit, Search
+from triage.reduce.source.tidy import tidy
+
+SECONDS = 45.0
+
+
+class Polished:
+    """An engine whose result is polished. Costs nothing where the graph has no preamble, or the reduction was cut short."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self.name = engine, engine.name
+
+    def reduce(
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
+    ) -> Reduction | NoReduction:
+        """What the engine found, with the smallest preamble."""
+        found = self._engine.reduce(problem, runner, oracle, budget, emit)
+        if isinstance(found, NoReduction) or found.graph is None or not found.complete:
+            return found
+        start = preamble_of(found.graph)
+        if start is None:
+            return found
+        graph, form, header = found.graph, found.form or Form(), _comment_on_top(found.source)
+        limit, began = Limit(budget, SECONDS), time.monotonic()
+        driver: Driver[Script] = Driver(
+            focused(runner, problem.signature),
+            oracle,
+            limit,
+            emit,
+            lambda script: printed(with_preamble(graph, script), form, header),
+            lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
+            rung=problem.rung or None,
+        )
+        stopped = _searched(driver, Search(driver, runner.jobs, limit), start)
+        spent = time.monotonic() - began
+        return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, stopped)
+
+
+def preamble_of(graph: GraphCase) -> Script | None:
+    """The preamble as a script, None where there is none, or where it only imports."""
+    try:
+        script = Script(tidy(readable("\n".join(graph.preamble))))
+        only_imports = all(isinstance(node, ast.Import | ast.ImportFrom) for node in script.tree.body)
+    except SyntaxError:
+        return None
+    return None if only_imports else script
+
+
+def with_preamble(graph: GraphCase, script: Script) -> GraphCase:
+    """The graph with these statements as its preamble."""
+    spans = [script.lines_span(statement) for statement in script.tree.body]
+    return replace(graph, preamble=tuple(script.text[start:end].rstrip("\n") for start, end in spans))
+
+
+def printed(graph: GraphCase, form: Form, header: str) -> str:
+    """The script of a graph. Raises RefusedError for one that cannot run: so it costs no query."""
+    try:
+        text = print_case(graph, header=header, form=form)
+        with quiet():
+            compile(text, "repro.py", "exec", dont_inherit=True)
+    except (Unprintable, SyntaxError, ValueError) as error:
+        raise RefusedError(str(error)) from None
+    missing = undefined(Script(text))
+    if missing:
+        raise RefusedError(f"nothing defines {min(missing)}")
+    return text
+
+
+def _searched(driver: Driver[Script], search: Search, start: Script) -> str:
+    """Try what the passes propose. Says why it ended early, empty where it did not."""
+    try:
+        driver.begin("registration")
+        if driver.first([start]) is not None:
+            search.reduce(start)
+            search.polish()
+    except StopReductionError:
+        return "the time for it was spent"
+    except KeyboardInterrupt:
+        return "it was interrupted"
+    return ""
+
+
+def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], stopped: str) -> Reduction:
+    held = driver.best
+    interrupted = "interrupted" in stopped
+    return replace(
+        found,
+        source=found.source if held is None else held.source,
+        graph=graph if held is None else with_preamble(graph, held.candidate),
+        queries=found.queries + driver.queries,
+        complete=not interrupted,
+        siblings=(*found.siblings, *driver.siblings),
+        statistics={**found.statistics, **({"stopped": stopped} if interrupted else {})},
+    )
+
+
+def _comment_on_top(source: str) -> str:
+    """The text of the comment that a script begins with."""
+    lines = []
+    for line in source.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").removeprefix(" "))
+    return "\n".join(lines)
