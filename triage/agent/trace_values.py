@@ -196,9 +196,14 @@ class Speller(object):
     def _module(self, torch, value, depth):
         """A module of torch.nn: its text is how it is made, for most of them."""
         kind = type(value)
+        children = list(value.children())
+        if self._local(kind) and not children and kind.__init__.__module__.startswith("torch.nn"):
+            # What `torch.nn.Linear` is given makes a class of the user's that only adds methods to it.
+            text = "<<%s:%s>>%s" % (kind.__module__, kind.__name__, repr(value)[len(kind.__name__) :])
+            compile(text.replace("<<", "").replace(">>", "").replace(":", "."), "<module>", "eval")
+            return text if value.training else text + ".eval()"
         if not kind.__module__.startswith("torch.nn"):
             raise UnspokenError("a %s" % kind.__qualname__)
-        children = list(value.children())
         if kind in (torch.nn.Sequential, torch.nn.ModuleList):
             inner = ", ".join(self.spell(child, depth) for child in children)
             text = "torch.nn.%s(%s)" % (kind.__name__, inner if kind is torch.nn.Sequential else "[%s]" % inner)

@@ -1,8 +1,8 @@
 """What is left over after an edit, cleaned up without a query: a pure function from text to text.
 
-A deleted statement leaves a `pass`; here it goes, with an `else` or `finally` that holds nothing else. Definitions,
-imports of the standard library and of torch, and plain functions and classes that nothing names any more go as well, and
-blank lines are kept to one.
+A deleted statement leaves a `pass`; here it goes, as do statements that are a mere constant, and an `else` or `finally`
+that holds nothing else. Definitions, imports of the standard library and of torch, and plain functions and classes that
+nothing names any more go as well, and blank lines are kept to one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def tidy(text: str) -> str:
     try:
         for _ in range(50):
             script = Script(text)
-            edits = _superfluous_pass(script) or _empty_parts(script) or _unused(script)
+            edits = _constants(script) or _superfluous_pass(script) or _empty_parts(script) or _unused(script)
             if not edits:
                 break
             text = script.replaced(edits)
@@ -112,6 +112,15 @@ def is_elif(script: Script, statement: ast.stmt) -> bool:
         return False
     start = script.span(statement)[0]
     return script.text[start : start + 4] == "elif"
+
+
+def _constants(script: Script) -> list[Edit]:
+    """Statements that are a constant, docstrings among them."""
+    return [
+        Edit(*script.span(node), "pass")
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
 
 
 def _superfluous_pass(script: Script) -> list[Edit]:

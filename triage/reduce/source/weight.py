@@ -1,7 +1,8 @@
 """What "smaller" means for a script: what people like to read, in one sort key.
 
-First names that come from files a stranger does not have, then statements, then tokens (a name and a number weigh the same,
-whatever their length), then nesting, then how plain the numbers and names are.
+First names that come from files a stranger does not have, then statements (a loop is two: it must be run in one's head),
+then tokens (a name and a number weigh the same, whatever their length), then nesting, then how plain the numbers and names
+are.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ STANDARD = frozenset({*sys.stdlib_module_names, "torch", "torchvision", "numpy"}
 def weigh(script: Script) -> tuple[float, ...]:
     """(foreign names, statements, tokens, nesting, size of literals and names, characters)."""
     statements = nesting = 0
-    for _, depth in script.statements():
-        statements += 1
+    for statement, depth in script.statements():
+        statements += 2 if isinstance(statement, ast.For | ast.While) else 1
         nesting += depth
     tokens = size = 0
     for token in tokenize.generate_tokens(io.StringIO(script.text).readline):

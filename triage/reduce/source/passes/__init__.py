@@ -13,6 +13,7 @@ from triage.reduce.source.passes import (
     arguments,
     definitions,
     expressions,
+    flattening,
     inlining,
     literals,
     renaming,
@@ -43,6 +44,7 @@ TABLE = (
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass("classes", inlining.classes, "a function in place of a class with one method", False),
+    Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
 LAST = Pass("names", renaming.propose, "short, usual names in place of long ones")

@@ -17,6 +17,8 @@ def propose(script: Script) -> Iterator[Choice]:
     for node in ast.walk(script.tree):
         if isinstance(node, Definition):
             for decorator in node.decorator_list:
+                if script.source(decorator) == "staticmethod":
+                    continue  # often not needed, but people look for it
                 start = script.offset(decorator.lineno, 0)
                 yield one(Edit(start, script.offset((decorator.end_lineno or 0) + 1, 0)))
         if isinstance(node, ast.ClassDef):
@@ -24,6 +26,7 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(node, Function):
             yield from _defaults(script, node)
             yield from _parameters(script, node)
+            yield from _returned(script, node)
 
 
 def _annotations(script: Script) -> Iterator[Choice]:
@@ -109,6 +112,27 @@ def _parameters(script: Script, node: Function) -> Iterator[Choice]:
                 edits.append(without_argument(script, call, named[0]))
             elif index is not None and index < len(call.args) and not starred:
                 edits.append(without_argument(script, call, call.args[index]))
+        yield one(*edits)
+
+
+def _returned(script: Script, node: Function) -> Iterator[Choice]:
+    """`return a, b` and `c, d = f()` with an element less."""
+    given = [item.value for item in ast.walk(node) if isinstance(item, ast.Return)]
+    taken: list[ast.AST] = []
+    for call in _calls(script, node, isinstance(script.parents[node], ast.ClassDef)):
+        above = script.parents[call]
+        if not isinstance(above, ast.Assign) or len(above.targets) > 1:
+            return
+        taken.append(above.targets[0])
+    tuples = [item for item in [*given, *taken] if isinstance(item, ast.Tuple)]
+    sizes = {len(item.elts) for item in tuples}
+    if not given or not taken or len(tuples) < len(given) + len(taken) or len(sizes) > 1 or min(sizes) < 2:
+        return
+    for index in range(min(sizes)):
+        edits = []
+        for item in tuples:
+            kept = [script.source(element) for element in item.elts if element is not item.elts[index]]
+            edits.append(Edit(*script.span(item), ", ".join(kept)))
         yield one(*edits)
 
 

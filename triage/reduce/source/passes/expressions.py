@@ -33,6 +33,8 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _pairs(script, node)
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and node.value is not None:
             yield from _only_the_value(script, node)
+        elif isinstance(node, ast.Yield) and node.value is not None:
+            yield one(Edit(script.span(node)[0] + len("yield"), script.span(node.value)[1]))
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _plain_exception(script, node.exc)
 

@@ -20,6 +20,7 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _body_for_call(script, seen, statement)
             yield from _result_for_call(script, seen, statement)
             yield from _argument_for_parameter(script, statement)
+            yield from _default_for_parameter(script, seen, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
             yield from _value_for_attribute(script, statement)
@@ -189,6 +190,21 @@ def _argument_for_parameter(script: Script, node: Function) -> Iterator[Choice]:
             uses = [place for place in seen.of(argument.arg, inner) if not place.binds]
             if uses and all(place.placed for place in uses):
                 yield one(*(Edit(place.start, place.end, script.source(given)) for place in uses))
+
+
+def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
+    """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
+    inner = next(scope for scope in seen.scopes if scope.node is node)
+    positional = [*node.args.posonlyargs, *node.args.args]
+    pairs = [
+        *zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
+    for argument, default in pairs:
+        places = seen.of(argument.arg, inner)
+        uses = [place for place in places if not place.binds and place.placed]
+        if isinstance(default, ast.Constant) and uses and len(places) == len(uses) + 1:
+            yield one(*(Edit(place.start, place.end, script.source(default)) for place in uses))
 
 
 def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:

@@ -21,9 +21,17 @@ def propose(script: Script) -> Iterator[Choice]:
             start = script.offset(statement.lineno, 0)
             end = script.lines_span(statement)[1]
             yield Choice(tuple((Edit(start, end, text),) for text in texts))
+        if isinstance(statement, ast.For):
+            for edits in _one_element(script, statement):
+                yield Choice((edits,))
         if isinstance(statement, _TRY) and len(statement.handlers) > 1:  # type: ignore[attr-defined]
             for handler in statement.handlers:  # type: ignore[attr-defined]
                 yield Choice(((_without_handler(script, handler),),))
+        if isinstance(statement, ast.With):
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    end = script.span(item.context_expr)[1]
+                    yield Choice(((Edit(end, script.span(item.optional_vars)[1]),),))
         if isinstance(statement, ast.With) and len(statement.items) > 1:
             for item in statement.items:
                 fewer = ", ".join(_item(other) for other in statement.items if other is not item)
@@ -49,6 +57,7 @@ def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
         body = script.body_text(statement.body, indent)
         yield body
         target, values = script.source(statement.target), statement.iter
+        yield from (f"{head}{body}" for head in _one_turn(script, statement, indent))
         if isinstance(values, ast.List | ast.Tuple) and values.elts:
             yield f"{indent}{target} = {script.source(values.elts[0])}\n{body}"
             yield f"{indent}{target} = {script.source(values.elts[-1])}\n{body}"
@@ -65,6 +74,42 @@ def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
             yield "".join(texts)
         for handler in statement.handlers:  # type: ignore[attr-defined]
             yield script.body_text(handler.body, indent)
+
+
+def _one_turn(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iterator[str]:
+    """Bindings in place of a loop over `zip` or `enumerate`: what is iterated over itself, then its first element."""
+    values, target = loop.iter, loop.target
+    over = script.source(values.func) if isinstance(values, ast.Call) else ""
+    if over == "zip" and isinstance(values, ast.Call) and isinstance(target, ast.Tuple):
+        pairs = list(zip(map(script.source, target.elts), map(script.source, values.args), strict=False))
+        if any(name.startswith("*") for pair in pairs for name in pair):
+            return
+        yield "".join(f"{indent}{name} = {given}\n" for name, given in pairs)
+        yield "".join(f"{indent}{name} = {given}[0]\n" for name, given in pairs)
+    elif over == "enumerate" and isinstance(values, ast.Call) and isinstance(target, ast.Tuple) and values.args:
+        if len(target.elts) == 2:
+            number, name = map(script.source, target.elts)
+            first = f"{indent}{name} = {script.source(values.args[0])}[0]\n"
+            yield first
+            yield f"{indent}{number} = 0\n{first}"
+    elif isinstance(values, ast.Name):
+        yield f"{indent}{script.source(target)} = {values.id}\n"
+        yield f"{indent}{script.source(target)} = {values.id}[0]\n"
+
+
+def _one_element(script: Script, loop: ast.For | ast.AsyncFor) -> Iterator[tuple[Edit, ...]]:
+    """`xs = [a]` and `for x in xs` as `xs = a` and `x = xs`."""
+    if not isinstance(loop.iter, ast.Name):
+        return
+    name = loop.iter.id
+    for node in ast.walk(script.tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.List) or len(node.value.elts) != 1:
+            continue
+        if any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
+            indent = script.indent(loop)
+            text = f"{indent}{script.source(loop.target)} = {name}\n{script.body_text(loop.body, indent)}"
+            whole = Edit(script.offset(loop.lineno, 0), script.lines_span(loop)[1], text)
+            yield whole, Edit(*script.span(node.value), script.source(node.value.elts[0]))
 
 
 def _else_text(script: Script, orelse: Block, indent: str) -> str:

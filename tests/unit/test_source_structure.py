@@ -1,0 +1,129 @@
+"""Passes of the source reducer that change how a script is built: classes, generators, loops, and the eager call."""
+
+from __future__ import annotations
+
+import pytest
+from source_helpers import reduced, results
+
+from triage.reduce.source.eager import eager_first
+from triage.reduce.source.passes import definitions, expressions, flattening, inlining, unwrapping
+from triage.reduce.source.script import Script
+
+MODULE = """
+import torch
+
+class M(torch.nn.Module):
+    scale = 3
+
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(8, 8)
+
+    def half(self, x):
+        return x / 2
+
+    def forward(self, x):
+        return self.half(self.lin(x)) * self.scale
+
+"""
+FUNCTIONS = """\
+import torch
+
+scale = 3
+
+def half(x):
+    return x / 2
+
+def f(x):
+    return half(lin(x)) * scale
+
+lin = torch.nn.Linear(8, 8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("m = M()\ntorch.compile(m)(y)\n", "torch.compile(f)(y)\n"),
+        ("torch.compile(M())(y)\n", "torch.compile(f)(y)\n"),
+        ("m = M()\ntorch.compile(m)(y)\nm.half(y)\n", "torch.compile(f)(y)\nhalf(y)\n"),
+    ],
+)
+def test_a_class_with_one_instance_becomes_functions(use, expected):
+    assert FUNCTIONS + expected in results(MODULE + use, flattening.propose)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("return self.half", "self.seen = x\n        return self.half"),  # state of its own
+        lambda text: text.replace("self.half(self.lin(x))", "g(self)"),  # it is used as an object
+        lambda text: text.replace("def half", "@property\n    def half"),
+        lambda text: text.replace("def half", "def __len__"),
+        lambda text: text + "M()\n",
+        lambda text: text + "lin = 2\n",
+    ],
+)
+def test_a_class_that_is_more_than_functions_stays(change):
+    assert results(change(MODULE + "m = M()\ntorch.compile(m)(y)\n"), flattening.propose) == []
+
+
+def test_a_generator_in_place_of_its_context():
+    text = (
+        "@contextlib.contextmanager\ndef g():\n    with lock:\n        yield 3\n    b()\n\nwith g() as n:\n    h(n)\n"
+    )
+    assert results(text, flattening.propose) == ["with lock:\n    n = 3\n    h(n)\nb()\n"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("for a, b in zip(c, d):\n    f(a, b)\n", "a = c\nb = d\nf(a, b)\n"),
+        ("for i, v in enumerate(g(x)):\n    f(v)\n", "v = g(x)[0]\nf(v)\n"),
+        ("xs = [h()]\nfor x in xs:\n    f(x)\n", "xs = h()\nx = xs\nf(x)\n"),
+        ("with a() as b:\n    f()\n", "with a():\n    f()\n"),
+    ],
+)
+def test_less_to_run_in_ones_head(text, expected):
+    assert expected in results(text, unwrapping.propose)
+
+
+def test_one_turn_is_simpler_than_a_loop():
+    text = "import torch\nxs = range(3)\nfor x in xs:\n    torch.compile(x)\n"
+    assert "for" not in reduced(text, lambda candidate: "torch.compile(x" in candidate and "range" in candidate)[0]
+
+
+@pytest.mark.parametrize(
+    ("propose", "text", "expected"),
+    [
+        (definitions.propose, "def f():\n    return a, b\nc, d = f()\n", "def f():\n    return a\n\nc = f()\n"),
+        (expressions.propose, "try:\n    raise E('x', [])\nexcept* V:\n    pass\n", "try:\n    raise V\nexcept* V:\n    pass\n"),
+        (expressions.propose, "a, b = f(x)\n", "a = torch.ones(1)\n"),
+        (expressions.propose, "def f():\n    yield x\nf()\n", "def f():\n    yield\n\nf()\n"),
+        (inlining.propose, "def f(a, k=3):\n    return a * k\nf(1)\n", "def f(a, k=3):\n    return a * 3\n\nf(1)\n"),
+        (inlining.propose, "a.width = 3\nf(b.width)\n", "f(3)\n"),
+    ],
+)  # fmt: skip
+def test_plainer_forms(propose, text, expected):
+    if "except*" in text:
+        pytest.importorskip("asyncio.taskgroups")  # from 3.11 on
+    assert expected in results(text, propose)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("c = torch.compile(f)\nc(x)\n", "c = torch.compile(f)\nf(x)  # eager works\nc(x)\n"),
+        ("torch.compile(M())(x)\n", "M()(x)  # eager works\ntorch.compile(M())(x)\n"),
+        (
+            "@torch.compile(fullgraph=True)\ndef f(x):\n    pass\nf(1)\n",
+            "def f(x):\n    pass\nf(1)  # eager works\ntorch.compile(f, fullgraph=True)(1)\n",
+        ),
+    ],
+)
+def test_eager_first(text, expected):
+    assert [script.text for script in eager_first(Script(text))] == [expected]
+
+
+def test_a_script_that_calls_the_plain_function_needs_no_more():
+    assert list(eager_first(Script("f(x)\nc = torch.compile(f)\nc(x)\n"))) == []
