@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from packaging.version import Version
+
 from triage.bisect.answer import Asked, answer, check_testable, differing_packages
 from triage.bisect.clone import bare_window, window_in_clone
 from triage.bisect.hunt import Hunt, Manner
@@ -246,7 +248,8 @@ def command_line(ask: Ask, axis: Axis) -> tuple[str, ...]:
     """What to type to ask the same question again, with its ends spelled out."""
     words = ["triage", "bisect"]
     if ask.wish.versions:
-        words += ["--versions", ",".join(ask.wish.versions)]
+        tested = {Version(name) for name in axis.names}  # --good and --bad may have cut the list
+        words += ["--versions", ",".join(name for name in ask.wish.versions if Version(Version(name).public) in tested)]
     else:
         oldest, newest = axis.names[0], axis.names[-1]
         good, bad = (oldest, newest) if axis.kind is Kind.REGRESSED else (newest, oldest)

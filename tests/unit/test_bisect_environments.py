@@ -347,6 +347,17 @@ def test_downloads_that_no_environment_shares_count_and_go_with_the_others(tmp_p
     assert names(tmp_path) == ["downloads"]
 
 
+def test_what_a_killed_installer_had_not_finished_goes_unless_one_is_at_work(tmp_path):
+    cache = EnvironmentCache(tmp_path)
+    (cache.downloads / ".tmpAbc" / "half").mkdir(parents=True)
+    (cache.downloads / "archive-v0").mkdir()
+    with cache.installing():
+        EnvironmentCache(tmp_path)
+        assert names(cache.downloads) == [".tmpAbc", "archive-v0"]
+    EnvironmentCache(tmp_path)
+    assert names(cache.downloads) == ["archive-v0"]
+
+
 def test_a_place_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TargetError, match="cannot be written"):

@@ -19,7 +19,7 @@ from triage.environments.index import (
     parse_page,
     project_wheels,
 )
-from triage.environments.index_settings import PUBLIC_INDEX, IndexSettings, from_pip, from_uv, public
+from triage.environments.index_settings import PUBLIC_INDEX, IndexSettings, find_settings, from_pip, from_uv, public
 from triage.environments.releases import Release, flavour_indexes, releases
 
 LINUX = ["manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux1_x86_64", "linux_x86_64"]
@@ -185,6 +185,24 @@ def test_uvs_settings_win_and_uv_reads_them_itself():
     assert found is not None
     assert found.indexes == ("https://torch/simple", "https://b/simple", "https://c/simple", "https://me/simple")
     assert found.uv_arguments() == ()
+
+
+def test_settings_of_uv_are_handed_on_to_pip():
+    found = from_uv({"UV_INDEX": "https://b/simple", "UV_INDEX_URL": "https://me/simple", "UV_FIND_LINKS": "/w"}, [])
+    assert found is not None
+    assert found.pip_arguments() == (
+        "--index-url", "https://me/simple", "--extra-index-url", "https://b/simple", "--find-links", "/w",
+    )  # fmt: skip
+    own = from_pip(PIP, {})
+    assert own is not None
+    assert own.pip_arguments() == ()  # pip reads its own
+
+
+def test_the_installers_own_settings_come_first(monkeypatch):
+    monkeypatch.setattr("triage.environments.index_settings._pip_config", lambda python: PIP)
+    environ = {"UV_DEFAULT_INDEX": "https://uv/simple", "HOME": "/nowhere"}
+    assert find_settings(environ, installer="uv").default == "https://uv/simple"
+    assert find_settings(environ, installer="pip").default == "https://special/simple"
 
 
 def test_uvs_files_may_name_the_default_index():

@@ -233,6 +233,13 @@ def test_the_command_asks_the_same_question_again(tmp_path):
     )  # fmt: skip
 
 
+def test_the_command_names_the_versions_between_the_ends(tmp_path):
+    wish = Wish(good="2.8.0", versions=("2.6.0", "2.8.0+cpu", "2.9.1"))
+    axis = release_axis(FOUND, wish)
+    command = command_line(ask(tmp_path, "train.py", wish=wish), axis)
+    assert command == ("triage", "bisect", "--versions", "2.8.0+cpu,2.9.1", "train.py")
+
+
 def test_builds_are_named_as_they_are():
     assert builds_of(FOUND, "cpu") == "cpu"
     assert builds_of([*FOUND, Release(Version("2.11.0"), "torch==2.11.0")], "cpu") == "cpu and default"

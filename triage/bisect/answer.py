@@ -102,7 +102,10 @@ def summary(
     if not failing:
         return "No version shows the failure: nothing to look for."
     if good_end is not None and good_end.verdict is BAD:
-        return f"The script fails with {unit} {good_end.version} too, where it should pass: the change lies outside the range."
+        text = f"The script fails with {unit} {good_end.version} too, where it should pass"
+        if len(results) == len(points):
+            return f"{text}, and nowhere in between does it pass: the change lies outside the range."
+        return f"{text}: the change lies outside the range, or the failure came, went and came back (--linear would show it)."
     return "The script fails wherever it can be tested: the change lies outside the range, or among the untestable versions."
 
 

@@ -54,12 +54,12 @@ class Found:
 
 def set_up(ask: Ask, target_python: str, target: MakeTarget, cache_limit: int = DEFAULT_LIMIT) -> Setup:
     """Axis and bench for versions of torch. Raises UsageError and TargetError, each with what to do."""
-    settings = find_settings(python=target_python)
+    installer = find_installer(ask.installer)
+    settings = find_settings(python=target_python, installer=installer.name)
     found = look(ask, settings)
     own = examine(target_python)
     python = own.python if own is not None else FALLBACK_PYTHON
     axis = axis_of(ask, releases(found.wheels, python, ask.flavour), releases(found.nightlies, python, ask.flavour))
-    installer = find_installer(ask.installer)
     versions = [point.release.version for point in axis.points if point.release is not None]
     interpreter = choose_interpreter(target_python, ask.python, versions, installer)
     if interpreter.python != python:

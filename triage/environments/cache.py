@@ -162,6 +162,9 @@ class EnvironmentCache:
             ):
                 if path not in self._held and _is_free(path / (MAKING if (path / MAKING).exists() else MARKER)):
                     _remove(path)
+            if self._nobody_installs():  # what an installer that was killed had not unpacked or downloaded to its end
+                for path in self.downloads.glob(".tmp*"):
+                    shutil.rmtree(path, ignore_errors=True)
 
     @contextlib.contextmanager
     def installing(self) -> Iterator[None]:
@@ -214,6 +217,11 @@ class EnvironmentCache:
         found = [((path / MARKER).stat().st_mtime, path) for path in self._ours("*", MARKER) if path not in self._held]
         return [path for _, path in sorted([*found, *_unshared(self.downloads)], key=lambda entry: entry[0])]
 
+    def _nobody_installs(self) -> bool:
+        """Whether no process, this one included, is in `installing`."""
+        gate = self.root / ".installing.lock"
+        return not gate.exists() or _is_free(gate)
+
     def _ours(self, pattern: str, marker: str) -> list[Path]:
         return [
             path
@@ -227,8 +235,7 @@ class EnvironmentCache:
 
     def _evict(self, path: Path) -> bool:
         if path.is_relative_to(self.downloads):
-            busy = not _is_free(self.root / ".installing.lock") if (self.root / ".installing.lock").exists() else False
-            if busy and time.time() - path.stat().st_mtime < YOUNG_SECONDS:
+            if not self._nobody_installs() and time.time() - path.stat().st_mtime < YOUNG_SECONDS:
                 return False
             shutil.rmtree(path, ignore_errors=True)
             return not path.exists()

@@ -1,7 +1,7 @@
-"""Which package indexes this person uses: uv's settings where there are any, else pip's, else the public default.
+"""Which package indexes this person uses: the installer's own settings, else those of the other one, else the public default.
 
-uv reads its own settings by itself and ignores pip's, so pip's are handed on to it as arguments. Addresses may carry a login;
-`public` takes it out, and only that form may be shown or written.
+uv and pip read their own settings by themselves and ignore the other's, so those of the other are handed on as arguments.
+Addresses may carry a login; `public` takes it out, and only that form may be shown or written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,26 @@ class IndexSettings:
             words += ["--find-links", place]
         return tuple(words)
 
+    def pip_arguments(self) -> tuple[str, ...]:
+        """What pip must be told, because it does not read uv's settings."""
+        if self.source != "uv":
+            return ()
+        words = ["--index-url", self.default] if self.default else ["--no-index"]
+        words += [word for url in self.extra for word in ("--extra-index-url", url)]
+        words += [word for place in self.find_links for word in ("--find-links", place)]
+        return tuple(words)
 
-def find_settings(environ: Mapping[str, str] = os.environ, python: str = sys.executable) -> IndexSettings:
-    """The settings of this person. `python` is an interpreter whose pip may be asked."""
-    return from_uv(environ, _uv_tables(environ)) or from_pip(_pip_config(python), environ) or IndexSettings()
+
+def find_settings(
+    environ: Mapping[str, str] = os.environ, python: str = sys.executable, *, installer: str = "uv"
+) -> IndexSettings:
+    """The settings of this person for `installer` (uv, pip). `python` is an interpreter whose pip may be asked."""
+    sources: list[Callable[[], IndexSettings | None]] = [
+        lambda: from_uv(environ, _uv_tables(environ)),
+        lambda: from_pip(_pip_config(python), environ),
+    ]
+    ordered = sources if installer == "uv" else sources[::-1]
+    return next((found for source in ordered if (found := source()) is not None), IndexSettings())
 
 
 def from_uv(environ: Mapping[str, str], tables: Sequence[Mapping[str, Any]]) -> IndexSettings | None:

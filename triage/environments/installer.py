@@ -70,7 +70,7 @@ class Installer:
             return (*self.uv, "pip", "install", "--python", python, *told, *more, *settings.uv_arguments(), *wanted)
         more = [word for url in extra for word in ("--extra-index-url", url)]
         quiet = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--no-compile")
-        return (python, "-I", "-m", "pip", "install", *quiet, *more, *wanted)
+        return (python, "-I", "-m", "pip", "install", *quiet, *settings.pip_arguments(), *more, *wanted)
 
 
 def find_installer(wanted: str = "auto") -> Installer:
