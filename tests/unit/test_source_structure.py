@@ -68,6 +68,11 @@ def test_a_class_that_is_more_than_functions_stays(change):
     assert results(change(MODULE + "m = M()\ntorch.compile(m)(y)\n"), flattening.propose) == []
 
 
+def test_a_method_in_place_of_its_only_call():
+    text = "class A:\n    def b(self, n):\n        self.c = n\n\nx = A()\nx.b(3)\n"
+    assert results(text, flattening.propose) == ["class A:\n    pass\n\nx = A()\nn = 3\nx.c = n\n"]
+
+
 def test_a_generator_in_place_of_its_context():
     text = (
         "@contextlib.contextmanager\ndef g():\n    with lock:\n        yield 3\n    b()\n\nwith g() as n:\n    h(n)\n"
@@ -101,6 +106,7 @@ def test_one_turn_is_simpler_than_a_loop():
         (expressions.propose, "a, b = f(x)\n", "a = torch.ones(1)\n"),
         (expressions.propose, "def f():\n    yield x\nf()\n", "def f():\n    yield\n\nf()\n"),
         (inlining.propose, "def f(a, k=3):\n    return a * k\nf(1)\n", "def f(a, k=3):\n    return a * 3\n\nf(1)\n"),
+        (inlining.propose, "k = g()\nx.w = k\nf(b.w)\n", "k = g()\nf(k)\n"),
         (inlining.propose, "a.width = 3\nf(b.width)\n", "f(3)\n"),
     ],
 )  # fmt: skip

@@ -14,7 +14,16 @@ _LOOSE = (
     ast.Call, ast.keyword, ast.List, ast.Set, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return,
     ast.If, ast.While, ast.Assert,
 )  # fmt: skip
-_KEPT = (ast.Name, ast.Constant, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.Slice)
+_KEPT = (
+    ast.Name,
+    ast.Constant,
+    ast.Lambda,
+    ast.Starred,
+    ast.JoinedStr,
+    ast.FormattedValue,
+    ast.Slice,
+    ast.GeneratorExp,
+)
 _MOST_PARTS = 6
 _VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was read, loaded or computed
 
@@ -75,7 +84,8 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
 def _parts(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call):
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else node.func
-        return [*node.args, *(keyword.value for keyword in node.keywords), receiver]
+        lazy = [part for item in node.args if isinstance(item, ast.GeneratorExp) for part in _parts(item)]
+        return [*node.args, *lazy, *(keyword.value for keyword in node.keywords), receiver]
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.BoolOp):
@@ -90,8 +100,9 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         return [node.value]
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return list(node.elts)
-    if isinstance(node, ast.ListComp | ast.SetComp):
-        return [node.elt]
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        elements = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        return [*elements, *(part for loop in node.generators for part in (*loop.ifs, loop.iter))]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Functions and global names in place of a class with one instance; a generator's body in place of the `with` it serves."""
+"""Functions and global names in place of a class with one instance; bodies in place of a generator's `with`, a method's call."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _CALLED = ("forward", "__call__")
 
 def propose(script: Script) -> Iterator[Choice]:
     yield from _generators(script)
+    yield from _methods(script)
     yield from _classes(script)
 
 
@@ -170,6 +171,47 @@ class _Flat:
 
 def _calls_super(item: ast.stmt) -> bool:
     return isinstance(item, ast.Expr) and ast.unparse(item).startswith("super().__init__(")
+
+
+def _methods(script: Script) -> Iterator[Choice]:
+    """`x.advance(1)`, a statement and the only use of the method, as what the method does."""
+    seen = Occurrences(script)
+    for kind in script.tree.body:
+        for method in kind.body if isinstance(kind, ast.ClassDef) else ():
+            if not isinstance(method, ast.FunctionDef) or method.decorator_list or method.name.startswith("__"):
+                continue
+            told = [n for n in ast.walk(script.tree) if isinstance(n, ast.Attribute) and n.attr == method.name]
+            call = script.parents[told[0]] if len(told) == 1 else None
+            statement = script.parents[call] if call is not None else None
+            if not isinstance(call, ast.Call) or call.func is not told[0] or not isinstance(statement, ast.Expr):
+                continue
+            edit = _body_for_call(script, seen, method, call, statement)
+            if edit is not None:
+                yield one(Edit(*script.lines_span(method), f"{script.indent(method)}pass\n"), edit)
+
+
+def _body_for_call(
+    script: Script, seen: Occurrences, method: ast.FunctionDef, call: ast.Call, statement: ast.Expr
+) -> Edit | None:
+    """None where the method is more than a list of statements on what it is given."""
+    assert isinstance(call.func, ast.Attribute)
+    parameters = [argument.arg for argument in method.args.args]
+    ends = any(isinstance(item, ast.Return | ast.Yield | ast.YieldFrom) for item in ast.walk(method))
+    plain = not call.keywords and len(parameters) == len(call.args) + 1 and not method.args.vararg
+    if ends or not plain or not isinstance(call.func.value, ast.Name):
+        return None
+    scope = next(scope for scope in seen.scopes if scope.node is method)
+    selves = [place for place in seen.of(parameters[0], scope) if not place.binds]
+    if not all(place.placed for place in selves):
+        return None
+    indent = script.indent(statement)
+    given = [
+        f"{indent}{name} = {script.source(value)}\n" for name, value in zip(parameters[1:], call.args, strict=True)
+    ]
+    start, end = script.lines_span(method.body[0])[0], script.lines_span(method.body[-1])[1]
+    edits = [Edit(place.start - start, place.end - start, call.func.value.id) for place in selves]
+    body = reindent(Script(script.text[start:end]).replaced(edits), script.indent(method.body[0]), indent)
+    return Edit(*script.lines_span(statement), "".join(given) + body)
 
 
 def _generators(script: Script) -> Iterator[Choice]:

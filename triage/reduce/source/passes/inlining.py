@@ -23,7 +23,7 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _default_for_parameter(script, seen, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
-            yield from _value_for_attribute(script, statement)
+            yield from _value_for_attribute(script, seen, statement)
 
 
 def imports(script: Script) -> Iterator[Choice]:
@@ -230,17 +230,19 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     )
 
 
-def _value_for_attribute(script: Script, node: ast.Assign) -> Iterator[Choice]:
-    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read."""
-    target = node.targets[0]
-    if not isinstance(target, ast.Attribute) or not isinstance(node.value, ast.Constant):
+def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
+    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name."""
+    target, value = node.targets[0], node.value
+    everywhere = isinstance(value, ast.Constant) or (
+        isinstance(value, ast.Name) and any(place.node is value for place in seen.of(value.id))
+    )
+    if not isinstance(target, ast.Attribute) or not everywhere:
         return
     places = [item for item in ast.walk(script.tree) if isinstance(item, ast.Attribute) and item.attr == target.attr]
     reads = [item for item in places if isinstance(item.ctx, ast.Load)]
     if reads and len(places) == len(reads) + 1:
-        value = script.source(node.value)
         gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
-        yield one(gone, *(Edit(*script.span(item), value) for item in reads))
+        yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
 
 
 def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) -> bool:
