@@ -66,3 +66,5 @@ def test_a_complaint_is_understood(name):
 def test_the_telling_line_is_quoted():
     assert read_trouble(TEXTS["something else"][1])[1] == "Failed to build `flash-attn`"
     assert "no version of torch==2.99.0" in read_trouble(TEXTS["uv: no such version"][1])[1]
+    assert read_trouble(TEXTS["uv: a conflict"][1])[1].startswith("Because einops==9 depends on numpy>=2")
+    assert "matching Python ABI tag" in read_trouble(TEXTS["uv: no wheel for this Python"][1])[1]

@@ -90,6 +90,7 @@ _TELLING: tuple[tuple[Trouble, tuple[str, ...]], ...] = (
 )
 _PATTERNS = tuple((trouble, re.compile("|".join(parts))) for trouble, parts in _TELLING)
 _MARKS = re.compile(r"^(?:(?i:error|cause|fatal): |[×╰─▶│] ?)+")
+_REASON = re.compile(r"\bBecause .*?\bunsatisfiable\b")
 _ERROR_LINE = re.compile(r"(?i)error|×|fatal")
 
 
@@ -99,6 +100,9 @@ def read_trouble(text: str) -> tuple[Trouble, str]:
     for trouble, pattern in _PATTERNS:
         found = pattern.search(flat)
         if found is not None:
+            reason = _REASON.search(flat)  # uv's explanation says more than the line that announces it
+            if reason is not None:
+                return trouble, reason.group(0)[:300]
             line = next((line.strip() for line in text.splitlines() if pattern.search(line)), found.group(0))
             return trouble, _MARKS.sub("", line)[:300]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
