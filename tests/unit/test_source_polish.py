@@ -1,0 +1,81 @@
+"""A graph's script whose custom operator's registration is made small; the rest of it stays as it is printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from printer_cases import case, meta, node, tensor
+from source_helpers import TextOracle, TextRunner, Unlimited
+
+from triage.model.graphcase import GraphCase
+from triage.model.signature import FailureSignature
+from triage.model.stage import Stage
+from triage.reduce.interface import NoReduction, Problem, Reduction
+from triage.reduce.printer import print_case
+from triage.reduce.source.polish import Polished
+
+REGISTRATION = (
+    "import math",
+    "from torch.library import custom_op",
+    "LIMIT = 10",
+    "def helper(x, n):\n    y = x * n\n    for _ in range(3):\n        y = y + math.pi\n    return y",
+    '@custom_op("ns::one", mutates_args=())\ndef one(x: torch.Tensor) -> torch.Tensor:\n'
+    "    if LIMIT > 3:\n        print('large')\n    return helper(x, LIMIT).clone()",
+    "@one.register_fake\ndef _(x):\n    return torch.empty_like(x)",
+)
+PROBLEM = Problem(FailureSignature("E", "m", "m"), Stage.AOT_AUTOGRAD, "aot_eager", "forward", (), Path())
+
+
+def graph(*statements: str) -> GraphCase:
+    nodes = [node("s", "torch.ops.ns.one.default" if statements else "torch.sin", "%x", out=meta(3))]
+    return case([tensor("x", 3)], nodes, "%s", preamble=statements, backend="aot_eager")
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An engine that has found this."""
+
+    found: Reduction | NoReduction
+    name: str = "native"
+
+    def reduce(self, *_: object) -> Reduction | NoReduction:
+        return self.found
+
+
+def polished(found: Reduction | NoReduction, runner: TextRunner, *needed: str) -> Reduction | NoReduction:
+    oracle = TextOracle(lambda text: all(part in text for part in needed))
+    return Polished(Fixed(found)).reduce(PROBLEM, runner, oracle, Unlimited(), lambda kind, **facts: None)
+
+
+def reduction(of: GraphCase) -> Reduction:
+    source = print_case(of, header="What fails\nWhere")
+    return Reduction(source, "native", "graph", 1, 5, 1.0, minimal=True, complete=True, graph=of)
+
+
+def test_only_what_the_failure_needs_of_a_registration_stays() -> None:
+    found = reduction(graph(*REGISTRATION))
+    runner = TextRunner()
+    small = polished(
+        found, runner, '"ns::one"', "register_fake", "empty_like(x)", "x: torch.Tensor", "mutates_args=()"
+    )
+    assert isinstance(small, Reduction) and small.graph is not None
+    assert "helper" not in small.source and "LIMIT" not in small.source and "math" not in small.source
+    assert small.source == print_case(small.graph, header="What fails\nWhere")
+    assert small.source.split("def f(")[1] == found.source.split("def f(")[1]
+    assert small.queries == found.queries + len(runner.seen)
+
+
+def test_a_graph_without_registrations_costs_nothing() -> None:
+    runner = TextRunner()
+    for found in (reduction(graph()), reduction(graph("import math")), NoReduction("native", "nothing fails")):
+        assert polished(found, runner) == found
+    cut_short = replace(reduction(graph(*REGISTRATION)), complete=False)
+    assert polished(cut_short, runner) == cut_short
+    assert runner.seen == []
+
+
+def test_what_does_not_fail_any_more_as_it_is_stays_as_it_was_found() -> None:
+    found = reduction(graph(*REGISTRATION))
+    same = polished(found, TextRunner(), "nowhere to be found")
+    assert isinstance(same, Reduction) and same.source == found.source
