@@ -188,7 +188,7 @@ def _facts(done: Done) -> Iterator[tuple[str, str]]:
         yield "note", note
     yield (
         "tested",
-        f"{len(found.tested)} of {len(found.versions)}, {found.installs} environments made, {found.seconds:.0f} s",
+        f"{len(found.tested)} of {len(found.versions)}, environments made: {found.installs}, {found.seconds:.0f} s",
     )
     yield "result", str(done.directory / "bisect.md")
     if done.report is not None:

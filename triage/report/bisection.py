@@ -91,5 +91,5 @@ def _suspect(commit: Commit) -> str:
 def _circumstances(found: Bisection) -> str:
     """What the versions were tested with."""
     parts = [f"Python {found.python}" if found.python else "", f"{found.flavour} builds" if found.flavour else ""]
-    parts += [found.platform, f"{found.installs} environments made", "fresh compiler caches for every run"]
+    parts += [found.platform, f"environments made: {found.installs}", "fresh compiler caches for every run"]
     return prose(clip(", ".join(part for part in parts if part), 300))
