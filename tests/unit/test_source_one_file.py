@@ -9,7 +9,7 @@ import pytest
 from triage.model.outcome import CompileCall, Frame, RaisedException
 from triage.reduce.source.bundle import Part, UnbundledError, bundle
 from triage.reduce.source.cut import executed_part
-from triage.reduce.source.evidence import Call, Module, Trace, failing_frames, packages_of, read
+from triage.reduce.source.evidence import Call, Module, Trace, failing_frames, outer_frames, packages_of, read
 from triage.reduce.source.extract import pumped
 from triage.reduce.source.script import Script
 from triage.reduce.source.starts import Request, prelude, starts
@@ -184,6 +184,19 @@ def test_a_call_on_what_nothing_names_is_left_out():
     ]
 
 
+def test_a_function_around_the_compiled_one_is_called_as_it_is():
+    text = (
+        "import pytest\nimport torch\n@pytest.mark.slow\ndef test_it(n):\n"
+        "    f = torch.compile(lambda x: x)\n    f(n)\ndef test_other():\n    pass\n"
+    )
+    trace = Trace(
+        {"test_it": Module("test_it", Path("/p/test_it.py"), text)},
+        calls=(Call(0, "<<test_it:test_it>>", None, None, "3", place=("test_it", 6), compiled=False),),
+    )
+    first = starts(trace, ASKED)[0].text
+    assert first.endswith("    f(n)\n\ntest_it(3)\n") and "test_other" not in first
+
+
 def test_a_custom_backend_goes_with_the_call():
     text = (
         "import torch\ndef own(gm, inputs):\n    return gm\ndef f(x):\n    return x\ntorch.compile(f, backend=own)(1)\n"
@@ -245,6 +258,15 @@ def test_failing_frames_are_those_the_compiler_names():
     assert failing_frames(RaisedException("W", "", frames=(torch_frame,), inner=inner)) == (own, package)
     assert failing_frames(RaisedException("W", "", frames=(own, torch_frame, package))) == (own, package)
     assert packages_of((own, torch_frame, package)) == ("pkg",)
+
+
+def test_frames_around_the_compiled_function():
+    outer = (Frame("/p/t.py", 1, "<module>"), Frame("/p/t.py", 9, "train"), Frame("/p/t.py", 5, "step"))
+    torch_frame = Frame("/v/site-packages/torch/_dynamo/eval_frame.py", 3, "compile_wrapper")
+    inner = (Frame("/p/t.py", 20, "forward"),)
+    error = RaisedException("E", "m", (*outer, torch_frame), user_code=inner)
+    assert outer_frames(error, failing_frames(error)) == outer[1:]
+    assert outer_frames(None, ()) == ()
 
 
 def test_installed_modules_are_not_local(tmp_path):

@@ -155,6 +155,8 @@ class Speller(object):
         if fields is not None and self._local(kind):
             given = ["%s=%s" % (n, self.spell(getattr(value, n), depth)) for n, f in fields.items() if f.init]
             return "%s(%s)" % (self._named(kind), ", ".join(given))
+        if self._local(kind) and (not getattr(value, "__dict__", None) or isinstance(value, _test_case())):
+            return "<<%s:%s>>()" % (kind.__module__, kind.__name__)
         return self._namespace(value, depth)
 
     def _namespace(self, value, depth):
@@ -232,6 +234,11 @@ class Speller(object):
         if not self._local(kind):
             raise UnspokenError("a %s" % kind.__qualname__)
         return "<<%s:%s>>" % (kind.__module__, kind.__name__)
+
+
+def _test_case():
+    """The class of unittest's tests, which are made without arguments; nothing where it was never imported."""
+    return getattr(sys.modules.get("unittest"), "TestCase", ())
 
 
 def _defaults(frame):

@@ -26,6 +26,7 @@ class Spoken:
     callee: str
     arguments: tuple[str, ...]
     grad: bool
+    compiled: bool = True
 
 
 def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> Spoken | None:
@@ -46,18 +47,22 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
     if first.made is not None and not first.is_module_call:
         callee = f"{callee}.{first.method}"
     arguments = tuple(named(call.arguments) for call in calls)
-    return None if missing else Spoken(callee, arguments, first.grad)
+    return None if missing else Spoken(callee, arguments, first.grad, first.compiled)
 
 
 def direct_script(bundled: Script, said: Spoken, options: str, imported: Collection[str] = ()) -> str:
-    """The script that compiles the callee and calls it.
+    """The script that compiles the callee and calls it (or calls it as it is, where it only leads to what is compiled).
 
     `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import.
     """
     compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
     grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
     name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
-    text = "\n".join([*grad, f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]) + "\n"
+    if said.compiled:
+        lines = [f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]
+    else:
+        lines = [f"{said.callee}({given})" for given in said.arguments]
+    text = "".join(f"{line}\n" for line in [*grad, *lines])
     kept = "".join(needed(bundled, text, {name, *imported}))
     imports = [] if _imports_torch(kept) else ["import torch\n"]
     imports += ["import types\n"] if "types.SimpleNamespace" in text else []

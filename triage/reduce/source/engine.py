@@ -105,8 +105,11 @@ class SourceEngine:
     def _trace(self, problem: Problem) -> Trace | None:
         seen = self._seen
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
+        outer = evidence.outer_frames(seen.exception, frames)
         calls = 0 if seen.own_check else seen.calls
-        found = evidence.trace(self._target, frames, calls, problem.workdir, self._timeout, self._neutral, self._cancel)
+        found = evidence.trace(
+            self._target, frames, outer, calls, problem.workdir, self._timeout, self._neutral, self._cancel
+        )
         if found is None and self._target.script is not None:
             return without_trace(self._target.script.read_text(encoding="utf-8"))
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from triage.probe.target import Target
 
 VARIABLE = "TRIAGE_TRACE_LINES"
 LARGEST_TEXT = 400_000
+MOST_OUTER = 6
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Call:
     is_module_call: bool = False
     grad: bool = True
     place: tuple[str, int] = ("", 0)  # module and failing line: what tells two functions of one name apart
+    compiled: bool = True  # False for a function around the compiled one: it is called as it is
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,18 @@ def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
     return tuple(frame for frame in exception.frames if is_program_frame(frame))
 
 
+def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -> tuple[Frame, ...]:
+    """The program's functions around the compiled ones, outermost first: a test, a training step."""
+    if exception is None:
+        return ()
+    inner = {(frame.function, frame.line) for frame in compiled}
+    return tuple(
+        frame
+        for frame in exception.frames
+        if is_user_frame(frame) and frame.function != "<module>" and (frame.function, frame.line) not in inner
+    )[:MOST_OUTER]
+
+
 def is_program_frame(frame: Frame) -> bool:
     """Written by a person: in the program, or in an installed package other than torch."""
     return is_user_frame(frame) or (
@@ -95,19 +109,23 @@ def packages_of(frames: Sequence[Frame]) -> tuple[str, ...]:
 def trace(
     target: Target,
     frames: Sequence[Frame],
+    outer: Sequence[Frame],
     calls: int,
     directory: Path,
     timeout: float,
     neutral: Path | None,
     cancel: Cancel | None = None,
 ) -> Trace | None:
-    """Run the program once more, uncompiled. `calls` is the number of the compiled call that fails, 0 if it comes later."""
+    """Run the program once more, uncompiled. `calls` is the number of the compiled call that fails, 0 if it comes later.
+
+    `frames` are the compiled functions that fail, `outer` those around them.
+    """
     roots = [target.cwd, *([target.script.parent] if target.script else [])]
     out = directory / "executed.json"
     config: dict[str, Any] = {
         "out": str(out.absolute()),
         "roots": sorted({str(root.resolve()) for root in roots}),
-        "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in frames],
+        "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in (*frames, *outer)],
         "calls": calls,
         "packages": packages_of(frames),
     }
@@ -123,12 +141,13 @@ def trace(
     )
     run_probe(request, cancel)
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        return read(json.loads(out.read_text(encoding="utf-8")), [Path(root) for root in config["roots"]])
+        around = {(frame.function, frame.line) for frame in outer}
+        return read(json.loads(out.read_text(encoding="utf-8")), [Path(root) for root in config["roots"]], around)
     return None
 
 
-def read(facts: Mapping[str, Any], roots: Sequence[Path]) -> Trace:
-    """From what the agent wrote, and the files that it names."""
+def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tuple[str, int]] = ()) -> Trace:
+    """From what the agent wrote, and the files that it names. `around` are functions that are not compiled themselves."""
     lines = {file: frozenset(numbers) for file, numbers in facts["lines"].items()}
     modules: dict[str, Module] = {}
     for name, (file, package) in facts["modules"].items():
@@ -145,12 +164,12 @@ def read(facts: Mapping[str, Any], roots: Sequence[Path]) -> Trace:
         modules=modules,
         argv=tuple(facts["argv"]),
         files=tuple(Path(file) for file in facts["files"] if file != main_file),
-        calls=tuple(_call(item) for item in facts["calls"] if "args" in item),
+        calls=tuple(_call(item, around) for item in facts["calls"] if "args" in item),
         main_name=main_name,
     )
 
 
-def _call(item: Mapping[str, Any]) -> Call:
+def _call(item: Mapping[str, Any], around: Collection[tuple[str, int]]) -> Call:
     return Call(
         at=item["at"],
         function=item.get("call") or item["function"],
@@ -160,4 +179,5 @@ def _call(item: Mapping[str, Any]) -> Call:
         is_module_call=bool(item.get("module_call")),
         grad=bool(item.get("grad", True)),
         place=(item.get("module") or "", item["line"]),
+        compiled=(item["function"], item["line"]) not in around,
     )
