@@ -2,7 +2,8 @@
 
 Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (file to write), `roots` (directories whose files are the user's),
 `wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
-failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well).
+failed, from 1; 0 where the failure comes later), `packages` (installed packages whose objects are of interest as well),
+`interest` (their files of which the executed lines are wanted).
 Meant for a run without a compiler: inside compiled code no line would be seen. Written when the call has returned, and
 again at the end:
 
@@ -39,6 +40,7 @@ class Tracer(object):
         self.recorder = recorder
         self.roots = [os.path.realpath(root) + os.sep for root in config["roots"]]
         self.packages = tuple(config.get("packages", ()))
+        self.files_of_interest = {os.path.realpath(file) for file in config.get("interest", ())}
         self.wanted = {}
         for name, function, line in config.get("wanted", ()):
             self.wanted.setdefault((name, function), []).append(line)
@@ -93,6 +95,8 @@ class Tracer(object):
         if not file or file.startswith("<"):
             return OTHER
         path = os.path.realpath(file)
+        if path in self.files_of_interest:
+            return MINE
         if self.is_installed(path):
             return (
                 KNOWN
@@ -129,7 +133,7 @@ class Tracer(object):
             return  # the first time within each compiled call
         self.seen_in_call.add((self.recorder.calls, code))
         try:
-            self.calls.append(dict(self.speller.call(frame), at=self.recorder.calls, line=line))
+            self.calls += [dict(told, at=self.recorder.calls, line=line) for told in self.speller.calls(frame)]
         except Exception as error:
             self.calls.append({"function": code.co_name, "at": self.recorder.calls, "why": repr(error)[:200]})
 

@@ -23,7 +23,8 @@ class Speller(object):
 
     def __init__(self, is_local):
         self.is_local = is_local
-        self.made = {}  # id -> (object, expression or None)
+        self.made = {}  # id -> (object, expression or None, the same with objects by their attributes)
+        self.flat = False
 
     def constructed(self, frame):
         """An `__init__` begins: remember what it was given. The outermost one of an object is the one that was called."""
@@ -33,12 +34,36 @@ class Speller(object):
         value = frame.f_locals.get(code.co_varnames[0])
         if id(value) in self.made and self.made[id(value)][0] is value:
             return
+        self.made[id(value)] = (value, self._made(frame, value), None)  # before its own attributes are looked at
+        self.made[id(value)] = (*self.made[id(value)][:2], self._flatly(self._made, frame, value))
+
+    def _made(self, frame, value):
         try:
-            kind = type(value)
-            text = "%s(%s)" % (self._named(kind), self._given(frame, skip=1))
+            return "%s(%s)" % (self._named(type(value)), self._given(frame, skip=1))
         except Exception:
-            text = None
-        self.made[id(value)] = (value, text)
+            return None
+
+    def _flatly(self, spell, *given):
+        """What `spell` gives with objects by the attributes they have now; modules are made as they were."""
+        self.flat = True
+        try:
+            return spell(*given)
+        finally:
+            self.flat = False
+
+    def calls(self, frame):
+        """A function as it is called, in one or two ways: objects as they were made, or by what they have become."""
+        failure = None
+        told = []
+        for spell in (self.call, lambda frame: dict(self._flatly(self.call, frame), flat=True)):
+            try:
+                told.append(spell(frame))
+            except Exception as error:
+                failure = error
+        if not told:
+            raise failure
+        same = len(told) == 2 and (told[0]["self"], told[0]["args"]) == (told[1]["self"], told[1]["args"])
+        return told[:1] if same else told
 
     def call(self, frame):
         """A function as it is called: `function` (an expression), `args` (expressions by position or `name=`), and how."""
@@ -143,9 +168,12 @@ class Speller(object):
             return "%s.%s" % (self._named(type(value)), value.name)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return self._definition(value)
+        if self.flat and not _is_module(value) and getattr(value, "__dict__", None):
+            return self._namespace(value, depth)
         known = self.made.get(id(value))
-        if known is not None and known[0] is value and known[1] is not None:
-            return known[1] + (".eval()" if _is_module(value) and not value.training else "")
+        text = known[2 if self.flat else 1] if known is not None and known[0] is value else None
+        if text is not None:
+            return text + (".eval()" if _is_module(value) and not value.training else "")
         if torch is not None and isinstance(value, torch.nn.Module):
             return self._module(torch, value, depth)
         kind = type(value)

@@ -158,10 +158,9 @@ class _Reducing:
         found = self._driver.first(texts)
         if found is None:
             return
-        # What is taken from packages is small only once it is copied out: no need to show that it is minimal before.
-        self._minimal = self._search.reduce(found, *([1] if list(foreign_imports(found)) else []))
-        if self._without_packages(trace):
-            self._minimal = self._search.reduce(self._search.current)
+        if list(foreign_imports(found)):
+            found = self._without_packages(found, trace)
+        self._minimal = self._search.reduce(found)
         self._search.polish()
         self._show_eager()
 
@@ -173,21 +172,21 @@ class _Reducing:
             if found is not None and code_lines(self._render(found)) <= MOST_LINES:
                 self._shown = self._render(found)
 
-    def _without_packages(self, trace: Trace) -> bool:
-        """Copy out what is imported of installed packages, one definition at a time. Whether that led anywhere."""
-        led = False
+    def _without_packages(self, found: Script, trace: Trace) -> Script:
+        """Copy out what is imported of installed packages, one definition at a time.
+
+        Each candidate imports the package, which is slow, and what is taken from it can become small only once it is
+        copied: so until then only statements go.
+        """
         for _ in range(MOST_PUMPS):
-            current = self._search.current
-            if not list(foreign_imports(current)):
-                return led
+            self._search.fewer_statements(found)
+            found = self._search.current
             self._driver.begin("packages")
-            candidates = [Script(tidy(text)) for text in pumped(current, trace.modules)]
-            grown = self._driver.first(candidates)
+            grown = self._driver.first([Script(tidy(text)) for text in pumped(found, trace.modules)])
             if grown is None:
-                return led
-            led = True
-            self._search.reduce(grown, rounds=1)
-        return led
+                break
+            found = grown
+        return found
 
     def _result(self) -> Reduction | NoReduction:
         driver, seconds = self._driver, time.monotonic() - self._began

@@ -52,6 +52,7 @@ class Call:
     is_module_call: bool = False
     grad: bool = True
     place: tuple[str, int] = ("", 0)  # module and failing line: what tells two functions of one name apart
+    flat: bool = False  # objects are given by their attributes, not as they were made
     compiled: bool = True  # False for a function around the compiled one: it is called as it is
 
 
@@ -128,6 +129,7 @@ def trace(
         "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in (*frames, *outer)],
         "calls": calls,
         "packages": packages_of(frames),
+        "interest": sorted({frame.file for frame in frames if packages_of([frame])}),
     }
     request = ProbeRequest(
         name="executed",
@@ -179,5 +181,6 @@ def _call(item: Mapping[str, Any], around: Collection[tuple[str, int]]) -> Call:
         is_module_call=bool(item.get("module_call")),
         grad=bool(item.get("grad", True)),
         place=(item.get("module") or "", item["line"]),
+        flat=bool(item.get("flat")),
         compiled=(item["function"], item["line"]) not in around,
     )

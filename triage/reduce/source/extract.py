@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from triage.reduce.source.bundle import imported_from
+from triage.reduce.source.cut import executed_part
 from triage.reduce.source.evidence import Module
 from triage.reduce.source.names import Occurrences, bound_globals
 from triage.reduce.source.script import Edit, Script, readable
@@ -99,9 +100,13 @@ def _package(module: Module) -> str:
 
 
 def _read(module: Module) -> Script | None:
+    """The module's text, without what was never executed of it."""
     try:
-        script = Script(readable(module.text))
+        text = readable(module.text)
+        script = Script(text)
         assert script.tree
+        if module.lines is not None and text == module.text:
+            script = Script(executed_part(text, module.lines))
     except (SyntaxError, AssertionError):
         return None
     return script

@@ -62,6 +62,11 @@ class Search:
             paying = paid if paid and number + 2 < rounds else list(TABLE)
         return False
 
+    def fewer_statements(self, start: Script) -> None:
+        """Only the pass that gains most, once: for a script that will change again."""
+        self.current = start
+        self._round(TABLE[:1])
+
     def polish(self) -> None:
         """What changes the whole text and lets nothing else become smaller: once, at the end."""
         self._begin(1.0)

@@ -93,9 +93,9 @@ def _part(trace: Trace, module: Module, *, executed_only: bool) -> Part:
 
 
 def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: str) -> Iterator[tuple[str, bool]]:
-    by_function: dict[tuple[str, int], list[Call]] = {}
+    by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
     for call in trace.calls:
-        by_function.setdefault(call.place, []).append(call)
+        by_function.setdefault((call.place, call.flat), []).append(call)
     for calls in reversed(list(by_function.values())):
         failing = [call for call in calls if call.at == asked.calls] or calls[-1:]
         for chosen in (failing[:1], calls[:MOST_CALLS] if len(calls) > 1 else []):

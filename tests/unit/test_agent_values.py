@@ -1,0 +1,83 @@
+"""What a function was called on, as text: how objects were made, or by what they have become."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+import types
+from pathlib import Path
+
+import pytest
+
+AGENT = Path(__file__).parents[2] / "triage" / "agent"
+
+
+def speller_of(*modules: str):
+    spec = importlib.util.spec_from_file_location("agent_trace_values", AGENT / "trace_values.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Speller(lambda name: name in modules)
+
+
+class Settings:
+    def __init__(self, width, **rest):
+        self.width = width
+        self.rest = rest
+
+
+class Bare:
+    def width(self):
+        return 3
+
+
+def scaled(settings, factor=2):
+    return settings.width * factor
+
+
+def told(*arguments, **named):
+    """What is told of a call of `scaled`; constructors within are seen."""
+    speller = speller_of(__name__)
+    seen = []
+
+    def watch(frame, event, arg):
+        if frame.f_code.co_name == "__init__":
+            speller.constructed(frame)
+        elif frame.f_code is scaled.__code__:
+            seen.extend(speller.calls(frame))
+
+    sys.settrace(watch)
+    try:
+        settings = Settings(*arguments, **named)
+        settings.width = 5
+        scaled(settings, factor=3)
+    finally:
+        sys.settrace(None)
+    return seen
+
+
+@pytest.fixture(autouse=True)
+def a_torch_without_gradients(monkeypatch):
+    torch = types.SimpleNamespace(
+        is_grad_enabled=lambda: True,
+        **{name: type(name, (), {}) for name in ("Tensor", "dtype", "layout", "memory_format", "device")},
+        nn=types.SimpleNamespace(Module=type("Module", (), {})),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+
+def test_an_object_is_spelled_as_it_was_made_and_as_it_is_now():
+    made, flat = told(4, name="x")
+    assert made["call"] == f"<<{__name__}:scaled>>" and not made.get("flat")
+    assert made["args"] == f"<<{__name__}:Settings>>(4, name='x'), 3"
+    assert flat["args"] == "types.SimpleNamespace(width=5, rest={'name': 'x'}), 3" and flat["flat"]
+
+
+def test_an_object_without_attributes_is_made_again():
+    assert speller_of(__name__).spell(Bare()) == f"<<{__name__}:Bare>>()"
+
+
+def test_what_cannot_be_spelled_is_told_by_its_type():
+    with pytest.raises(Exception, match="a lock"):
+        speller_of(__name__).spell(threading.Lock())
