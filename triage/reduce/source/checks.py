@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import shutil
+import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 from triage.model.signature import FailureSignature, same_failure
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.reduce.interface import CandidateResult, CandidateRunner
-from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
+from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, meets_others, run_fresh
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_pool import PooledRunner, Query
 
@@ -49,6 +51,7 @@ class RoutingRunner(PooledRunner):
         super().__init__(runner.jobs)
         self._runner = runner
         self._fresh = _ConfinedRunner(python, jobs=runner.jobs, neutral=neutral)
+        self._meeting = threading.Lock()
 
     def close(self) -> None:
         """End what this view started; the runner itself stays open."""
@@ -56,7 +59,10 @@ class RoutingRunner(PooledRunner):
         super().close()
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        return ask(self._fresh if needs_own_process(query.source) else self._runner, query, cancel)
+        if not needs_own_process(query.source):
+            return ask(self._runner, query, cancel)
+        with self._meeting if meets_others(query.source) else nullcontext():
+            return ask(self._fresh, query, cancel)
 
 
 class _ConfinedRunner(FreshProcessRunner):

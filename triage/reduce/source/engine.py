@@ -27,7 +27,7 @@ from triage.reduce.source import evidence
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.eager import eager_first
 from triage.reduce.source.evidence import Trace
-from triage.reduce.source.extract import pumped
+from triage.reduce.source.extract import closed, pumped
 from triage.reduce.source.script import Script
 from triage.reduce.source.search import Limit, Search
 from triage.reduce.source.shape import shaped
@@ -173,11 +173,13 @@ class _Reducing:
                 self._shown = self._render(found)
 
     def _without_packages(self, found: Script, trace: Trace) -> Script:
-        """Copy out what is imported of installed packages, one definition at a time.
+        """Copy out what is imported of installed packages: all at once, or one definition at a time.
 
         Each candidate imports the package, which is slow, and what is taken from it can become small only once it is
         copied: so until then only statements go.
         """
+        self._driver.begin("packages")
+        found = self._driver.first(closed(found, trace.modules)) or found
         for _ in range(MOST_PUMPS):
             self._search.fewer_statements(found)
             found = self._search.current

@@ -10,6 +10,8 @@ from triage.reduce.source.cut import executed_part
 from triage.reduce.source.evidence import Module
 from triage.reduce.source.names import Occurrences, bound_globals
 from triage.reduce.source.script import Edit, Script, readable
+from triage.reduce.source.shape import without_argument
+from triage.reduce.source.tidy import tidy
 from triage.reduce.source.weight import foreign_imports
 
 
@@ -22,6 +24,61 @@ def pumped(script: Script, modules: Mapping[str, Module]) -> Iterator[str]:
             found = defining(modules, node.module or "", alias.name)
             if found is not None and alias.asname in (None, alias.name):
                 yield _with_definition(script, node, alias, *found)
+
+
+def closed(script: Script, modules: Mapping[str, Module], most: int = 60) -> Iterator[Script]:
+    """The script with all that it takes, directly or not, from the files that fail; first without what is beside the point.
+
+    Those files are the ones of which the executed lines are known.
+    """
+    telling = {name: module for name, module in modules.items() if module.lines is not None}
+    grown = script
+    for _ in range(most):
+        text = next(pumped(grown, telling), None)
+        if text is None:
+            break
+        grown = Script(tidy(text))
+    if grown is not script:
+        yield from (item for item in [stripped(grown), grown] if item.text != script.text)
+
+
+def stripped(script: Script) -> Script:
+    """Without decorators and base classes that are imported from packages, and imports that nothing uses then."""
+    for _ in range(2):  # the imports are unused only once the rest is gone
+        seen = Occurrences(script)
+        edits: list[Edit] = []
+        for node, names in foreign_imports(script):
+            if script.parents[node] is not script.tree:
+                continue
+            unused = []
+            for alias in names:
+                uses = [place.node for place in seen.of(alias.asname or alias.name.split(".")[0]) if not place.binds]
+                edits += [edit for use in uses for edit in _beside_the_point(script, use)]
+                unused += [alias] if not uses else []
+            kept = [alias for alias in node.names if alias not in unused]
+            if unused and not kept:
+                edits.append(Edit(*script.lines_span(node)))
+            elif unused:
+                node_text = ast.Import(kept) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, kept, 0)
+                edits.append(Edit(*script.span(node), ast.unparse(node_text)))
+        script = Script(tidy(script.replaced(dict.fromkeys(edits))))
+    return script
+
+
+def _beside_the_point(script: Script, use: ast.AST) -> Iterator[Edit]:
+    """The edit that takes a decorator or a base class away."""
+    node, above = use, script.parents[use]
+    while (
+        isinstance(above, ast.Attribute | ast.Call)
+        and (above.value if isinstance(above, ast.Attribute) else above.func) is node
+    ):
+        node, above = above, script.parents[above]
+    if not isinstance(above, ast.ClassDef | ast.FunctionDef):
+        return
+    if node in above.decorator_list and isinstance(node, ast.expr):
+        yield Edit(script.offset(node.lineno, 0), script.offset((node.end_lineno or 0) + 1, 0))
+    elif isinstance(above, ast.ClassDef) and node in above.bases:
+        yield without_argument(script, above, node)
 
 
 def defining(modules: Mapping[str, Module], module: str, name: str, depth: int = 0) -> tuple[Module, str] | None:
