@@ -58,6 +58,9 @@ def run(target: Target, command: tuple[str, ...], settings: Settings, emit: Emit
         with session.timed("script"):
             first = found.walk.first()
             _check_usable(first, asked)
+        if found.walk.worth_comparing():
+            with session.timed("compare"):
+                found.walk.compare()
         with session.timed("locate"):
             found.walk.settle()
         emit("located", **_located_facts(found.walk.conclusion()))

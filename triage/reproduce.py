@@ -6,17 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.findings import Findings
-from triage.locate.conclude import Conclusion, is_script_check
+from triage.locate.conclude import Conclusion, is_comparison, is_script_check
 from triage.locate.culprit import operators_in
 from triage.locate.ladder import AS_IS
+from triage.model.accuracy import Comparison
 from triage.model.signature import one_line
-from triage.model.stage import Stage
+from triage.model.stage import Direction, Stage
 from triage.probe.run import Probe
 from triage.reduce.ablation import ablate, best_cures
-from triage.reduce.check_oracle import CheckOracle
+from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, choose
 from triage.reduce.compare import comparison_of
-from triage.reduce.interface import Budget, CandidateResult, Problem
+from triage.reduce.interface import Budget, CandidateResult, Oracle, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import Form
@@ -29,6 +30,7 @@ from triage.session import BudgetSpentError
 VERIFY_TIMEOUT_SECONDS = 120.0
 FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
+SCRIPT_ALONE = "The script itself is what reproduces the failure."
 CHECK_NOTES = {
     "values": "The reproducer compares compiled with eager itself, in the place of the script's own check.",
     "strides": "The reproducer compares the layout of compiled and eager results, in the place of the script's own check.",
@@ -40,8 +42,14 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     session = found.session
     assert conclusion.signature is not None and conclusion.failing is not None
     problem = problem_of(found, conclusion)
-    oracle = SignatureOracle(conclusion.signature)
-    runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
+    compared = conclusion.outcome is not None and is_comparison(conclusion.outcome)
+    oracle: Oracle = (ComparisonOracle if compared else SignatureOracle)(conclusion.signature)
+    runner = ForkServerRunner(
+        found.target.python,
+        jobs=session.settings.jobs or None,
+        neutral=session.neutral,
+        accuracy=Comparison(gradients=conclusion.direction is Direction.BACKWARD) if compared else None,
+    )
 
     def verified(source: str, runs: int) -> list[CandidateResult]:
         limit = min(VERIFY_TIMEOUT_SECONDS, session.settings.timeout)
@@ -50,7 +58,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     try:
         with session.timed("reduce"):
             attempts = attempts_for(found, conclusion, oracle)
-            if conclusion.outcome is not None and is_script_check(conclusion.outcome):
+            if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 problem, attempts = comparing(problem, attempts, runner, session.clock)
             found.reproduced, notes = choose(
                 problem,
@@ -60,13 +68,13 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 verified,
                 session.clock,
                 session.emit,
-                _single_file(found),
+                None if compared else _single_file(found),
                 header_of(found, conclusion),
+                Form(check="values") if compared else None,
             )
             if found.reproduced is None:
-                found.reproducer_note = " ".join(
-                    [*notes, found.capture_note or "", "The script itself is what reproduces the failure."]
-                ).strip()
+                last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
+                found.reproducer_note = " ".join([*notes, found.capture_note or "", last]).strip()
         made = found.reproduced
         if made is not None and made.graph is not None and made.verified:
             with session.timed("ablate"):
@@ -101,15 +109,17 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     )
 
 
-def attempts_for(found: Findings, conclusion: Conclusion, oracle: SignatureOracle) -> list[Attempt]:
+def attempts_for(found: Findings, conclusion: Conclusion, oracle: Oracle) -> list[Attempt]:
     """The engines to try, in order, each with its oracle: graphs first where there are any, then the program's text."""
-    if conclusion.outcome is None:
+    if conclusion.outcome is None or conclusion.signature is None:
         return []
     chosen = found.session.settings.engine
+    if is_comparison(conclusion.outcome):  # the program's text never fails by itself: only its graphs can be reduced
+        return [Attempt(NativeEngine(form=Form(check="values")), oracle)] if found.cases else []
     of_text = [Attempt(source_engine(found, conclusion), oracle)] if chosen in ("auto", "native") else []
     if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
         return of_text
-    judge = CheckOracle(oracle.signature) if is_script_check(conclusion.outcome) else oracle
+    judge = CheckOracle(conclusion.signature) if is_script_check(conclusion.outcome) else oracle
     note = CHECK_NOTES["values"] if judge is not oracle else None
     attempts: list[Attempt] = []
     if chosen in ("auto", "native"):
@@ -137,7 +147,7 @@ def comparing(
     if found is None:
         return problem, attempts
     case, form = found
-    fitting = replace(first, engine=NativeEngine(form=form), note=CHECK_NOTES[form.check])
+    fitting = replace(first, engine=NativeEngine(form=form), note=CHECK_NOTES[form.check] if first.note else None)
     return replace(problem, cases=(case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
 
 

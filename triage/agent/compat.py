@@ -229,3 +229,33 @@ def operator_types():
     """The types of `torch.ops.ns.name` and `torch.ops.ns.name.overload`."""
     ops = sys.modules["torch"]._ops
     return tuple(getattr(ops, name) for name in ("OpOverload", "OpOverloadPacket") if hasattr(ops, name))
+
+
+def dispatch_mode():
+    """The base class of modes that see every ATen operation."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    return TorchDispatchMode
+
+
+def autocast_off():
+    """A context in which operations keep the precision of their operands, on every device that casts by itself."""
+    import contextlib
+
+    torch = sys.modules["torch"]
+    stack = contextlib.ExitStack()
+    for device in ("cpu", "cuda"):
+        try:
+            stack.enter_context(torch.autocast(device, enabled=False))
+        except Exception:  # a torch built without it
+            continue
+    return stack
+
+
+def copy_graph_deeply(gm):
+    """As `copy_graph`, with the graphs of nested functions copied too: a backend may rewrite them in place."""
+    copied = copy_graph(gm)
+    for name, child in list(copied.named_children()):
+        if type(child).__name__ == type(copied).__name__ or hasattr(child, "graph"):
+            setattr(copied, name, copy_graph_deeply(child))
+    return copied

@@ -99,6 +99,7 @@ def _agent_config(request, channel):
         "rung": request.get("rung"),
         "capture": bool(request.get("capture")),
         "record_values": bool(request.get("record_values")),
+        "accuracy": request.get("accuracy"),
         "stacks_after": max(timeout - 1.0, timeout * 0.8),
     }
 

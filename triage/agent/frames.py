@@ -83,6 +83,7 @@ def patch_output_graph(module, recorder):
         recorder.graphs += 1
         graph_id = _compile_id()
         recorder.breadcrumb("compile graph %s" % graph_id)
+        kept = recorder.comparer.keep(gm) if recorder.comparer is not None else None
         name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, _backend_name(self))
         try:
             compiled = original(self, gm, *args, **kwargs)
@@ -92,6 +93,8 @@ def patch_output_graph(module, recorder):
             recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile")
             raise
         recorder.breadcrumb("graph %s compiled" % graph_id)
+        if kept is not None and _is_plain(compiled):
+            compiled = recorder.comparer.watch(compiled, kept, graph_id, example_inputs, _backend_name(self))
         return _watch_graph(compiled, recorder, graph_id, name)
 
     module.OutputGraph.call_user_compiler = call_user_compiler
@@ -176,8 +179,8 @@ def _capture(recorder, gm, example_inputs, level, graph_id, number, backend, dir
 
 def _watch_graph(compiled, recorder, graph_id, name):
     """Breadcrumbs round the first run of a compiled graph; an exception of any run is marked with the graph."""
-    if not inspect.isroutine(compiled) and not isinstance(compiled, functools.partial):
-        return compiled  # objects with a meaning of their own to Dynamo are left alone
+    if not _is_plain(compiled):
+        return compiled
     ran = []
 
     def run(*args, **kwargs):
@@ -198,6 +201,11 @@ def _watch_graph(compiled, recorder, graph_id, name):
         return functools.wraps(compiled)(run)
     except Exception:
         return run
+
+
+def _is_plain(compiled):
+    """Whether it is no more than a function: objects with a meaning of their own to Dynamo are left alone."""
+    return inspect.isroutine(compiled) or isinstance(compiled, functools.partial)
 
 
 def _mark_inner(recorder, error, graph):

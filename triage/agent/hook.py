@@ -2,8 +2,9 @@
 
 `install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The
 config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, or null for as it is), `capture`
-(write every graph before it is compiled), `record_values`, `stop_after`, `stacks_after` (seconds until the stacks of all
-threads are written, because the time limit is near).
+(write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
+`accuracy`), `stop_after`, `stacks_after` (seconds until the stacks of all threads are written, because the time limit is
+near).
 """
 
 import atexit
@@ -29,6 +30,10 @@ def install(config):
     def patch_torch(torch):
         channel.say("torch", version=str(torch.__version__), python=platform.python_version())
         boundary.patch_torch(torch, recorder)
+        if config.get("accuracy"):
+            from . import accuracy  # only where it is asked for: it costs every probe some milliseconds
+
+            recorder.comparer = accuracy.Comparer(torch, recorder, config["accuracy"])
 
     imports.after_import(
         {
@@ -36,6 +41,7 @@ def install(config):
             "torch._dynamo": lambda module: optimize.patch_dynamo(module, recorder),
             "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
             "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
+            "torch._inductor.config": lambda module: _same_random_numbers(module, config),
             "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
             "torch._dynamo.repro.after_aot": compat.without_repro_copy,
             "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
@@ -44,6 +50,12 @@ def install(config):
     )
     trace_lines.install(recorder)
     return recorder
+
+
+def _same_random_numbers(inductor_config, config):
+    """Where results are compared, Inductor draws random numbers as eager does."""
+    if config.get("accuracy"):
+        inductor_config.fallback_random = True
 
 
 def _argv():

@@ -14,28 +14,43 @@ import sys
 @contextlib.contextmanager
 def other_stream(torch):
     """Other numbers from torch's, NumPy's and Python's global generators inside; their state as before afterwards."""
+    put_back = kept(torch)
+    with contextlib.suppress(Exception):
+        torch.default_generator.manual_seed(torch.initial_seed() + 7919)
+    with contextlib.suppress(Exception):
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(torch.initial_seed() + 7919)
+    with contextlib.suppress(Exception):
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(7919)
+    random.seed(7919)
+    try:
+        yield
+    finally:
+        put_back()
+
+
+def kept(torch):
+    """A function that puts every global generator back to the state it is in now."""
     restore = []
     with contextlib.suppress(Exception):
         state = torch.get_rng_state()
         restore.append(lambda: torch.set_rng_state(state))
-        torch.default_generator.manual_seed(torch.initial_seed() + 7919)
     with contextlib.suppress(Exception):
         if torch.cuda.is_initialized():
             states = torch.cuda.get_rng_state_all()
             restore.append(lambda: torch.cuda.set_rng_state_all(states))
-            torch.cuda.manual_seed_all(torch.initial_seed() + 7919)
     numpy = sys.modules.get("numpy")
     with contextlib.suppress(Exception):
         if numpy is not None:
             drawn = numpy.random.get_state()
             restore.append(lambda: numpy.random.set_state(drawn))
-            numpy.random.seed(7919)
     python = random.getstate()
     restore.append(lambda: random.setstate(python))
-    random.seed(7919)
-    try:
-        yield
-    finally:
-        for put_back in restore:
+
+    def put_back():
+        for one in restore:
             with contextlib.suppress(Exception):
-                put_back()
+                one()
+
+    return put_back

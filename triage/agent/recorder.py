@@ -24,6 +24,7 @@ class Recorder:
         self.backwards = 0
         self.graphs = 0
         self.double_backward = False
+        self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
         self._ids = 0
         self._pid = os.getpid()
         self._local = threading.local()
@@ -120,13 +121,19 @@ class Recorder:
         if not stop or what != "calls" or not self._alone():
             return
         if self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]:
-            self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
-            self.end()
-            try:
-                sys.stdout.flush()
-                sys.stderr.flush()
-            finally:
-                os._exit(0)
+            self.leave_early()
+
+    def leave_early(self):
+        """End the program, which has shown what it was run for; not where others wait for it."""
+        if not self._alone():
+            return
+        self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
+        self.end()
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(0)
 
     def _alone(self):
         """Whether no other process waits for this one: its peers would hang, or fail, if it ended early."""
@@ -141,14 +148,16 @@ class Recorder:
         counters = getattr(utils, "counters", None)
         if counters is not None:
             breaks = sum(counters.get("graph_break", {}).values())
+        passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}
             failures = getattr(utils, "guard_failures", {})
             recompiles = sum(len(entries) for entries in dict(failures).values()) if failures else 0
             frames = counters.get("stats", {})
             self.channel.say(
-                "end", graphs=frames.get("unique_graphs", self.graphs), graph_breaks=breaks, recompiles=recompiles
-            )
+                "end", graphs=frames.get("unique_graphs", self.graphs), graph_breaks=breaks, recompiles=recompiles,
+                **passes,
+            )  # fmt: skip
         else:
-            self.channel.say("end", graphs=self.graphs, graph_breaks=0, recompiles=0)
+            self.channel.say("end", graphs=self.graphs, graph_breaks=0, recompiles=0, **passes)
 
 
 def _chain(error):

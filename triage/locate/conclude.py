@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triage.locate.ladder import UNCOMPILED, Rung
+from triage.model import accuracy
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.signature import FailureSignature, same_face, same_failure, signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -61,7 +62,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         symptom=symptom,
         signature=signature,
         outcome=reported.outcome,
-        direction=direction_of(reported.outcome),
+        direction=_direction(reported),
         failing=lowest,
         passing=below if settled else None,
         runs=runs,
@@ -82,6 +83,11 @@ def is_script_check(outcome: Outcome) -> bool:
     if exception is None or outcome.kind not in (OutcomeKind.WRONG_RESULT, OutcomeKind.EXCEPTION):
         return False
     return not exception.swallowed and exception.phase in ("uncaught", "test", "text") and exception.inner is None
+
+
+def is_comparison(outcome: Outcome) -> bool:
+    """Whether the program saw nothing amiss, and the agent found a wrong value in a compiled graph."""
+    return outcome.exception is not None and outcome.exception.phase == accuracy.PHASE
 
 
 def expected_exceptions(seen: Seen) -> tuple[FailureSignature, ...]:
@@ -145,6 +151,12 @@ def direction_of(outcome: Outcome) -> Direction | None:
     if any("torch/autograd/__init__" in file and function in ("grad", "backward") for file, function in frames):
         return Direction.BACKWARD
     return Direction.FORWARD
+
+
+def _direction(probe: Probe) -> Direction | None:
+    if is_comparison(probe.outcome) and probe.notes.wrong is not None:
+        return Direction(probe.notes.wrong.direction)
+    return direction_of(probe.outcome)
 
 
 def face(probe: Probe, reported: FailureSignature | None) -> str | None:

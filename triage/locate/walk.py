@@ -18,10 +18,12 @@ from triage.locate.conclude import (
     discount,
     expected_exceptions,
     face,
+    is_comparison,
     is_script_check,
     not_to_blame,
 )
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
+from triage.model.accuracy import Comparison, GraphCall
 from triage.model.outcome import BoundaryPoint
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
@@ -46,6 +48,8 @@ class Walk:
     stop_after: BoundaryPoint | None = None
     other_stream: Probe | None = None
     probe: Callable[..., Probe] = run_probe
+    comparison: Comparison | None = None  # what the agents are asked to compare from here on
+    compared: Probe | None = None
 
     def conclusion(self) -> Conclusion:
         """What is known now."""
@@ -67,6 +71,28 @@ class Walk:
         return probe
 
     def settle(self) -> Conclusion:
+    def worth_comparing(self) -> bool:
+        """Whether results are to be compared: as asked for, where something is compiled and nothing has failed yet."""
+        first = self.seen[self.rungs[self.top].name][0]
+        asked = self.session.settings.accuracy != "never"
+        return asked and not first.outcome.failed and bool(first.notes.compile_calls) and first.notes.graphs > 0
+
+    def compare(self) -> Probe | None:
+        """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
+        top = self.rungs[self.top].name
+        first = self.seen[top][0]
+        self.comparison = Comparison(gradients=first.notes.backwards > 0, stop=True)
+        self.compared = self._run(Rung("as_is", None, Stage.NONE), "as_is-compared", capture=True)
+        wrong = self.compared.notes.wrong
+        if wrong is None or not is_comparison(self.compared.outcome):
+            self.comparison = None
+            return None
+        # The other rungs need go no further than this call of this graph.
+        self.comparison = replace(self.comparison, until=GraphCall(wrong.graph, wrong.call))
+        self.seen[top] = [self.compared]
+        self._announce(self.rungs[self.top], self.compared)
+        return self.compared
+
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
         first = self.seen[self.rungs[self.top].name][0]
         if first.outcome.failed:
@@ -222,3 +248,4 @@ class Walk:
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,
         )
+            accuracy=self.comparison,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from triage.model.accuracy import WrongResult
 from triage.model.stage import OutcomeKind
 
 
@@ -35,7 +36,7 @@ class RaisedException:
     frames: tuple[Frame, ...] = ()
     inner: RaisedException | None = None
     user_code: tuple[Frame, ...] = ()
-    phase: str = "uncaught"  # compile | call | backward | uncaught | test | text
+    phase: str = "uncaught"  # compile | call | backward | compare | uncaught | test | text
     swallowed: bool = False  # the program went on after it
     ended: str = ""  # what it ended in the end: `uncaught` (a process) | `test`; empty where the program handled it
     rank: int | None = None
@@ -101,3 +102,8 @@ class AgentNotes:
     stopped_early: bool = False
     double_backward: bool = False  # a backward pass with create_graph=True had begun
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason
+    distributed: bool = False  # a process called a compiled function as a member of a process group
+    backwards: int = 0  # backward passes begun outside of compiled calls
+    wrong: WrongResult | None = None  # the first value of a compiled graph that was found wrong
+    compared: int = 0  # calls of compiled graphs that were compared with eager
+    not_compared: tuple[str, ...] = ()  # why others were not

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from triage.model.accuracy import Comparison
+from triage.model.codec import encode
 from triage.probe.launch import Exit
 from triage.probe.staging import AGENT, POISONOUS
 
@@ -48,6 +50,7 @@ class ForkRequest:
     cut_off: str | None = None
     capture: bool = False
     record_values: bool = False
+    accuracy: Comparison | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class ForkServer:
             "cut_off": request.cut_off,
             "capture": request.capture,
             "record_values": request.record_values,
+            "accuracy": None if request.accuracy is None else encode(request.accuracy),
         }
         self._send(body)
         return future

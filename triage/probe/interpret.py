@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from triage.model import accuracy
+from triage.model.accuracy import WrongResult
 from triage.model.codec import decode
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Outcome, RaisedException
 from triage.model.signature import short_type
@@ -71,10 +73,11 @@ def notes_of(events: list[Event]) -> AgentNotes:
     """What the agents said, summed over processes."""
     raised: dict[tuple[int, int], tuple[RaisedException, Event]] = {}
     calls: list[CompileCall] = []
-    facts: dict[str, Any] = {"graphs": 0, "graph_breaks": 0, "recompiles": 0}
+    facts: dict[str, Any] = {"graphs": 0, "graph_breaks": 0, "recompiles": 0, "backwards": 0, "compared": 0}
     crumb, point, missing = "", BoundaryPoint(), []
     torch_version = python_version = None
     early = False
+    wrong, not_compared = None, []
     for event in events:
         kind = event.get("e")
         if kind == "raised":
@@ -93,6 +96,11 @@ def notes_of(events: list[Event]) -> AgentNotes:
                 facts[name] += int(event.get(name) or 0)
         elif kind == "stopped_early":
             early = True
+        elif kind == "wrong" and wrong is None:
+            with contextlib.suppress(TypeError, ValueError, KeyError):
+                wrong = decode(WrongResult, event["result"])
+        elif kind == "not_compared":
+            not_compared.append(f"graph {event.get('graph')}: {event.get('reason')}")
         elif kind == "graph_missing":
             missing.append(f"graph {event.get('graph')}: {event.get('reason')}")
     first = next((event for _, event in raised.values()), None)
@@ -109,7 +117,20 @@ def notes_of(events: list[Event]) -> AgentNotes:
         stopped_early=early,
         double_backward=any(event.get("double_backward") for event in events),
         missing=tuple(dict.fromkeys(missing)),
+        distributed=any(event.get("e") == "distributed" for event in events),
+        wrong=wrong,
+        not_compared=tuple(dict.fromkeys(not_compared)),
         **facts,
+    )
+
+
+def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
+    """The outcome of a program that saw nothing amiss while a compiled graph gave a wrong value."""
+    if outcome.kind is not OutcomeKind.OK or notes.wrong is None:
+        return outcome
+    message = f"{notes.wrong.headline()}\n\n{notes.wrong.details()}"
+    return replace(
+        outcome, kind=OutcomeKind.WRONG_RESULT, exception=RaisedException(accuracy.TYPE, message, phase=accuracy.PHASE)
     )
 
 

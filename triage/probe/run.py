@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from triage.model.accuracy import Comparison
+from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.signature import FailureSignature, signature_of
 from triage.probe import interpret
@@ -34,6 +36,7 @@ class ProbeRequest:
     record_values: bool = False
     stop_after: BoundaryPoint | None = None
     other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
+    accuracy: Comparison | None = None  # compare compiled graphs with eager
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
     verbose_logs: bool = True
@@ -77,6 +80,7 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
             interpret.read_stacks(stage.channel),
             uncompiled=request.rung == "uncompiled",
         )
+        outcome = interpret.with_comparison(outcome, notes)
         if done.code is not None and not done.timed_out:
             harvest_neutral(stage, request.neutral)
     finally:
@@ -107,6 +111,8 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
     }
     if request.stop_after is not None:
         agent["stop_after"] = {"calls": request.stop_after.calls, "backwards": request.stop_after.backwards}
+    if request.accuracy is not None:
+        agent["accuracy"] = encode(request.accuracy)
     trace = None
     if request.verbose_logs:
         trace = request.directory / "trace" / request.name

@@ -34,6 +34,26 @@ class CheckOracle:
         return Judgement(Verdict.UNRESOLVED, "another failure", sibling=result.signature)
 
 
+@dataclass(frozen=True)
+class ComparisonOracle:
+    """As `CheckOracle`, where the agent compared too: a candidate counts only if the agent blames the compiler as well.
+
+    A candidate's own few lines cannot tell a wrong value from a broken tie or an unstable operation; the agent's rule can.
+    A run in which nothing was compared (the plain runs that verify a reproducer) is judged by its own check alone.
+    """
+
+    signature: FailureSignature
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        if result.outcome.exit_code == 0:
+            return Judgement(Verdict.NO_FAILURE, "compiled and eager agree")
+        own = CheckOracle(self.signature).judge(result)
+        notes = result.notes
+        if own.verdict is Verdict.SAME_FAILURE and notes.wrong is None and (notes.compared or notes.not_compared):
+            return Judgement(Verdict.UNRESOLVED, "compiled differs from eager no more than eager may from itself")
+        return own
+
+
 def is_own_comparison(error: RaisedException) -> bool:
     """An AssertionError of the program's own code, not of the compiler: the last frame is the user's, or torch.testing's."""
     if error.type != "AssertionError" or not error.frames:

@@ -84,10 +84,11 @@ def choose(
     emit: Callable[..., None],
     script: str | None,
     header: str,
+    unreduced: Form | None = None,
 ) -> tuple[Reproduced | None, tuple[str, ...]]:
     """The best reproducer and sentences on how it was come by. None where nothing fails the same way.
 
-    `oracle` judges the fallbacks: the captured graph as it is, and the script itself.
+    `oracle` judges the fallbacks: the captured graph as it is (in the form `unreduced`), and the script itself.
     """
     notes: list[str] = []
     siblings: list[tuple[FailureSignature, str]] = []
@@ -108,7 +109,7 @@ def choose(
             f"Engine {found.engine} ended in a script that failed the same way in {result.verified_runs} of {result.runs} "
             "fresh processes; it is not shown as a reproducer."
         )
-    fallback = _unreduced(problem, oracle, verify, emit, header) or _script(script, oracle, verify, emit)
+    fallback = _unreduced(problem, oracle, verify, emit, header, unreduced) or _script(script, oracle, verify, emit)
     if fallback is None:
         return None, tuple(notes)
     return replace(fallback, siblings=tuple(siblings), notes=(*notes, *fallback.notes)), tuple(notes)
@@ -160,12 +161,12 @@ def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., No
 
 
 def _unreduced(
-    problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None], header: str
+    problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None], header: str, form: Form | None
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way."""
     for case in problem.cases[:3]:
         try:
-            source = print_case(case, header=header)
+            source = print_case(case, header=header, form=form)
         except Unprintable:
             continue
         same, runs = _count(source, oracle, verify, emit)

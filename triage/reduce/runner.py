@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 
+from triage.model.accuracy import Comparison
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
@@ -34,15 +35,31 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 class FreshProcessRunner(PooledRunner):
     """A `CandidateRunner` that starts a process of the target interpreter per candidate. Slower, and works everywhere."""
 
-    def __init__(self, python: str, *, jobs: int | None = None, neutral: Path | None = None) -> None:
+    def __init__(
+        self,
+        python: str,
+        *,
+        jobs: int | None = None,
+        neutral: Path | None = None,
+        accuracy: Comparison | None = None,
+    ) -> None:
         super().__init__(jobs)
         self._python = python
         self._neutral = neutral
+        self._accuracy = accuracy
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
         try:
-            return run_fresh(query, self._python, directory, extra_env=ONE_THREAD, neutral=self._neutral, cancel=cancel)
+            return run_fresh(
+                query,
+                self._python,
+                directory,
+                extra_env=ONE_THREAD,
+                neutral=self._neutral,
+                cancel=cancel,
+                accuracy=self._accuracy,
+            )
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
@@ -51,20 +68,27 @@ class ForkServerRunner(PooledRunner):
     """A `CandidateRunner` over a fork server. `why_slow` says why there is none, where candidates run in fresh processes.
 
     `neutral` is the store of compiler facts that probes share; the server keeps its own beside it. `memory_mb` is the
-    limit of one candidate (default: its share of what is free).
+    limit of one candidate (default: its share of what is free). With `accuracy` the agent compares, too.
     """
 
     def __init__(
-        self, python: str, *, jobs: int | None = None, neutral: Path | None = None, memory_mb: int | None = None
+        self,
+        python: str,
+        *,
+        jobs: int | None = None,
+        neutral: Path | None = None,
+        memory_mb: int | None = None,
+        accuracy: Comparison | None = None,
     ) -> None:
         super().__init__(jobs)
+        self._accuracy = accuracy
         self.why_slow: str | None = None
         self._python = python
         self._neutral = neutral
         self._memory_mb = memory_mb or default_memory_mb(self.jobs)
         self._server: ForkServer | None = None
         self._starts = 0
-        self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral)
+        self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral, accuracy=accuracy)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -87,6 +111,7 @@ class ForkServerRunner(PooledRunner):
             env={"TORCH_COMPILE_BACKEND": None if query.rung in (None, "uncompiled") else query.rung},
             memory_mb=self._memory_mb,
             cut_off=cut_off,
+            accuracy=self._accuracy,
         )
         try:
             ended = _outcome(server, server.submit(request), query.timeout, cancel)
@@ -148,6 +173,7 @@ def run_fresh(
     extra_env: dict[str, str],
     neutral: Path | None,
     cancel: Cancel | None = None,
+    accuracy: Comparison | None = None,
 ) -> CandidateResult:
     """Run `python repro.py` in an empty directory below `directory`, with the agent watching."""
     place = directory / "cwd"
@@ -165,6 +191,7 @@ def run_fresh(
         extra_env=env,
         neutral=neutral,
         verbose_logs=False,
+        accuracy=accuracy,
     )
     return result_of_probe(run_probe(request, cancel))
 
@@ -179,12 +206,17 @@ def verify(
     neutral: Path | None = None,
 ) -> list[CandidateResult]:
     """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings."""
-    runner = _Verifier(python, neutral, min(runs, os.cpu_count() or 1, VERIFY_JOBS))
+    runner = _Verifier(python, neutral, 1 if meets_others(source) else min(runs, os.cpu_count() or 1, VERIFY_JOBS))
     try:
         answers = dict(runner.run_many([source] * runs, rung=rung, timeout=timeout))
         return [answers[number] for number in sorted(answers)]
     finally:
         runner.close()
+
+
+def meets_others(source: str) -> bool:
+    """Whether a script joins a process group: the address at which it does is for one run at a time."""
+    return "init_process_group" in source
 
 
 class _Verifier(FreshProcessRunner):

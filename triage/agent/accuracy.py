@@ -1,0 +1,216 @@
+"""Compares every compiled graph with eager, on copies of what the program calls it with.
+
+One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
+program at the first wrong value), `until` (graph and call at which an earlier probe found it; once past it, the program
+ends), `seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. Most calls are
+settled by two runs; where they are not close, `accuracy_rule` says what it takes to blame the compiler.
+"""
+
+import json
+import threading
+import time
+
+from . import accuracy_measure as measure
+from . import accuracy_modes as modes
+from . import accuracy_rule as rule
+from .accuracy_copies import CannotCopyError, Copier
+from .accuracy_graph import Kept, without_dropout
+from .accuracy_run import Runner
+
+SECONDS = 120.0
+ALWAYS_COMPARED = 2  # calls of each graph; later ones at powers of two
+TOLD_AT_MOST = 5
+FIRST_ROUND, SECOND_ROUND = 2, 10
+
+
+class Comparer:
+    """What is compared, and what was found."""
+
+    def __init__(self, torch, recorder, asked):
+        self.torch, self.recorder = torch, recorder
+        self.gradients = bool(asked.get("gradients"))
+        self.stop, self.until = bool(asked.get("stop")), asked.get("until")
+        self.left = float(asked.get("seconds") or SECONDS)
+        self.calls = self.told = 0
+        self.busy = threading.local()
+
+    def keep(self, gm):
+        """The graph before a backend changes it; None where it cannot be kept."""
+        try:
+            without_dropout(gm)
+            return Kept(self.torch, gm)
+        except Exception as error:
+            self._not_compared("?", error)
+            return None
+
+    def watch(self, compiled, kept, graph_id, example_inputs, backend):
+        """`compiled`, whose calls are compared first."""
+        seen = [0]
+        graph = {"id": graph_id, "inputs": example_inputs, "backend": backend}
+
+        def run(*args):
+            seen[0] += 1
+            if self._wanted(graph_id, seen[0]):
+                self._compare(compiled, kept, graph, seen[0], args)
+            return compiled(*args)
+
+        return run
+
+    def _wanted(self, graph_id, number):
+        if getattr(self.busy, "now", False):
+            return False
+        if self._is_last(graph_id, number):
+            return True
+        return self.left > 0 and (number <= ALWAYS_COMPARED or number & (number - 1) == 0)
+
+    def _is_last(self, graph_id, number):
+        return bool(self.until) and (self.until["graph"], self.until["call"]) == (graph_id, number)
+
+    def _compare(self, compiled, kept, graph, number, args):
+        began, self.busy.now = time.monotonic(), True
+        found = None
+        try:
+            self.recorder.breadcrumb("compare graph %s, call %d" % (graph["id"], number))
+            found = _Call(self.torch, compiled, kept, args, self.gradients).wrong()
+            self.calls += 1
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+        finally:
+            self.busy.now = False
+            self.left -= time.monotonic() - began
+        try:
+            if found is not None:
+                self._tell(found, kept, graph, number, args)
+            if (found is not None and self.stop) or self._is_last(graph["id"], number):
+                self.recorder.leave_early()
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+
+    def _not_compared(self, graph_id, error):
+        self.recorder.channel.say(
+            "not_compared", graph=graph_id, reason="%s: %s" % (type(error).__name__, str(error)[:300])
+        )
+
+    def _tell(self, found, kept, graph, number, args):
+        self.told += 1
+        if self.told > TOLD_AT_MOST:
+            return
+        file = self._capture(kept, graph, args)
+        self.recorder.channel.say("wrong", file=file, result=dict(found, graph=graph["id"], call=number))
+        if file is not None:
+            self.recorder.channel.say("graph_failed", graph=graph["id"], file=file, when="compare")
+
+    def _capture(self, kept, graph, args):
+        """The graph with the values of this call, as data."""
+        if not self.recorder.config.get("capture"):
+            return None
+        try:
+            from . import describe
+
+            case = describe.graph_case(
+                kept.gm, graph["inputs"], level="dynamo", graph_id=graph["id"], backend=graph["backend"],
+                context=dict(describe.current_context(), **self.recorder.compile_settings()),
+                real_inputs=args, record_values=True,
+            )  # fmt: skip
+            return self.recorder.channel.put("graph-wrong-%d-dynamo.json" % self.told, json.dumps(case))
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+            return None
+
+
+class _Call:
+    """One call of a compiled graph, judged."""
+
+    def __init__(self, torch, compiled, kept, args, gradients):
+        self.torch, self.compiled, self.kept = torch, compiled, kept
+        self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
+        self.names = None  # what is looked at closely; None for everything
+        self.measured = True
+
+    def wrong(self):
+        """What is wrong, as facts, or None."""
+        torch = self.torch
+        eager, compiled = self._eager(), self._compiled()
+        self.names = measure.suspicious(torch, eager, compiled)
+        if not self.names:
+            return None
+        varied = [self._eager()]
+        varied += self._others(range(FIRST_ROUND))
+        reference = self._reference()
+        if not self._judged(eager, compiled, reference, varied):
+            return None
+        varied += self._others(range(FIRST_ROUND, FIRST_ROUND + SECOND_ROUND))
+        return self._judged(eager, compiled, reference, varied)
+
+    def _judged(self, eager, compiled, reference, varied):
+        """The first wrong value in the order outputs, changed inputs, gradients; else the first wrong metadata."""
+        for name in self.names:
+            others = [given.tensors.get(name) for given in varied]
+            exact = reference.tensors.get(name) if reference is not None else None
+            if len(others) <= 1 or any(other is None for other in others):
+                continue
+            facts = measure.wrong_value(
+                self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
+            )
+            if facts is not None:
+                return self._named(name, eager, facts)
+        for name in self.names:
+            known = eager.facts.get(name)
+            if known is None or any(given.facts.get(name) != known for given in varied[:1]):
+                continue
+            found = rule.metadata_difference(known, compiled.facts[name])
+            if found is not None:
+                return self._named(name, eager, {"kind": found[0], "words": found[1]})
+        return None
+
+    @staticmethod
+    def _named(name, eager, facts):
+        tensor = eager.tensors[name]
+        gradient = name.startswith("gradient of ")
+        return dict(
+            facts,
+            item=name,
+            direction="backward" if gradient else "forward",
+            dtype=str(tensor.dtype).split(".")[-1],
+            shape=list(tensor.shape),
+        )
+
+    def _eager(self, **how):
+        module = self.kept.fresh(bool(how.get("double")))
+        return self._only(self.runner.run(module, parameters=self.kept.parameters(module), **how))
+
+    def _compiled(self):
+        put_back = self.kept.state()
+        try:
+            return self.runner.run(self.compiled, parameters=self.kept.parameters(self.kept.gm))
+        finally:
+            put_back()
+
+    def _reference(self):
+        try:
+            return self._eager(double=True, mode=modes.doubled(self.torch))
+        except Exception:  # no such kernel, or the graph needs its own precision
+            return None
+
+    def _others(self, numbers):
+        """What else eager may give: gently and roughly nudged in turn. An operation that no mode sees ends the nudging."""
+        found = []
+        for number in numbers:
+            rough = bool(number % 2)
+            if self.measured:
+                try:
+                    found.append(self._eager(mode=modes.nudged(self.torch, rough), seed=number, shaken=None))
+                    continue
+                except Exception:
+                    self.measured = False
+            try:
+                found.append(self._eager(shaken=rough, seed=number))
+            except CannotCopyError:
+                break
+        return found
+
+    def _only(self, given):
+        """Without what nobody looks at: a run's gradients are as large as the model."""
+        if self.names is not None:
+            given.tensors = {name: given.tensors[name] for name in self.names if name in given.tensors}
+        return given
