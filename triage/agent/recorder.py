@@ -144,11 +144,11 @@ class Recorder:
     def end(self):
         """Totals, as far as this torch counts them."""
         breaks = recompiles = 0
+        passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}
         utils = sys.modules.get("torch._dynamo.utils")
         counters = getattr(utils, "counters", None)
         if counters is not None:
             breaks = sum(counters.get("graph_break", {}).values())
-        passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}
             failures = getattr(utils, "guard_failures", {})
             recompiles = sum(len(entries) for entries in dict(failures).values()) if failures else 0
             frames = counters.get("stats", {})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triage.locate.conclude import (
     Conclusion,
@@ -47,9 +47,9 @@ class Walk:
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
     other_stream: Probe | None = None
-    probe: Callable[..., Probe] = run_probe
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     compared: Probe | None = None
+    probe: Callable[..., Probe] = run_probe
 
     def conclusion(self) -> Conclusion:
         """What is known now."""
@@ -70,7 +70,6 @@ class Walk:
             self.stop_after = probe.notes.point
         return probe
 
-    def settle(self) -> Conclusion:
     def worth_comparing(self) -> bool:
         """Whether results are to be compared: as asked for, where something is compiled and nothing has failed yet."""
         first = self.seen[self.rungs[self.top].name][0]
@@ -93,6 +92,7 @@ class Walk:
         self._announce(self.rungs[self.top], self.compared)
         return self.compared
 
+    def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
         first = self.seen[self.rungs[self.top].name][0]
         if first.outcome.failed:
@@ -226,6 +226,7 @@ class Walk:
             record_values=self.values_matter(),
             stop_after=self.stop_after,
             other_stream=other_stream,
+            accuracy=self.comparison,
             neutral=self.session.neutral,
         )
         self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)
@@ -248,4 +249,3 @@ class Walk:
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,
         )
-            accuracy=self.comparison,
