@@ -10,7 +10,7 @@ from triage.model.outcome import CompileCall, Frame, RaisedException
 from triage.reduce.source.bundle import Part, UnbundledError, bundle
 from triage.reduce.source.cut import executed_part
 from triage.reduce.source.evidence import Call, Module, Trace, failing_frames, outer_frames, packages_of, read
-from triage.reduce.source.extract import pumped
+from triage.reduce.source.extract import closed, pumped
 from triage.reduce.source.script import Script
 from triage.reduce.source.starts import Request, prelude, starts
 from triage.reduce.source.tidy import tidy
@@ -240,6 +240,30 @@ def test_a_definition_is_copied_out_of_its_package():
         "import torch\nfrom pkg.base import Base\nfrom pkg.m import SIZE\nfrom pkg import other\n\n"
         "class Net(Base):\n    n = SIZE\n\ntorch.compile(Net())\n"
     ]
+
+
+def test_the_failing_files_of_a_package_are_copied_without_what_is_beside_the_point():
+    text = (
+        "from lib.base import Base, documented, speed\nimport torch\n"  # 1, 2
+        "class Inner(Base):\n    width = 3\n"  # 3, 4
+        "@documented(1)\nclass Outer(torch.nn.Module):\n"  # 5, 6
+        "    def forward(self, x):\n        return speed(Inner.width, x)\n"  # 7, 8
+        "    def never(self):\n        return self\n"
+    )
+    modules = {
+        "lib.model": Module(
+            "lib.model", Path("/v/model.py"), text, local=False, lines=frozenset({1, 2, 3, 4, 5, 6, 7, 8})
+        ),
+        "lib.base": Module("lib.base", Path("/v/base.py"), "class Base:\n    pass\n", local=False),
+    }
+    start = Script("from lib.model import Outer\nprint(Outer())\n")
+    plain, whole = closed(start, modules)
+    assert plain.text == (
+        "class Inner:\n    width = 3\n\nfrom lib.base import speed\nimport torch\n\n"
+        "class Outer(torch.nn.Module):\n    def forward(self, x):\n        return speed(Inner.width, x)\n\nprint(Outer())\n"
+    )
+    assert "@documented(1)" in whole.text and "class Inner(Base)" in whole.text
+    assert list(closed(start, {})) == []
 
 
 def test_what_a_copied_definition_needs_moves_above_it():

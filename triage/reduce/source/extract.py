@@ -77,6 +77,9 @@ def _beside_the_point(script: Script, use: ast.AST) -> Iterator[Edit]:
         return
     if node in above.decorator_list and isinstance(node, ast.expr):
         yield Edit(script.offset(node.lineno, 0), script.offset((node.end_lineno or 0) + 1, 0))
+    elif isinstance(above, ast.ClassDef) and [node] == [*above.bases, *above.keywords]:
+        start, end = script.span(node)
+        yield Edit(script.text.rindex("(", 0, start), script.text.index(")", end) + 1)
     elif isinstance(above, ast.ClassDef) and node in above.bases:
         yield without_argument(script, above, node)
 
