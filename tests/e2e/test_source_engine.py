@@ -55,9 +55,9 @@ class Ended:
         }
 
 
-def reduced(place: Path, out: Path, runner: ForkServerRunner, *words: str) -> Ended:
-    """Reduce `script.py` of this directory, which fails with Dynamo alone."""
-    target = make_target(["script.py", *words], module=None, raw=False, python=PYTHON, cwd=place)
+def reduced(place: Path, out: Path, runner: ForkServerRunner, *words: str, command: tuple[str, ...] = ()) -> Ended:
+    """Reduce `script.py` of this directory (or what the command runs), which fails with Dynamo alone."""
+    target = make_target(command or ["script.py", *words], module=None, raw=bool(command), python=PYTHON, cwd=place)
     out.mkdir()
     request = ProbeRequest("failing", target, "eager", 200, out, neutral=neutral_store(), verbose_logs=False)
     probe = run_probe(request)
@@ -134,6 +134,44 @@ def test_a_failure_inside_an_installed_package_needs_it_no_more(
         runner.close()
     assert ended.imports <= {"os", "torch"}
     assert code_lines(ended.source) < 15
+
+
+TEST = """
+import pytest
+import torch
+
+
+class Rows:
+    def __init__(self, rows):
+        self.rows = rows
+
+
+@pytest.fixture
+def rows():
+    return Rows([torch.ones(4, 3), torch.ones(2, 3)])
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_mean(rows, scale):
+    @torch.compile(fullgraph=True)
+    def mean(given):
+        total = torch.zeros(3)
+        for row in given.rows:
+            total = total + row.mean(0) * scale * memoryview(b"ab")[0]
+        return total
+
+    assert mean(rows).shape == (3,)
+"""
+
+
+def test_a_function_within_a_test_needs_no_test_runner(tmp_path: Path, runner: ForkServerRunner) -> None:
+    place = tmp_path / "program"
+    place.mkdir()
+    (place / "test_mean.py").write_text(TEST)
+    command = ("pytest", "-q", "-p", "no:cacheprovider", "test_mean.py")
+    ended = reduced(place, tmp_path / "out", runner, command=command)
+    assert ended.imports <= {"os", "torch"}
+    assert code_lines(ended.source) < 10
 
 
 OWN_CHECK = """

@@ -102,6 +102,11 @@ def test_one_turn_is_simpler_than_a_loop():
     ("propose", "text", "expected"),
     [
         (definitions.propose, "def f():\n    return a, b\nc, d = f()\n", "def f():\n    return a\n\nc = f()\n"),
+        (
+            definitions.propose,
+            "class F(Function):\n    def forward(ctx, x, n):\n        return x\nF.apply(a, b)\n",
+            "class F(Function):\n    def forward(ctx, x):\n        return x\n\nF.apply(a)\n",
+        ),
         (expressions.propose, "try:\n    raise E('x', [])\nexcept* V:\n    pass\n", "try:\n    raise V\nexcept* V:\n    pass\n"),
         (expressions.propose, "a, b = f(x)\n", "a = torch.ones(1)\n"),
         (expressions.propose, "def f():\n    yield x\nf()\n", "def f():\n    yield\n\nf()\n"),

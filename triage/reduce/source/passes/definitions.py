@@ -179,6 +179,8 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
             function.id in names or (function.id in aliases and node.name != "__init__")
         )
         by_attribute = isinstance(function, ast.Attribute) and method and function.attr == node.name
+        if isinstance(owner, ast.ClassDef) and isinstance(function, ast.Attribute) and function.attr == "apply":
+            by_attribute = node.name == "forward" and owner.name in _names_in(function)  # torch.autograd.Function
         by_result = isinstance(function, ast.Call) and (made | aliases) & _names_in(function)
         if by_name or by_attribute or (by_result and node.name != "__init__"):
             yield item
