@@ -118,6 +118,14 @@ def test_pytest(tmp_path: Path) -> None:
     assert found.outcome.exception is not None and found.outcome.exception.ended == "test"
 
 
+def test_a_check_of_unittest_under_pytest(tmp_path: Path) -> None:
+    text = "import unittest\nimport torch\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n"
+    text += "        self.assertTrue(torch.ones(1) > 2, 'differs')\n"
+    found = probe(script(tmp_path, text, "test_it.py"), sys.executable, "-m", "pytest", "-q", "test_it.py")
+    assert found.signature is not None and found.signature.exception_type == "AssertionError"
+    assert "differs" in found.signature.message
+
+
 def test_unittest(tmp_path: Path) -> None:
     found = probe(script(tmp_path, TESTS, "test_it.py"), sys.executable, "-m", "unittest", "test_it.py")
     assert "FAILED (errors=1, skipped=1)" in output(tmp_path, "err")

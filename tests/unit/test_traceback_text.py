@@ -147,3 +147,11 @@ def test_an_exception_group() -> None:
 def test_an_error_without_a_message() -> None:
     found = last_traceback(PLAIN.replace("RuntimeError: size mismatch", "AssertionError"))
     assert found is not None and (found.type, found.message) == ("AssertionError", "")
+
+
+def test_a_logger_that_could_not_write_is_no_failure() -> None:
+    complaint = PLAIN.replace("RuntimeError: size mismatch", "ValueError: closed file")
+    complaint = complaint.replace("Traceback (most", "--- Logging error ---\nTraceback (most")
+    assert last_traceback(complaint) is None
+    found = last_traceback(PLAIN + complaint)
+    assert found is not None and found.type == "RuntimeError"

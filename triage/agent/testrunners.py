@@ -14,17 +14,17 @@ def patch_pytest(module, recorder):
     call_and_report = module.call_and_report
 
     def keeping(cls, *args, **kwargs):
-        call = from_call(cls, *args, **kwargs)
-        raised.error = call.excinfo.value if call.excinfo is not None else None
-        return call
+        raised.call = from_call(cls, *args, **kwargs)
+        return raised.call
 
     @functools.wraps(call_and_report)
     def reporting(*args, **kwargs):
-        raised.error = None
+        raised.call = None
         report = call_and_report(*args, **kwargs)
-        if isinstance(raised.error, Exception) and getattr(report, "failed", False):
-            recorder.raised(raised.error, "test")
-        raised.error = None
+        call, raised.call = raised.call, None
+        found = getattr(call, "excinfo", None)  # only now: a unittest.TestCase keeps its own until the report is made
+        if found is not None and isinstance(found.value, Exception) and getattr(report, "failed", False):
+            recorder.raised(found.value, "test")
         return report
 
     module.CallInfo.from_call = classmethod(keeping)

@@ -27,7 +27,9 @@ def last_traceback(text: str, limit: int = 400) -> RaisedException | None:
     place = text.rfind(_START)
     while place >= 0:
         begin = text.rfind("\n", 0, place) + 1
-        found = _parse(text[begin:].splitlines()[:limit])
+        # A logger whose stream is closed (pytest's, at exit) tells of it and goes on.
+        logging = text[:begin].rstrip().endswith("--- Logging error ---")
+        found = None if logging else _parse(text[begin:].splitlines()[:limit])
         if found is not None and not found.type.endswith(_LAUNCHERS):
             return found
         launcher = launcher or found
