@@ -38,6 +38,8 @@ from triage.reduce.source.weight import foreign_imports
 MOST_PUMPS = 30
 MOST_LINES = 19  # under 20 is what a reader takes in at once
 SECONDS = 120.0
+MOST_SECONDS = 300.0
+RUNS = 10  # what a reduction may cost, in runs of the program
 
 
 @dataclass(frozen=True)
@@ -98,18 +100,20 @@ class SourceEngine:
         try:
             with ThreadPoolExecutor(1) as beside:  # the warm interpreter starts while the program is watched
                 beside.submit(runner.run, "pass\n", timeout=self._timeout)
-                return _Reducing(driver, search, render, lambda: self._trace(problem), self._request(rung)).run()
+                return _Reducing(driver, search, render, lambda: self._trace(problem, limit), self._request(rung)).run()
         finally:
             routed.close()
 
-    def _trace(self, problem: Problem) -> Trace | None:
-        seen = self._seen
+    def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
+        seen, began = self._seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         outer = evidence.outer_frames(seen.exception, frames)
         calls = 0 if seen.own_check else seen.calls
         found = evidence.trace(
             self._target, frames, outer, calls, problem.workdir, self._timeout, self._neutral, self._cancel
         )
+        # Where the program takes long to start, so do its candidates.
+        limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))
         if found is None and self._target.script is not None:
             return without_trace(self._target.script.read_text(encoding="utf-8"))
         return found

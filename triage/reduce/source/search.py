@@ -29,7 +29,12 @@ class Limit:
     """The budget, and no more than some seconds of it."""
 
     def __init__(self, budget: Budget, seconds: float) -> None:
-        self._budget, self._end = budget, time.monotonic() + seconds
+        self._budget, self._began = budget, time.monotonic()
+        self._end = self._began + seconds
+
+    def at_least(self, seconds: float) -> None:
+        """As many seconds from the beginning, if that is more."""
+        self._end = max(self._end, self._began + seconds)
 
     def left(self) -> float:
         return min(self._budget.left(), self._end - time.monotonic())
