@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from triage.locate.conclude import Conclusion
+from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 
@@ -35,9 +36,22 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
         if conclusion.failing.stage is Stage.BACKEND
         else f"`{conclusion.failing.name}` is the first backend that fails"
     )
+    face += failing_ranks(conclusion.outcome, first)
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
         return f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}."
     return f"{good}, {bad}, with {face}."
+
+
+def failing_ranks(outcome: Outcome | None, first: Probe) -> str:
+    """On which processes of a distributed program it fails; empty for one process. What peers of a failed one say is no count."""
+    error = outcome.exception if outcome is not None else None
+    if error is None or error.rank is None or not error.world or error.world < 2:
+        return ""
+    alike = [other for other in first.notes.raised if other.type == error.type and not other.swallowed]
+    ranks = sorted({other.rank for other in alike if other.rank is not None} | {error.rank})
+    if len(ranks) == error.world:
+        return f", on all {error.world} ranks"
+    return f", on rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} of {error.world}"
 
 
 def _face(conclusion: Conclusion) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import Command, left_over
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
-TAG = "TRIAGE_TEST_BAD_INPUT"
 ERROR = re.compile(r"\Atriage: .+\n  why:  .+\n  next: .+\n?\Z")
 
 # Scripts that need no torch are quick; most of what is tested here lies outside of it.
@@ -37,64 +37,9 @@ f(torch.ones(3))
 """
 
 
-class Command:
-    """`triage WORDS` in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.tag = f"{os.getpid()}-{folder.name}"
-        self.out = folder / "out"
-
-    def script(self, source: str, name: str = "train.py") -> str:
-        (self.folder / name).write_text(source)
-        return name
-
-    def start(self, *words: str, **env: str) -> "subprocess.Popen[str]":
-        surroundings = {
-            **os.environ,
-            "VIRTUAL_ENV": sys.prefix,
-            "OMP_NUM_THREADS": "1",
-            "COLUMNS": "200",
-            TAG: self.tag,
-            **env,
-        }
-        return subprocess.Popen(
-            [sys.executable, "-m", "triage", *words],
-            cwd=self.folder,
-            env=surroundings,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def __call__(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
-        process = self.start(*words, **env)
-        out, err = process.communicate(timeout=280)
-        assert "Traceback" not in err, err
-        assert not left_over(self.tag)
-        return subprocess.CompletedProcess(words, process.returncode, out, err)
-
-    def report(self) -> dict:
-        assert (self.out / "report.md").is_file()
-        found: dict = json.loads((self.out / "report.json").read_text())
-        return found
-
-
 @pytest.fixture
 def triage(tmp_path: Path) -> Command:
     return Command(tmp_path)
-
-
-def left_over(tag: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{TAG}={tag}".encode() in (entry / "environ").read_bytes().split(b"\0"):
-                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return [line for line in found if line]
 
 
 def refused(done: "subprocess.CompletedProcess[str]", code: int, *words: str) -> None:

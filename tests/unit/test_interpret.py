@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from triage.model.outcome import Outcome
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.interpret import graph_order, notes_of, outcome_of, read_events, read_stacks
 from triage.probe.launch import Exit
@@ -276,3 +276,16 @@ def test_graphs_that_failed_come_first() -> None:
         event("graph", file=None),
     ]
     assert graph_order(events) == ["a", "b"]
+
+
+def test_a_program_whose_main_thread_ended_passes_and_one_that_failed_before_failed() -> None:
+    done = Exit(code=-9, seconds=25.0, timed_out=True)
+    events = [{"e": "start", "pid": 7}, {"e": "main_ended", "pid": 7}]
+    assert outcome_of(done, notes_of(events), "", "").kind is OutcomeKind.OK
+    assert (
+        outcome_of(done, notes_of([{"e": "start", "pid": 7}, {"e": "main_ended", "pid": 8}]), "", "").kind
+        is OutcomeKind.HANG
+    )
+    handled = RaisedException("TypeError", "bad operand", phase="compile", swallowed=True)
+    assert outcome_of(done, AgentNotes(True, raised=(handled,)), "", "").exception == handled
+    assert outcome_of(done, AgentNotes(True, raised=(handled,)), "", "", uncompiled=True).kind is OutcomeKind.HANG

@@ -110,6 +110,32 @@ def test_a_slow_script_is_run_no_more_than_needed(walk: Callable[..., Walk], low
     assert len(machine.requests) <= 4
 
 
+@pytest.mark.parametrize("collides", ["uncompiled", "aot_eager_decomp_partition"])
+def test_runs_that_were_in_each_others_way_are_asked_again_alone(walk: Callable[..., Walk], collides: str) -> None:
+    busy = error(collides if collides in FRAMES else "eager", "the address is in use", "uncaught")
+    machine = Machine({"inductor": itertools.repeat(error()), collides: [busy]})
+    found = walk(machine, jobs=2)
+    conclusion = go(found)
+    assert conclusion.stage is Stage.INDUCTOR and f"{collides}-alone" in machine.visited()
+    assert [probe.outcome.kind for probe in found.seen[collides]] == [OutcomeKind.OK]
+
+
+def test_a_rung_that_really_fails_otherwise_keeps_its_failure(walk: Callable[..., Walk]) -> None:
+    other = error("aot_eager", "another one")
+    machine = Machine({"inductor": itertools.repeat(error()), "aot_eager": itertools.repeat(other)})
+    found = walk(machine, jobs=2)
+    assert go(found).stage is Stage.AOT_AUTOGRAD
+    assert all(probe.outcome.failed for probe in found.seen["aot_eager"])
+
+
+def test_a_program_with_ranks_runs_one_at_a_time(walk: Callable[..., Walk]) -> None:
+    found = walk(Machine({}), jobs=4)
+    assert found.jobs() == 4
+    note = AgentNotes(True, distributed=True)
+    found.seen["inductor"] = [Probe("as_is", None, Outcome(OutcomeKind.OK), None, note, Path("x"))]
+    assert found.jobs() == 1
+
+
 def test_a_script_that_fails_uncompiled_is_not_walked_further(walk: Callable[..., Walk]) -> None:
     machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
     assert go(walk(machine)).stage is Stage.SCRIPT

@@ -1,6 +1,7 @@
 """An exception object as plain data (the shape of `RaisedException` in triage's model)."""
 
 import linecache
+import os
 import re
 import sys
 import traceback
@@ -27,6 +28,7 @@ def describe(error, phase, swallowed=False, depth=0):
         "phase": phase,
         "swallowed": swallowed,
         "rank": rank(),
+        "world": world(),
     }
 
 
@@ -106,4 +108,21 @@ def rank():
             return distributed.get_rank()
     except Exception:
         return None
-    return None
+    return _launched_as("RANK")
+
+
+def world():
+    """How many processes its group has; None where there is no group."""
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return distributed.get_world_size()
+    except Exception:
+        return None
+    return _launched_as("WORLD_SIZE")
+
+
+def _launched_as(name):
+    """What torchrun told the process, which may not have made its group yet."""
+    told = os.environ.get(name, "") if "TORCHELASTIC_RUN_ID" in os.environ else ""
+    return int(told) if told.isdigit() else None

@@ -12,6 +12,7 @@ import faulthandler
 import os
 import platform
 import sys
+import threading
 
 from . import boundary, compat, confine, frames, imports, optimize, testrunners, trace_lines
 from .channel import Channel
@@ -72,13 +73,27 @@ def _last_words(recorder):
 
     sys.excepthook = excepthook
 
-    def at_exit():
+    def printed():
         # The interpreter keeps the exception it printed, also where another excepthook was installed.
         error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         if isinstance(error, BaseException):
             recorder.uncaught(error)
+
+    def at_exit():
+        printed()
         recorder.end()
 
+    # Exit handlers come after the last thread has ended, which may never be.
+    wait_for_threads = threading._shutdown
+
+    def main_thread_ended():
+        try:
+            printed()
+            recorder.main_thread_ended()
+        finally:
+            wait_for_threads()
+
+    threading._shutdown = main_thread_ended
     atexit.register(at_exit)
 
 

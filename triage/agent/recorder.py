@@ -14,6 +14,9 @@ from .describe_exception import describe, rank
 EVENT_LIMIT = 200
 
 
+THREADS_SECONDS = 10.0  # for the threads that outlive the main one
+
+
 class Recorder:
     """Counts and records. One per process; `config` is the probe's."""
 
@@ -26,6 +29,8 @@ class Recorder:
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
         self._ids = 0
+        self._told_ranks = False
+        self._died = False
         self._pid = os.getpid()
         self._local = threading.local()
 
@@ -68,7 +73,16 @@ class Recorder:
     def uncaught(self, error):
         """The exception that ended the program."""
         if isinstance(error, Exception):
+            self._died = True
             self.raised(error, "uncaught")
+
+    def main_thread_ended(self):
+        """Nothing is left but other threads. Where those have nothing to tell us, the program has some seconds to end."""
+        self.channel.say("main_ended", pid=os.getpid())
+        if (self._died or self.config.get("stop_after")) and self._alone():
+            timer = threading.Timer(THREADS_SECONDS, self.leave_early, [1 if self._died else 0])
+            timer.daemon = True
+            timer.start()
 
     # -- progress -----------------------------------------------------------------------------------------------
 
@@ -85,6 +99,9 @@ class Recorder:
         setattr(self._local, what, depth + 1)
         if depth == 0 and not (what == "backwards" and getattr(self._local, "calls", 0)):
             setattr(self, what, getattr(self, what) + 1)
+            if not self._told_ranks and rank() is not None:
+                self._told_ranks = True
+                self.channel.say("distributed")
             self._stop_if_passed(what)
 
     @contextlib.contextmanager
@@ -123,7 +140,7 @@ class Recorder:
         if self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]:
             self.leave_early()
 
-    def leave_early(self):
+    def leave_early(self, status=0):
         """End the program, which has shown what it was run for; not where others wait for it."""
         if not self._alone():
             return
@@ -133,7 +150,7 @@ class Recorder:
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
-            os._exit(0)
+            os._exit(status)
 
     def _alone(self):
         """Whether no other process waits for this one: its peers would hang, or fail, if it ended early."""

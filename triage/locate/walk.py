@@ -25,6 +25,7 @@ from triage.locate.conclude import (
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
 from triage.model.accuracy import Comparison, GraphCall
 from triage.model.outcome import BoundaryPoint
+from triage.model.signature import same_face
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
@@ -71,10 +72,12 @@ class Walk:
         return probe
 
     def worth_comparing(self) -> bool:
-        """Whether results are to be compared: as asked for, where something is compiled and nothing has failed yet."""
+        """Whether to compare results: `auto` where nothing has failed, `always` where a check of the script's own has, too."""
+        asked = self.session.settings.accuracy
         first = self.seen[self.rungs[self.top].name][0]
-        asked = self.session.settings.accuracy != "never"
-        return asked and not first.outcome.failed and bool(first.notes.compile_calls) and first.notes.graphs > 0
+        if asked == "never" or not first.notes.compile_calls or first.notes.graphs == 0:
+            return False
+        return not first.outcome.failed or (asked == "always" and is_script_check(first.outcome))
 
     def compare(self) -> Probe | None:
         """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
@@ -172,7 +175,12 @@ class Walk:
         return first is not None and first.outcome.failed and (exception is None or exception.phase != "compile")
 
     def jobs(self) -> int:
-        """Probes side by side: as asked for, else one per two gigabytes and core, at most four."""
+        """Probes side by side: as asked for, else one per three gigabytes and core, at most four.
+
+        A program with ranks meets at an address, which two runs of it would have to share: one at a time.
+        """
+        if any(probe.notes.distributed for probes in self.seen.values() for probe in probes):
+            return 1
         if self.session.settings.jobs:
             return self.session.settings.jobs
         try:
@@ -182,11 +190,17 @@ class Walk:
         return max(1, min(os.cpu_count() or 1, int(memory / MEMORY_PER_PROBE), 4))
 
     def _visit(self, rungs: Sequence[Rung]) -> None:
-        """Probe these rungs, side by side. Stops the others once the script is known to fail uncompiled."""
+        """Probe these rungs, side by side. Stops the others once the script is known to fail uncompiled.
+
+        Runs side by side may be in each other's way: they open the same port, write the same file. So a rung that failed
+        in another way than the script did is asked once more, alone, and the first answer is forgotten.
+        """
         if not rungs:
             return
-        pool = ThreadPoolExecutor(max_workers=min(self.jobs(), len(rungs)))
+        side_by_side = min(self.jobs(), len(rungs))
+        pool = ThreadPoolExecutor(max_workers=side_by_side)
         stop = Cancel(self.session.cancel)
+        crowded: list[tuple[Rung, Probe]] = []
         try:
             waiting: dict[Future[Probe], Rung] = {}
             for rung in rungs:
@@ -203,6 +217,8 @@ class Walk:
                         continue
                     self.seen.setdefault(rung.name, []).append(probe)
                     self._announce(rung, probe)
+                    if side_by_side > 1 and self._fails_otherwise(probe):
+                        crowded.append((rung, probe))
                     if rung is UNCOMPILED and probe.outcome.failed:
                         stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
@@ -211,6 +227,17 @@ class Walk:
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+        for rung, probe in crowded:
+            alone = self._run(rung, f"{probe.name}-alone")
+            self.seen[rung.name] = [alone if each is probe else each for each in self.seen[rung.name]]
+            self._announce(rung, alone)
+
+    def _fails_otherwise(self, probe: Probe) -> bool:
+        """Whether a probe ended in a failure that is not the script's."""
+        first = self.seen[self.rungs[self.top].name][0]
+        if not probe.outcome.failed or probe.signature is None or first.signature is None:
+            return False
+        return not same_face(probe.signature, first.signature)
 
     def _run(
         self, rung: Rung, name: str, capture: bool = False, other_stream: bool = False, cancel: Cancel | None = None

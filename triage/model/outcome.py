@@ -39,7 +39,8 @@ class RaisedException:
     phase: str = "uncaught"  # compile | call | backward | compare | uncaught | test | text
     swallowed: bool = False  # the program went on after it
     ended: str = ""  # what it ended in the end: `uncaught` (a process) | `test`; empty where the program handled it
-    rank: int | None = None
+    rank: int | None = None  # number of the process in its group, which has `world` processes
+    world: int | None = None
 
     def innermost(self) -> RaisedException:
         """The exception at the bottom of the wrappers."""
@@ -102,6 +103,7 @@ class AgentNotes:
     stopped_early: bool = False
     double_backward: bool = False  # a backward pass with create_graph=True had begun
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason
+    main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on
     distributed: bool = False  # a process called a compiled function as a member of a process group
     backwards: int = 0  # backward passes begun outside of compiled calls
     wrong: WrongResult | None = None  # the first value of a compiled graph that was found wrong

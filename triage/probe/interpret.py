@@ -103,6 +103,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
             not_compared.append(f"graph {event.get('graph')}: {event.get('reason')}")
         elif kind == "graph_missing":
             missing.append(f"graph {event.get('graph')}: {event.get('reason')}")
+    root = next((event.get("pid") for event in events if event.get("e") == "start"), None)
     first = next((event for _, event in raised.values()), None)
     if first is not None:
         point = decode(BoundaryPoint, first.get("point") or {})
@@ -117,6 +118,9 @@ def notes_of(events: list[Event]) -> AgentNotes:
         stopped_early=early,
         double_backward=any(event.get("double_backward") for event in events),
         missing=tuple(dict.fromkeys(missing)),
+        main_ended=root is not None and any(
+            event.get("e") == "main_ended" and event.get("pid") == root for event in events
+        ),
         distributed=any(event.get("e") == "distributed" for event in events),
         wrong=wrong,
         not_compared=tuple(dict.fromkeys(not_compared)),
@@ -128,10 +132,8 @@ def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
     """The outcome of a program that saw nothing amiss while a compiled graph gave a wrong value."""
     if outcome.kind is not OutcomeKind.OK or notes.wrong is None:
         return outcome
-    message = f"{notes.wrong.headline()}\n\n{notes.wrong.details()}"
-    return replace(
-        outcome, kind=OutcomeKind.WRONG_RESULT, exception=RaisedException(accuracy.TYPE, message, phase=accuracy.PHASE)
-    )
+    exception = RaisedException(accuracy.TYPE, notes.wrong.headline(), phase=accuracy.PHASE)
+    return replace(outcome, kind=OutcomeKind.WRONG_RESULT, exception=exception)
 
 
 def _with_later(
@@ -176,13 +178,18 @@ def outcome_of(
         return Outcome(OutcomeKind.CRASH if notes.started else OutcomeKind.INVALID, detail=done.error, **base)
     if done.cancelled:
         return Outcome(OutcomeKind.INVALID, detail="cancelled", **base)
-    if done.timed_out:
-        return Outcome(
-            OutcomeKind.HANG, detail=notes.last_breadcrumb or "no compilation had begun", **{**base, "signal": None}
-        )
     failures = [exception for exception in notes.raised if not exception.swallowed]
     ended = next((exception for exception in failures if not _is_launchers(exception)), None)
     swallowed = None if uncompiled else next((exception for exception in notes.raised if exception.swallowed), None)
+    if done.timed_out:
+        base["signal"] = None  # it was ours
+        if ended is not None or swallowed is not None:  # whatever went on after it was not waited for
+            exception = ended or swallowed
+            assert exception is not None
+            return Outcome(_kind(exception), exception=exception, **base)
+        if notes.main_ended:
+            return Outcome(OutcomeKind.OK, detail="its main thread had ended; other threads went on", **base)
+        return Outcome(OutcomeKind.HANG, detail=notes.last_breadcrumb or "no compilation had begun", **base)
     launchers = next(filter(_is_launchers, failures), None)
     if ended is None and launchers is not None:
         died = _CHILD_SIGNAL.search(launchers.message)
