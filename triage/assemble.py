@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import triage
+from triage.accuracy import accuracy_facts, comparison_note
 from triage.findings import Findings
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.culprit import culprit_of
@@ -70,6 +71,7 @@ def assemble(found: Findings) -> TriageReport:
             )
             for signature, _ in (made.siblings if made else ())
         ),
+        accuracy=accuracy_facts(found),
         graph_breaks=first.notes.graph_breaks if first else 0,
         recompiles=first.notes.recompiles if first else 0,
         environment=environment.summary() if environment else _bare_environment(first),
@@ -234,7 +236,8 @@ def _artifacts(directory: Path) -> dict[str, str]:
 
 
 def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    notes = []
+    compared = found.walk.compared
+    notes = list(filter(None, [comparison_note(compared.notes if compared is not None else None)]))
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from triage.environments.describe import TargetEnvironment
 from triage.locate.walk import Walk
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import AblationRow
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
@@ -28,5 +28,6 @@ class Findings:
     reproducer_note: str | None = None
     ablation: tuple[AblationRow, ...] = ()
     workarounds: tuple[str, ...] = ()
+    first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None

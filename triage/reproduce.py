@@ -17,6 +17,7 @@ from triage.reduce.ablation import ablate, best_cures
 from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, choose
 from triage.reduce.compare import comparison_of
+from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Budget, CandidateResult, Oracle, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
@@ -81,6 +82,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 judge = made.oracle or oracle
                 rows, cures = ablate(made.graph, made.form, problem.rung, runner, judge, session.clock, session.emit)
                 found.ablation, found.workarounds = rows, best_cures(cures)
+                if compared:
+                    found.first_wrong = first_wrong(made.graph, made.form, problem.rung, runner, judge, session.clock)
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise

@@ -5,6 +5,7 @@ be compared, everything behind them can.
 """
 
 import copy
+import re
 
 from . import compat
 
@@ -41,7 +42,7 @@ class Kept:
     def __init__(self, torch, gm):
         self.torch = torch
         self.gm = compat.copy_graph_deeply(gm)
-        self.names = [str(node.target) for node in gm.graph.nodes if node.op == "placeholder"]
+        self.names = [_named(node) for node in gm.graph.nodes if node.op == "placeholder"]
         self.holds = any(node.op in ("get_attr", "call_module") for node in gm.graph.nodes)
 
     def fresh(self, double=False):
@@ -75,6 +76,24 @@ class Kept:
                         tensor.copy_(value)
 
         return put_back
+
+
+_PARTS = (
+    (re.compile(r"_(?:modules|parameters|buffers)\['(\w+)'\]"), r"\1"),
+    (re.compile(r"L\['(\w+)'\]"), r"\1"),
+)
+
+
+def _named(node):
+    """What the program calls an input, e.g. self.proj.weight; else the graph's own name."""
+    try:
+        source = node._dynamo_source
+        name = source.name() if callable(source.name) else source.name
+        for pattern, plain in _PARTS:
+            name = pattern.sub(plain, name)
+        return name[:200] or str(node.target)
+    except Exception:
+        return str(node.target)
 
 
 def _attributes(torch, module):

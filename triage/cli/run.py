@@ -25,7 +25,10 @@ def run(
     no_reduce: bool = typer.Option(False, "--no-reduce", help="Locate the stage only."),
     engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
     accuracy: str = typer.Option(
-        None, metavar="auto|always|never", help="Accepted; so far only the checks of the script itself are judged."
+        None,
+        metavar="auto|always|never",
+        help="Compare compiled graphs with eager: if the script raises nothing (auto), if its own check fails too "
+        "(always), never.",
     ),
     format: str = typer.Option(None, metavar="md,json,github", help="Formats of the report (default: md,json)."),
     as_json: bool = typer.Option(

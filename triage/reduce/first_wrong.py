@@ -1,0 +1,39 @@
+"""The first intermediate value of a small reproducer that goes wrong: each value in turn is made the only result.
+
+A value inside of a fused kernel cannot be looked at without changing the kernel, so each is asked for in a candidate of its
+own, in the order of the operations. Only small graphs: their compiles are cheap, and larger ones were not reduced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.stage import Verdict
+from triage.reduce.interface import Budget, CandidateRunner, Oracle
+from triage.reduce.printer import Form, Unprintable, count_ops, print_case
+
+MOST = 12
+TIMEOUT_SECONDS = 120.0
+
+
+def first_wrong(
+    case: GraphCase, form: Form | None, failing: str, runner: CandidateRunner, oracle: Oracle, budget: Budget
+) -> GraphNode | None:
+    """The operation whose result is the first that is wrong; None where none is alone, or the graph is too large."""
+    inner = [node for node in case.nodes if len(node.out) == 1 and node.out[0] is not None and not node.multi]
+    if case.backward or form is None or form.check != "values" or len(inner) > MOST:
+        return None
+    if count_ops(case) == 1 and inner:
+        return inner[-1]
+    for node in inner:
+        if budget.spent():
+            return None
+        try:
+            source = print_case(replace(case, outputs=({"ref": node.name},)), form=form)
+        except Unprintable:
+            continue
+        result = runner.run(source, rung=failing, timeout=min(TIMEOUT_SECONDS, budget.left()))
+        if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
+            return node
+    return None
