@@ -56,9 +56,7 @@ def reduction(of: GraphCase) -> Reduction:
 def test_only_what_the_failure_needs_of_a_registration_stays() -> None:
     found = reduction(graph(*REGISTRATION))
     runner = TextRunner()
-    small = polished(
-        found, runner, '"ns::one"', "register_fake", "empty_like(x)", "x: torch.Tensor", "mutates_args=()"
-    )
+    small = polished(found, runner, '"ns::one"', "register_fake", "empty_like(x)", "x: torch.Tensor", "mutates_args=()")
     assert isinstance(small, Reduction) and small.graph is not None
     assert "helper" not in small.source and "LIMIT" not in small.source and "math" not in small.source
     assert small.source == print_case(small.graph, header="What fails\nWhere")
