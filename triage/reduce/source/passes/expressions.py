@@ -77,6 +77,7 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
         yield "None"
     if isinstance(node, ast.ListComp):
         yield "[]"
+        yield f"[{script.source(node.elt)}]"
     if isinstance(script.parents[node], ast.Assign) and not isinstance(node, ast.Tuple | ast.List | ast.Dict):
         yield from _VALUES
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from triage.reduce.source.names import Occurrence, Occurrences, Scope, all_arguments
 from triage.reduce.source.passes.choice import Choice, one
-from triage.reduce.source.script import Edit, Function, Script
+from triage.reduce.source.script import Edit, Function, Script, blocks_of
 
 WIDEST = 100
 
@@ -24,6 +24,7 @@ def propose(script: Script) -> Iterator[Choice]:
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
             yield from _value_for_attribute(script, seen, statement)
+            yield from _list_at_once(script, statement)
 
 
 def imports(script: Script) -> Iterator[Choice]:
@@ -217,7 +218,8 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     uses = [place for place in places if not place.binds]
     if len(places) - len(uses) != 1 or not uses or not all(place.placed for place in uses):
         return
-    plain = isinstance(node.value, ast.Name | ast.Constant | ast.Attribute)
+    picked = isinstance(node.value, ast.Subscript) and isinstance(node.value.value, ast.Name)
+    plain = picked or isinstance(node.value, ast.Name | ast.Constant | ast.Attribute)
     if not plain and not _used_once_next(script, node, uses):
         return
     value = script.source(node.value)
@@ -243,6 +245,22 @@ def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) ->
     if reads and len(places) == len(reads) + 1:
         gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
         yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
+
+
+def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
+    """`xs = []` and, right below, `xs.append(x)` as `xs = [x]`."""
+    if not isinstance(node.value, ast.List) or not isinstance(node.targets[0], ast.Name):
+        return
+    block = next(block for block in blocks_of(script.parents[node]) if node in block)
+    place = block.index(node) + 1
+    call = getattr(block[place], "value", None) if place < len(block) else None
+    if not isinstance(call, ast.Call) or len(call.args) != 1:
+        return
+    if ast.unparse(call.func) == f"{node.targets[0].id}.append":
+        elements = ", ".join(map(script.source, [*node.value.elts, call.args[0]]))
+        yield one(
+            Edit(*script.span(node.value), f"[{elements}]"), Edit(*script.lines_span(block[place])),
+        )  # fmt: skip
 
 
 def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) -> bool:
