@@ -80,14 +80,14 @@ class Kept:
 
 _PARTS = (
     (re.compile(r"_(?:modules|parameters|buffers)\['(\w+)'\]"), r"\1"),
-    (re.compile(r"L\['(\w+)'\]"), r"\1"),
+    (re.compile(r"[LG]\['(\w+)'\]"), r"\1"),
 )
 
 
 def _named(node):
     """What the program calls an input, e.g. self.proj.weight; else the graph's own name."""
     try:
-        source = node._dynamo_source
+        source = node.meta["grapharg"].source
         name = source.name() if callable(source.name) else source.name
         for pattern, plain in _PARTS:
             name = pattern.sub(plain, name)

@@ -1,0 +1,192 @@
+"""A wrong value that only the agent saw: it becomes the failure, the rungs are judged alike, candidates need both verdicts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.accuracy import comparison_note
+from triage.events import Emitter
+from triage.locate.conclude import is_comparison, is_script_check
+from triage.locate.walk import Walk
+from triage.model.accuracy import Comparison, GraphCall, WrongResult
+from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
+from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
+from triage.model.signature import signature_of
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
+from triage.probe import interpret
+from triage.probe.run import Probe, ProbeRequest
+from triage.probe.target import Target
+from triage.reduce.check_oracle import ComparisonOracle
+from triage.reduce.first_wrong import first_wrong
+from triage.reduce.interface import CandidateResult
+from triage.reduce.printer import Form
+from triage.session import Clock, Session
+from triage.settings import Settings
+
+GRADIENT = WrongResult(
+    "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5
+)
+FORWARD = {"call": 4, "item": "output 0", "direction": "forward", "shape": [2, 3], "compiled": float("nan")}
+EVENTS: list[dict[str, Any]] = [
+    {"e": "start"},
+    {"e": "not_compared", "graph": "0/0", "reason": "an input is a DTensor"},
+    {"e": "wrong", "result": {"graph": "0/1", **FORWARD}},
+    {"e": "wrong", "result": {"graph": "0/2", **FORWARD}},
+    {"e": "end", "graphs": 2, "compared": 7, "backwards": 3},
+]
+
+
+def ran(notes: AgentNotes, code: int = 0) -> Outcome:
+    return interpret.with_comparison(Outcome(OutcomeKind.OK, 1.0, code), notes)
+
+
+def test_the_first_wrong_value_is_the_failure_of_a_program_that_passes() -> None:
+    notes = interpret.notes_of(EVENTS)
+    assert (notes.compared, notes.backwards) == (7, 3)
+    assert notes.not_compared == ("graph 0/0: an input is a DTensor",)
+    assert notes.wrong is not None and (notes.wrong.graph, notes.wrong.call, notes.wrong.shape) == ("0/1", 4, (2, 3))
+    outcome = ran(notes)
+    assert outcome.kind is OutcomeKind.WRONG_RESULT and is_comparison(outcome) and not is_script_check(outcome)
+    assert signature_of(outcome) == signature_of(ran(notes))
+
+
+def test_a_failure_of_the_program_itself_stays_what_it_is() -> None:
+    failed = Outcome(OutcomeKind.CRASH, 1.0, -11, "SIGSEGV")
+    assert interpret.with_comparison(failed, interpret.notes_of(EVENTS)) is failed
+
+
+def test_the_numbers_are_told() -> None:
+    told = WrongResult(
+        "0/0", 1, "output 0", "forward", wrong=1, elements=6, at=(1, 2), eager=1.0, compiled=2.5, exact=1.0
+    )
+    assert "1 of 6 elements are wrong, the worst at index [1, 2]: compiled 2.5, eager 1, float64 1." in told.details()
+    strides = WrongResult(
+        "0/0", 1, "output 0", "forward", kind="strides", words="strides are (1, 2) compiled, (2, 1) in eager"
+    )
+    assert strides.headline() == "output 0 of a compiled graph: strides are (1, 2) compiled, (2, 1) in eager"
+
+
+def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
+    assert comparison_note(None) is None
+    assert comparison_note(AgentNotes(wrong=GRADIENT, compared=1)) is None
+    assert "3 calls of compiled graphs were compared" in str(comparison_note(AgentNotes(compared=3)))
+    assert "could be compared with eager (graph 0/0: a DTensor)" in str(
+        comparison_note(AgentNotes(not_compared=("graph 0/0: a DTensor",)))
+    )
+
+
+class Machine:
+    """A target that raises nothing. From the rung `wrong` upwards a graph gives a wrong value, if somebody compares."""
+
+    def __init__(self, wrong: str | None) -> None:
+        self.wrong = wrong
+        self.requests: list[ProbeRequest] = []
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        self.requests.append(request)
+        names = ("uncompiled", "eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
+        rung = names.index(request.rung or "inductor")
+        hit = request.accuracy is not None and self.wrong is not None and rung >= names.index(self.wrong)
+        calls = (CompileCall(None),)
+        notes = AgentNotes(True, "2.13.0", compile_calls=calls, graphs=1, backwards=2, wrong=GRADIENT if hit else None)
+        outcome = ran(notes)
+        return Probe(request.name, request.rung, outcome, signature_of(outcome), notes, Path("x"))
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Callable[..., Walk]:
+    def make(machine: Machine, accuracy: str = "auto") -> Walk:
+        session = Session(tmp_path, Settings(jobs=1, accuracy=accuracy), Emitter(lambda _: None), Clock(0.0), None)
+        return Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
+
+    return make
+
+
+def test_the_walk_goes_on_with_the_comparison(walk: Callable[..., Walk]) -> None:
+    machine = Machine("aot_eager_decomp_partition")
+    it = walk(machine)
+    it.first()
+    assert it.worth_comparing()
+    it.compare()
+    found = it.settle()
+    assert (found.stage, found.symptom) == (Stage.DECOMP_PARTITION, Symptom.WRONG_RESULT)
+    assert found.direction is Direction.BACKWARD and found.settled and found.failures == found.runs
+    assert machine.requests[0].accuracy is None
+    assert machine.requests[1].accuracy == Comparison(gradients=True, stop=True)
+    later = {request.accuracy for request in machine.requests[2:]}
+    assert later == {Comparison(gradients=True, stop=True, until=GraphCall("0/1", 4))}
+
+
+def test_where_nothing_is_wrong_the_other_rungs_are_not_compared(walk: Callable[..., Walk]) -> None:
+    machine = Machine(None)
+    it = walk(machine)
+    it.first()
+    assert it.compare() is None
+    assert it.settle().stage is Stage.NONE
+    assert [request.name for request in machine.requests if request.accuracy is not None] == ["as_is-compared"]
+
+
+def test_never_is_never(walk: Callable[..., Walk]) -> None:
+    it = walk(Machine("inductor"), accuracy="never")
+    it.first()
+    assert not it.worth_comparing()
+
+
+CHECK = RaisedException("AssertionError", "eager: 1, compiled: 2", (Frame("repro.py", 9, "<module>"),))
+
+
+def judged(outcome: Outcome, notes: AgentNotes) -> Verdict:
+    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    assert signature is not None
+    return ComparisonOracle(signature).judge(CandidateResult(outcome, notes, signature_of(outcome), True)).verdict
+
+
+def test_a_candidate_needs_both_verdicts() -> None:
+    fails = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
+    assert judged(fails, AgentNotes(wrong=GRADIENT, compared=1)) is Verdict.SAME_FAILURE
+    assert judged(fails, AgentNotes(compared=1)) is Verdict.UNRESOLVED  # a broken tie, an unstable operation
+    assert judged(fails, AgentNotes(not_compared=("graph 0/0: ...",))) is Verdict.UNRESOLVED
+    assert judged(fails, AgentNotes()) is Verdict.SAME_FAILURE  # a plain run, to verify
+    assert judged(ran(AgentNotes(wrong=GRADIENT)), AgentNotes(wrong=GRADIENT, compared=1)) is Verdict.NO_FAILURE
+    crash = Outcome(OutcomeKind.CRASH, 1.0, -11, "SIGSEGV")
+    assert judged(crash, AgentNotes()) is Verdict.UNRESOLVED
+
+
+class WrongAt:
+    """Runs candidates whose result is wrong once it holds one of these words."""
+
+    jobs = 1
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        bad = any(word in source for word in self.words)
+        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK) if bad else Outcome(OutcomeKind.OK, 1.0, 0)
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
+
+
+def chain(*targets: str) -> GraphCase:
+    meta = TensorMeta((4,), (1,), "float32")
+    nodes, last = [], "x"
+    for number, target in enumerate(targets):
+        nodes.append(GraphNode(f"n{number}", "call_function", target, [{"ref": last}], {}, [meta]))
+        last = f"n{number}"
+    return GraphCase("dynamo", (GraphInput("x", meta=meta),), tuple(nodes), ({"ref": last},))
+
+
+def first(case: GraphCase, *words: str) -> str | None:
+    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    assert signature is not None
+    runner: Any = WrongAt(*words)
+    found = first_wrong(case, Form(check="values"), "inductor", runner, ComparisonOracle(signature), Clock(0.0))
+    return found.target if found else None
+
+
+def test_the_first_value_that_is_wrong() -> None:
+    case = chain("torch.sin", "torch.relu", "torch.cos")
+    assert first(case, "relu") == "torch.relu"
+    assert first(case, "nothing of it") is None
+    assert first(chain("torch.tanh"), "nothing of it") == "torch.tanh"  # the only one
