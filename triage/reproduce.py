@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from triage.locate.culprit import operators_in
 from triage.locate.ladder import AS_IS
 from triage.model.accuracy import Comparison
 from triage.model.signature import one_line
-from triage.model.stage import Direction, Stage
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.reduce.ablation import ablate, best_cures
 from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, choose
 from triage.reduce.compare import comparison_of
+from triage.reduce.driver import Repeats
 from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Budget, CandidateResult, Oracle, Problem
 from triage.reduce.native import NativeEngine
@@ -29,6 +31,12 @@ from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError
 
 VERIFY_TIMEOUT_SECONDS = 120.0
+# A hang is told from a slow compile by the time that the program takes on the rung below.
+HANG_FACTOR = 5.0
+HANG_SECONDS = 20.0
+# A candidate that fails at the rate seen is taken for a passing one this often, at most so many runs allowing.
+MISSED = 0.03
+MOST_REPEATS = 12
 FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 SCRIPT_ALONE = "The script itself is what reproduces the failure."
@@ -53,12 +61,18 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     )
 
     def verified(source: str, runs: int) -> list[CandidateResult]:
-        limit = min(VERIFY_TIMEOUT_SECONDS, session.settings.timeout)
-        return verify(source, found.target.python, runs=runs, timeout=limit, neutral=session.neutral)
+        limit = seconds_for(found, conclusion)
+        results = verify(source, found.target.python, runs=runs, timeout=limit, neutral=session.neutral)
+        allowed = runs * repeats_for(conclusion).runs
+        while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
+            results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral)
+        return results
 
     try:
         with session.timed("reduce"):
             attempts = attempts_for(found, conclusion, oracle)
+            if compared and conclusion.stage is Stage.BACKEND and problem.cases:
+                problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
             if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 problem, attempts = comparing(problem, attempts, runner, session.clock)
             found.reproduced, notes = choose(
@@ -93,6 +107,23 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         raise BudgetSpentError
 
 
+def seconds_for(found: Findings, conclusion: Conclusion) -> float:
+    """The time limit of a candidate. For a failure that is a hang: some times what the whole program takes where it passes."""
+    most = min(VERIFY_TIMEOUT_SECONDS, found.session.settings.timeout)
+    if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or conclusion.passing is None:
+        return most
+    passing = min(probe.outcome.seconds for probe in found.walk.seen[conclusion.passing.name])
+    return min(most, max(HANG_SECONDS, HANG_FACTOR * passing))
+
+
+def repeats_for(conclusion: Conclusion) -> Repeats:
+    """How often a candidate is run before it is said to pass: so often that a failure of the rate seen would have shown."""
+    if conclusion.symptom is not Symptom.NONDETERMINISTIC or not 0 < conclusion.failures < conclusion.runs:
+        return Repeats()
+    rate = conclusion.failures / conclusion.runs
+    return Repeats(min(MOST_REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate))), 1)
+
+
 def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     """What the engines are given."""
     assert conclusion.signature is not None and conclusion.failing is not None
@@ -118,7 +149,7 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: Oracle) -> lis
         return []
     chosen = found.session.settings.engine
     if is_comparison(conclusion.outcome):  # the program's text never fails by itself: only its graphs can be reduced
-        return [Attempt(NativeEngine(form=Form(check="values")), oracle)] if found.cases else []
+        return [Attempt(native_engine(found, conclusion, Form(check="values")), oracle)] if found.cases else []
     of_text = [Attempt(source_engine(found, conclusion), oracle)] if chosen in ("auto", "native") else []
     if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
         return of_text
@@ -126,7 +157,7 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: Oracle) -> lis
     note = CHECK_NOTES["values"] if judge is not oracle else None
     attempts: list[Attempt] = []
     if chosen in ("auto", "native"):
-        attempts.append(Attempt(NativeEngine(form=Form(check="values")) if note else NativeEngine(), judge, note))
+        attempts.append(Attempt(native_engine(found, conclusion, Form(check="values") if note else None), judge, note))
     if chosen in ("auto", "repro_after"):
         engine = ReproAfterEngine(
             found.target,
@@ -139,18 +170,28 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: Oracle) -> lis
     return attempts + of_text
 
 
+def native_engine(found: Findings, conclusion: Conclusion, form: Form | None) -> NativeEngine:
+    """The reducer of graphs, with the patience that this failure asks for."""
+    hangs = conclusion.outcome is not None and conclusion.outcome.kind is OutcomeKind.HANG
+    return NativeEngine(
+        form=form,
+        repeats=repeats_for(conclusion),
+        timeout=seconds_for(found, conclusion) if hangs else None,
+    )
+
+
 def comparing(
     problem: Problem, attempts: list[Attempt], runner: ForkServerRunner, budget: Budget
 ) -> tuple[Problem, list[Attempt]]:
     """For a check of the script's own: the graph and the comparison that show the same, if one is found, come first."""
     first = next((attempt for attempt in attempts if isinstance(attempt.engine, NativeEngine)), None)
-    if first is None:
+    if first is None or not isinstance(first.engine, NativeEngine):
         return problem, attempts
     found = comparison_of(problem, runner, first.oracle, budget)
     if found is None:
         return problem, attempts
     case, form = found
-    fitting = replace(first, engine=NativeEngine(form=form), note=CHECK_NOTES[form.check] if first.note else None)
+    fitting = replace(first, engine=first.engine.comparing(form), note=CHECK_NOTES[form.check] if first.note else None)
     return replace(problem, cases=(case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
 
 
@@ -166,7 +207,7 @@ def source_engine(found: Findings, conclusion: Conclusion) -> SourceEngine:
             compiled=failing.notes.compile_calls,
             own_check=is_script_check(conclusion.outcome),
         ),
-        timeout=min(VERIFY_TIMEOUT_SECONDS, found.session.settings.timeout),
+        timeout=seconds_for(found, conclusion),
         neutral=found.session.neutral,
         header=header_of(found, conclusion),
         cancel=found.session.cancel,

@@ -53,6 +53,12 @@ class NativeEngine:
         self._header, self._form, self._repeats, self._timeout = header, form, repeats, timeout
         self._own_render = render
 
+    def comparing(self, form: Form) -> NativeEngine:
+        """The same engine, its candidates printed in this form."""
+        return NativeEngine(
+            header=self._header, form=form, repeats=self._repeats, timeout=self._timeout, render=self._own_render
+        )
+
     def reduce(
         self,
         problem: Problem,
