@@ -61,7 +61,7 @@ def test_the_numbers_are_told() -> None:
     told = WrongResult(
         "0/0", 1, "output 0", "forward", wrong=1, elements=6, at=(1, 2), eager=1.0, compiled=2.5, exact=1.0
     )
-    assert "1 of 6 elements are wrong, the worst at index [1, 2]: compiled 2.5, eager 1, float64 1." in told.details()
+    assert "1 of 6 elements are wrong, the worst at (1, 2): compiled 2.5, eager 1, float64 1." in told.details()
     strides = WrongResult(
         "0/0", 1, "output 0", "forward", kind="strides", words="strides are (1, 2) compiled, (2, 1) in eager"
     )

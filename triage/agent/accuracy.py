@@ -14,13 +14,19 @@ from . import accuracy_measure as measure
 from . import accuracy_modes as modes
 from . import accuracy_rule as rule
 from .accuracy_copies import CannotCopyError, Copier
-from .accuracy_graph import Kept, without_dropout
+from .accuracy_graph import Kept, collective, without_dropout
 from .accuracy_run import Runner
 
 SECONDS = 120.0
 ALWAYS_COMPARED = 2  # calls of each graph; later ones at powers of two
 TOLD_AT_MOST = 5
-FIRST_ROUND, SECOND_ROUND = 2, 10
+FIRST_ROUND, SECOND_ROUND = 2, 22
+TRIED = 4  # values that look wrong and are looked at again
+SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
+
+
+class NotComparedError(Exception):
+    """A graph that cannot be run by itself; the text says why."""
 
 
 class Comparer:
@@ -34,13 +40,15 @@ class Comparer:
         self.calls = self.told = 0
         self.busy = threading.local()
 
-    def keep(self, gm):
+    def keep(self, gm, graph_id):
         """The graph before a backend changes it; None where it cannot be kept."""
         try:
+            if collective(gm):
+                raise NotComparedError("its processes would have to compare in step")
             without_dropout(gm)
             return Kept(self.torch, gm)
         except Exception as error:
-            self._not_compared("?", error)
+            self._not_compared(graph_id, error)
             return None
 
     def watch(self, compiled, kept, graph_id, example_inputs, backend):
@@ -134,32 +142,31 @@ class _Call:
         self.names = measure.suspicious(torch, eager, compiled)
         if not self.names:
             return None
-        varied = [self._eager()]
-        varied += self._others(range(FIRST_ROUND))
         reference = self._reference()
-        if not self._judged(eager, compiled, reference, varied):
-            return None
-        varied += self._others(range(FIRST_ROUND, FIRST_ROUND + SECOND_ROUND))
-        return self._judged(eager, compiled, reference, varied)
-
-    def _judged(self, eager, compiled, reference, varied):
-        """The first wrong value in the order outputs, changed inputs, gradients; else the first wrong metadata."""
-        for name in self.names:
-            others = [given.tensors.get(name) for given in varied]
-            exact = reference.tensors.get(name) if reference is not None else None
-            if len(others) <= 1 or any(other is None for other in others):
-                continue
-            facts = measure.wrong_value(
-                self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
-            )
+        varied = [self._eager(), *self._others(range(FIRST_ROUND))]
+        for name in [name for name in self.names if self._values(name, eager, compiled, reference, varied)][:TRIED]:
+            # Once more and for certain: many runs, of which this one tensor is kept.
+            self.names = [name]
+            count = SECOND_ROUND if eager.tensors[name].numel() <= SMALL else FIRST_ROUND + SECOND_ROUND // 3
+            more = [*varied, *self._others(range(FIRST_ROUND, FIRST_ROUND + count))]
+            facts = self._values(name, eager, compiled, reference, more)
             if facts is not None:
                 return self._named(name, eager, facts)
-        for name in self.names:
-            known = eager.facts.get(name)
-            if known is None or any(given.facts.get(name) != known for given in varied[:1]):
-                continue
-            found = rule.metadata_difference(known, compiled.facts[name])
-            if found is not None:
+        return self._metadata(eager, compiled, varied)
+
+    def _values(self, name, eager, compiled, reference, varied):
+        others = [given.tensors.get(name) for given in varied]
+        exact = reference.tensors.get(name) if reference is not None else None
+        if any(other is None for other in others):
+            return None
+        return measure.wrong_value(
+            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
+        )
+
+    def _metadata(self, eager, compiled, varied):
+        for name, known in eager.facts.items():
+            found = rule.metadata_difference(known, compiled.facts[name]) if name in compiled.facts else None
+            if found is not None and varied[0].facts.get(name) == known:
                 return self._named(name, eager, {"kind": found[0], "words": found[1]})
         return None
 

@@ -36,6 +36,15 @@ def without_dropout(gm):
     return found
 
 
+def collective(gm):
+    """Whether the graph, or one nested in it, speaks with other processes: they would wait for each other's extra runs."""
+    for node in gm.graph.nodes:
+        words = "%s %s" % (node.target, getattr(node.target, "__module__", ""))
+        if "c10d" in words or "torch.distributed" in words:
+            return True
+    return any(collective(child) for _, child in gm.named_children() if hasattr(child, "graph"))
+
+
 class Kept:
     """The graph, and the tensors it holds itself (parameters, buffers and constants; before torch 2.5 all of a module's)."""
 

@@ -3,6 +3,7 @@
 from . import accuracy_rule as rule
 
 NONE, NAN, UP, DOWN = 0, 1, 2, 3
+CHANCE_FACTOR = 3  # how far compiled must stand out from what eager would be blamed for
 
 
 def close(torch, eager, compiled):
@@ -34,75 +35,121 @@ def suspicious(torch, eager, compiled):
 def wrong_value(torch, eager, compiled, reference, varied, measured):
     """What is wrong with one tensor's values, as facts, or None.
 
-    `reference` is the double-precision tensor or None, `varied` what else eager may give (at least one), `measured` whether
-    operations were nudged.
+    `reference` is the double-precision tensor or None, `varied` what else eager may give (at least two), `measured` whether
+    operations were nudged. The same rule is put to each of the varied runs, in the light of the others: where it would blame
+    eager itself for some elements, compiled must stand out from that by far.
     """
-    if not varied or eager.shape != compiled.shape or eager.dtype != compiled.dtype:
+    if len(varied) < 2 or eager.shape != compiled.shape or eager.dtype != compiled.dtype:
         return None
     if any(other.shape != eager.shape for other in varied):
         return None  # the shape depends on what was nudged
     if reference is not None and reference.shape != eager.shape:
         reference = None
-    if not _rounded(eager):
-        return _wrong_exact(torch, eager, compiled, reference, varied)
-    one, other = _plain(torch, eager), _plain(torch, compiled)
-    exact = one if reference is None else _plain(torch, reference)
-    spread, steady = torch.zeros_like(one), torch.ones_like(one, dtype=torch.bool)
-    kinds = _kinds(torch, one)
-    for item in varied:
-        plain = _plain(torch, item)
-        steady &= _kinds(torch, plain) == kinds
-        spread = torch.maximum(spread, _distance(torch, plain, one))
-    steady &= _kinds(torch, exact.to(_real(torch, eager.dtype)).to(torch.float64)) == kinds
-    changed = steady & (_kinds(torch, other) != kinds)
-    both = steady & (kinds == NONE) & ~changed
-    error = torch.where(both, (one - exact).abs(), torch.zeros_like(one))
-    typical, absolute = _rms(torch, torch.maximum(error, spread)), _absolute(torch, one, eager.dtype)
-    limit = rule.allowed(error, spread, typical, absolute, reference is not None, measured)
-    off = torch.where(both, (other - exact).abs(), torch.zeros_like(one))
-    wrong = changed | (both & _apart(torch, one, other, eager.dtype) & (off > limit))
-    if not bool(wrong.any()):
+    judge = (_Rounded if _rounded(eager) else _Exact)(torch, eager, reference, varied, measured)
+    wrong = judge.wrong(compiled)
+    count = int(wrong.sum())
+    if not count:
         return None
-    far = torch.where(wrong, off - limit, torch.full_like(off, -1.0))
-    worst = int(torch.where(changed, torch.full_like(off, float("inf")), far).argmax())
+    by_chance = max(int(judge.wrong(item, number).sum()) for number, item in enumerate(varied))
+    if by_chance and count <= CHANCE_FACTOR * by_chance + CHANCE_FACTOR:
+        return None
+    return judge.facts(compiled, wrong)
+
+
+class _Exact:
+    """Integers and booleans: an element is wrong where nothing that was tried moved eager's, nor double precision does."""
+
+    def __init__(self, torch, eager, reference, varied, measured):
+        self.torch, self.eager = torch, eager
+        self.moved = torch.zeros_like(eager, dtype=torch.uint8)
+        for item in varied:
+            self.moved += item != eager
+        comparable = reference is not None and not _rounded(reference)
+        self.reference = reference if comparable else None
+        self.sure = reference == eager if comparable else torch.ones_like(eager, dtype=torch.bool)
+
+    def wrong(self, item, number=None):
+        """Where `item` is wrong; `number` says that it is one of the varied runs itself."""
+        return (item != self.eager) & (self.moved == (0 if number is None else 1)) & self.sure
+
+    def facts(self, compiled, wrong):
+        worst = int(wrong.reshape(-1).to(self.torch.uint8).argmax())
+        off = (compiled.to(self.torch.float64) - self.eager.to(self.torch.float64)).abs()
+        known = self.reference is not None
+        return dict(
+            _facts(wrong, self.eager, compiled, self.reference, worst),
+            eager_error=0.0,
+            compiled_error=float(self.torch.where(wrong, off, self.torch.zeros_like(off)).max()),
+            spread=0.0,
+            reference=known,
+        )
+
+
+class _Rounded:
+    """Floating numbers, complex ones as pairs: by their distance from the reference, and by their kind (NaN, infinity)."""
+
+    def __init__(self, torch, eager, reference, varied, measured):
+        self.torch, self.dtype = torch, eager.dtype
+        self.eager = _plain(torch, eager)
+        self.reference = None if reference is None else _plain(torch, reference)
+        self.exact = self.eager if reference is None else self.reference
+        self.kinds = _kinds(torch, self.eager)
+        self.sure = _kinds(torch, self.exact.to(_real(torch, eager.dtype)).to(torch.float64)) == self.kinds
+        self.moved = torch.zeros_like(self.kinds)
+        self.spread, self.second = torch.zeros_like(self.eager), torch.zeros_like(self.eager)
+        self.widest = torch.full_like(self.kinds, 255)  # which run has the largest distance
+        for number, item in enumerate(varied):
+            self._add(number, _plain(torch, item))
+        same = self.sure & (self.kinds == NONE)
+        self.error = torch.where(same, (self.eager - self.exact).abs(), torch.zeros_like(self.eager))
+        self.typical = _rms(torch, torch.maximum(self.error, self.spread))
+        self.absolute = _absolute(torch, self.eager, eager.dtype)
+        self.measured = measured
+
+    def _add(self, number, item):
+        torch = self.torch
+        self.moved += _kinds(torch, item) != self.kinds
+        far = _distance(torch, item, self.eager)
+        wider = far > self.spread
+        self.second = torch.where(wider, self.spread, torch.maximum(self.second, far))
+        self.spread = torch.where(wider, far, self.spread)
+        self.widest[wider] = number
+
+    def wrong(self, item, number=None):
+        """Where `item` is wrong; `number` says that it is one of the varied runs itself."""
+        torch, item = self.torch, _plain(self.torch, item)
+        changed = _kinds(torch, item) != self.kinds
+        moved = self.moved if number is None else self.moved - changed.to(torch.uint8)
+        spread = self.spread if number is None else torch.where(self.widest == number, self.second, self.spread)
+        steady = self.sure & (moved == 0)
+        limit = rule.allowed(self.error, spread, self.typical, self.absolute, self.reference is not None, self.measured)
+        off = (item - self.exact).abs()
+        apart = _apart(torch, self.eager, item, self.dtype) & (off > limit)
+        return steady & (changed | ((self.kinds == NONE) & apart))
+
+    def facts(self, compiled, wrong):
+        torch, item = self.torch, _plain(self.torch, compiled)
+        changed = wrong & (_kinds(torch, item) != self.kinds)
+        off = torch.where(wrong & ~changed, (item - self.exact).abs(), torch.zeros_like(item))
+        worst = int(torch.where(changed, torch.full_like(off, float("inf")), off).argmax())
+        return dict(
+            _facts(wrong, self.eager, item, self.reference, worst),
+            eager_error=float(self.error.max()),
+            compiled_error=float("inf") if bool(changed.any()) else float(off.max()),
+            spread=float(torch.where(self.spread.isfinite(), self.spread, torch.zeros_like(self.spread)).max()),
+            reference=self.reference is not None,
+        )
+
+
+def _facts(wrong, eager, compiled, reference, worst):
     return {
         "kind": "values",
         "wrong": int(wrong.sum()),
-        "elements": one.numel(),
-        "eager_error": float(error.max()),
-        "compiled_error": float("inf") if bool(changed.any()) else float(off.max()),
-        "spread": float(torch.where(spread.isfinite(), spread, torch.zeros_like(spread)).max()),
-        "reference": reference is not None,
-        "at": _position(worst, one.shape),
-        "eager": float(one.reshape(-1)[worst]),
-        "compiled": float(other.reshape(-1)[worst]),
-        "exact": float(exact.reshape(-1)[worst]) if reference is not None else None,
-    }
-
-
-def _wrong_exact(torch, eager, compiled, reference, varied):
-    """Integers and booleans: an element is wrong where nothing that was tried moved eager's."""
-    wrong = eager != compiled
-    for item in varied:
-        wrong &= item == eager
-    if reference is not None and not reference.dtype.is_floating_point:
-        wrong &= reference == eager
-    if not bool(wrong.any()):
-        return None
-    worst = int(wrong.reshape(-1).to(torch.uint8).argmax())
-    at = [float(item.reshape(-1)[worst]) for item in (eager, compiled)]
-    return {
-        "kind": "values",
-        "wrong": int(wrong.sum()),
-        "elements": eager.numel(),
-        "eager_error": 0.0,
-        "compiled_error": abs(at[0] - at[1]),
-        "spread": 0.0,
-        "reference": reference is not None,
-        "at": _position(worst, eager.shape),
-        "eager": at[0],
-        "compiled": at[1],
-        "exact": at[0] if reference is not None else None,
+        "elements": wrong.numel(),
+        "at": _position(worst, wrong.shape),
+        "eager": float(eager.reshape(-1)[worst]),
+        "compiled": float(compiled.reshape(-1)[worst]),
+        "exact": float(reference.reshape(-1)[worst]) if reference is not None else None,
     }
 
 

@@ -73,15 +73,20 @@ class WrongResult:
         """The numbers, one sentence."""
         if self.kind != "values":
             return f"Graph {self.graph}, call {self.call}."
-        place = f" at index {list(self.at)}" if self.at else ""
+        place = f" at {_tuple(self.at)}" if self.at else ""
         values = f"compiled {_number(self.compiled)}, eager {_number(self.eager)}"
         if self.exact is not None:
             values += f", float64 {_number(self.exact)}"
         return (
-            f"Graph {self.graph}, call {self.call}, {self.dtype}{list(self.shape)}: largest error {self.compiled_error:.3g} "
-            f"compiled, {self.eager_error:.3g} eager (eager moves by {self.spread:.3g} when its roundings are nudged); "
+            f"Graph {self.graph}, call {self.call}, {self.dtype} of shape {_tuple(self.shape)}: "
+            f"largest error {self.compiled_error:.3g} compiled, {self.eager_error:.3g} eager "
+            f"(eager moves by {self.spread:.3g} when its roundings are nudged); "
             f"{self.wrong} of {self.elements} elements are wrong, the worst{place}: {values}."
         )
+
+
+def _tuple(numbers: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, numbers))})"
 
 
 def _number(value: float | None) -> str:

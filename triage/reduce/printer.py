@@ -37,7 +37,8 @@ class Form:
 
     `nice` writes `x @ y` and `F.linear`, otherwise each recorded target is called as it is; `exact` names nodes that
     keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
-    dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double precision.
+    dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double
+    precision. With `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -54,6 +55,7 @@ class Form:
     fresh_inputs: bool | None = None  # None: where the function changes inputs that share their storage
     check: str = "exception"
     reference: bool = True
+    squares: bool = False
 
 
 def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -> str:
@@ -197,6 +199,8 @@ class _Script:
 
     def _calls(self) -> Calls:
         outputs = facts.outputs(self.case, self.live, self.metas)
+        if self.form.squares:
+            outputs = tuple(replace(item, squared=True) for item in outputs)
         backward = self.case.backward and self.case.level == "dynamo"
         if backward and not any(item.differentiable for item in outputs):
             raise Unprintable("a backward pass is needed, but no output requires grad")

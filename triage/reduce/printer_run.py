@@ -14,12 +14,13 @@ TABLE_LIMIT = 16384  # elements of a value that are written down when it is look
 
 @dataclass(frozen=True)
 class Output:
-    """One output of the function: whether it carries a gradient, and its form."""
+    """One output of the function: whether it carries a gradient, and its form. A `squared` one is squared for the loss."""
 
     differentiable: bool = False
     complex: bool = False
     scalar: bool = False
     tensor: bool = True
+    squared: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,9 @@ def used(calls: Calls, call: str) -> list[str]:
 
 def loss(text: str, output: Output) -> str:
     """A real number that depends on the output."""
-    if output.complex:
+    if output.squared:
+        text = f"{text}.abs().square()" if output.complex else f"{text}.square()"
+    elif output.complex:
         return f"{text}.abs()" if output.scalar else f"{text}.abs().sum()"
     return text if output.scalar else f"{text}.sum()"
 
