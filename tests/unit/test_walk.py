@@ -167,7 +167,14 @@ def test_a_script_that_passes_is_seen_on_every_rung(walk: Callable[..., Walk]) -
     machine = Machine({})
     conclusion = go(walk(machine))
     assert (conclusion.stage, conclusion.symptom) == (Stage.NONE, Symptom.NONE)
-    assert sorted(machine.visited()) == sorted(["as_is", *RUNGS[:4]])
+    assert sorted(machine.visited()) == sorted(["as_is", "inductor-2", "inductor-3", *RUNGS[:4]])
+
+
+def test_a_failure_that_does_not_come_at_first_is_waited_for(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": [None, error(), None, error(), error(), None]})
+    conclusion = go(walk(machine))
+    assert (conclusion.stage, conclusion.symptom) == (Stage.INDUCTOR, Symptom.NONDETERMINISTIC)
+    assert 0 < conclusion.failures < conclusion.runs
 
 
 def test_a_failure_that_does_not_come_back_is_repeated_until_its_rate_is_known(walk: Callable[..., Walk]) -> None:
