@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from triage.errors import TargetError, UsageError
+from triage.model.report import TriageReport
 from triage.model.signature import FailureSignature
-from triage.model.stage import OutcomeKind
+from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.target import find_python
+from triage.reduce.check_oracle import is_own_comparison
 from triage.reduce.interface import CandidateResult
 from triage.reduce.runner import verify
 from triage.report.store import load_report
@@ -25,7 +28,8 @@ class Told:
 
 def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> Told:
     """Run the reproducer of a run directory, or a script. Raises UsageError where there is none."""
-    source, wanted = _find(what)
+    source, report = _find(what)
+    wanted = report.signature.fingerprint if report is not None and report.signature is not None else None
     interpreter = find_python(python)
     results = verify(source, interpreter, runs=runs, timeout=timeout, neutral=neutral_store())
     for result in results:
@@ -34,8 +38,17 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
     prints = {result.signature.fingerprint if result.signature else None for result in results}
     failed = None not in prints
     agree = len(prints) == 1
+    if report is not None and failed and agree and _compares_itself(report, results):
+        return Told(True, (*lines, "The same failure in every run: compiled and eager differ."))
     same = failed and agree and (wanted is None or wanted in prints)
     return Told(same, (*lines, _verdict(failed, agree, same, wanted)))
+
+
+def _compares_itself(report: TriageReport, results: Sequence[CandidateResult]) -> bool:
+    """Whether the reproducer of a wrong result fails by its own comparison, which stands for what the report tells."""
+    errors = [result.outcome.exception for result in results]
+    wrong = report.verdict.symptom is Symptom.WRONG_RESULT
+    return wrong and all(error is not None and is_own_comparison(error) for error in errors)
 
 
 def _check_usable(result: CandidateResult, python: str) -> None:
@@ -67,8 +80,8 @@ def _verdict(failed: bool, agree: bool, same: bool, wanted: str | None) -> str:
     return "It fails the same way in every run." if same else "It fails in more than one way."
 
 
-def _find(what: Path) -> tuple[str, str | None]:
-    """(source, fingerprint of the report) for a run directory or a script."""
+def _find(what: Path) -> tuple[str, TriageReport | None]:
+    """(source, report) for a run directory or a script."""
     if what.is_dir():
         report = load_report(what)
         if report.reproducer is None:
@@ -77,8 +90,7 @@ def _find(what: Path) -> tuple[str, str | None]:
                 why=report.reproducer_note or "None was made.",
                 next=f"Run it again: {report.rerun}",
             )
-        wanted = report.signature.fingerprint if report.signature else None
-        return _read(what / report.reproducer.path), wanted
+        return _read(what / report.reproducer.path), report
     return _read(what), None
 
 

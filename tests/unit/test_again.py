@@ -1,0 +1,53 @@
+"""`triage verify`: a reproducer that compares by itself stands for the wrong result that the report tells."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from triage import again
+from triage.model.codec import encode
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
+from triage.model.report import ReportSignature, ReportVerdict, Reproducer, TriageReport
+from triage.model.signature import signature_of
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.reduce.interface import CandidateResult
+
+OWN = RaisedException("AssertionError", "eager: 1.0, compiled: 2.0", (Frame("repro.py", 9, "<module>"),))
+OTHER = RaisedException("RuntimeError", "no kernel", (Frame("repro.py", 9, "<module>"),))
+
+
+def run_directory(folder: Path, symptom: Symptom) -> Path:
+    report = TriageReport(
+        {"name": "triage", "version": "0"},
+        ("python", "train.py"),
+        ReportVerdict(symptom, Stage.INDUCTOR, summary="s"),
+        signature=ReportSignature("WrongResult", "output 0 ...", fingerprint="f" * 16),
+        reproducer=Reproducer("repro.py", True, 3, True, "graph", "native", 1, 9, 15, 1.0, True),
+    )
+    (folder / "report.json").write_text(json.dumps(encode(report)))
+    (folder / "repro.py").write_text("pass\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("symptom", "error", "same"),
+    [
+        (Symptom.WRONG_RESULT, OWN, True),
+        (Symptom.WRONG_RESULT, OTHER, False),
+        (Symptom.EXCEPTION, OWN, False),
+        (Symptom.WRONG_RESULT, None, False),
+    ],
+)
+def test_a_reproducer_that_compares_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symptom: Symptom, error: RaisedException | None, same: bool
+) -> None:
+    outcome = (
+        Outcome(OutcomeKind.OK, 1.0, 0) if error is None else Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
+    )
+    result = CandidateResult(outcome, AgentNotes(True, "2.13.0"), signature_of(outcome), True)
+    monkeypatch.setattr(again, "verify", lambda *_, runs, **__: [result] * runs)
+    python = shutil.which("python3")
+    told = again.verify_again(run_directory(tmp_path, symptom), python, 3, 10.0)
+    assert told.same is same
