@@ -9,7 +9,8 @@ from triage.findings import Findings
 from triage.locate.culprit import operator_name
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
-from triage.model.outcome import AgentNotes
+from triage.probe.run import Probe
+from triage.session import describe_outcome
 
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:
@@ -34,16 +35,24 @@ def first_wrong_words(node: GraphNode | None) -> str | None:
     return f"{operator_name(node)} ({node.where})" if node.where else operator_name(node)
 
 
-def comparison_note(notes: AgentNotes | None) -> str | None:
+def comparison_note(probe: Probe | None) -> str | None:
     """What a reader must know of a comparison that blamed nobody."""
-    if notes is None or notes.wrong is not None:
+    if probe is None or probe.notes.wrong is not None:
         return None
+    notes, ended = probe.notes, ""
+    if probe.outcome.failed:
+        ended = f" The run that compares ended early: {describe_outcome(probe.outcome)}."
     if not notes.compared:
         why = f" ({notes.not_compared[0]})" if notes.not_compared else ""
-        return f"No call of a compiled graph could be compared with eager{why}."
-    calls = f"{notes.compared} call{'s' if notes.compared > 1 else ''} of compiled graphs"
+        return f"No call of a compiled graph could be compared with eager{why}.{ended}"
+    calls = (
+        "One call of a compiled graph was" if notes.compared == 1 else f"{notes.compared} calls of compiled graphs were"
+    )
     rest = f"; {len(notes.not_compared)} could not be ({notes.not_compared[0]})" if notes.not_compared else ""
-    return f"{calls} were compared with eager on the script's own inputs, and none is further off than eager explains{rest}."
+    return (
+        f"{calls} compared with eager on the script's own inputs, and nothing is further off than eager explains{rest}."
+        f"{ended}"
+    )
 
 
 def _json(value: Any) -> Any:

@@ -236,8 +236,7 @@ def _artifacts(directory: Path) -> dict[str, str]:
 
 
 def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    compared = found.walk.compared
-    notes = list(filter(None, [comparison_note(compared.notes if compared is not None else None)]))
+    notes = list(filter(None, [comparison_note(found.walk.compared)]))
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

@@ -1,9 +1,10 @@
 """Compares every compiled graph with eager, on copies of what the program calls it with.
 
 One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
-program at the first wrong value), `until` (graph and call at which an earlier probe found it; once past it, the program
-ends), `seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. Most calls are
-settled by two runs; where they are not close, `accuracy_rule` says what it takes to blame the compiler.
+program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
+probe found it; once past it, the program ends), `seconds` that comparisons may take. The program itself goes on with what
+the compiled graph gives it. Most calls are settled by two runs; where they are not close, `accuracy_rule` says what it takes
+to blame the compiler.
 """
 
 import json
@@ -89,7 +90,8 @@ class Comparer:
         try:
             if found is not None:
                 self._tell(found, kept, graph, number, args)
-            if (found is not None and self.stop) or self._is_last(graph["id"], number):
+            spent = self.left <= 0 and not self.until
+            if (self.stop and (found is not None or spent)) or self._is_last(graph["id"], number):
                 self.recorder.leave_early()
         except Exception as error:
             self._not_compared(graph["id"], error)
