@@ -596,7 +596,9 @@ def test_what_passed_has_no_signature() -> None:
 
 
 def test_a_headline_names_files_and_not_where_they_lay():
-    message = "kernel, /tmp/triage-x1/cache/tu/ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2\nmore"
+    message = (
+        "kernel, /tmp/triage-x1/cache/tu/ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2\nmore"
+    )
     found = FailureSignature(OutcomeKind.CRASH, "SIGABRT", "", message=message)
     assert one_line(found, 200) == (
         "SIGABRT: kernel, ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2 more"

@@ -117,7 +117,9 @@ class TriageReport:
     nearest_passing: NearestPassing | None = None
     siblings: tuple[Sibling, ...] = ()
     regression: dict[str, Any] | None = None
-    accuracy: dict[str, Any] | None = None  # what comparing compiled graphs with eager showed; null where it was not done
+    accuracy: dict[str, Any] | None = (
+        None  # what comparing compiled graphs with eager showed; null where it was not done
+    )
     graph_breaks: int = 0
     recompiles: int = 0
     environment: dict[str, str] = field(default_factory=dict)

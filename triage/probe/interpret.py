@@ -118,9 +118,8 @@ def notes_of(events: list[Event]) -> AgentNotes:
         stopped_early=early,
         double_backward=any(event.get("double_backward") for event in events),
         missing=tuple(dict.fromkeys(missing)),
-        main_ended=root is not None and any(
-            event.get("e") == "main_ended" and event.get("pid") == root for event in events
-        ),
+        main_ended=root is not None
+        and any(event.get("e") == "main_ended" and event.get("pid") == root for event in events),
         distributed=any(event.get("e") == "distributed" for event in events),
         wrong=wrong,
         not_compared=tuple(dict.fromkeys(not_compared)),

@@ -94,7 +94,9 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
     if report.accuracy is not None and report.accuracy.get("details"):
         found.append(("Compared with eager", prose(clip(report.accuracy["details"], 500))))
         if report.accuracy.get("first_wrong"):
-            found.append(("First value that is wrong", f"the result of {code(clip(report.accuracy['first_wrong'], 200))}"))
+            found.append(
+                ("First value that is wrong", f"the result of {code(clip(report.accuracy['first_wrong'], 200))}")
+            )
     if verdict.runs > 1 and verdict.symptom is not Symptom.NONDETERMINISTIC:
         found.append(("How often", f"{verdict.failures} of {verdict.runs} runs"))
     called = [text for text in map(compile_call, report.compile_calls) if text != "torch.compile()"]
