@@ -31,7 +31,8 @@ from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import Redactor
 from triage.report.store import write_report
-from triage.session import BudgetSpentError, open_session
+from triage.resume import Earlier
+from triage.session import BudgetSpentError, open_session, reopen_session
 from triage.settings import Settings
 
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
@@ -46,12 +47,23 @@ class Run:
     exit_code: int
 
 
-def run(target: Target, command: tuple[str, ...], settings: Settings, emit: Emitter) -> Run:
-    """Triage the target. Raises TriageError where there is nothing to triage; an interrupt ends in a smaller report."""
+def run(
+    target: Target, command: tuple[str, ...], settings: Settings, emit: Emitter, earlier: Earlier | None = None
+) -> Run:
+    """Triage the target, or go on with an `earlier` run of it.
+
+    Raises TriageError where there is nothing to triage; an interrupt ends in a smaller report.
+    """
     check_syntax(target)
-    session = open_session(settings, target.label, Path.cwd(), emit)
-    emit("run_started", directory=str(session.directory), command=list(command), python=target.python)
-    found = Findings(session, target, command, Walk(session, target))
+    if earlier is None:
+        session = open_session(settings, target.label, Path.cwd(), emit)
+        walk = Walk(session, target)
+    else:
+        session = reopen_session(settings, earlier.directory, emit, earlier.verdicts)
+        walk = Walk(session, target, probe=earlier.run_probe)
+    facts = {"command": list(command), "python": target.python, "cwd": target.cwd, "settings": settings}
+    emit("run_started", directory=str(session.directory), **facts)
+    found = Findings(session, target, command, walk)
     asked = _Asked(target.python)
     interrupted, bug = False, None
     try:

@@ -138,6 +138,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         direction=conclusion.direction.value if conclusion.direction else None,
         cases=found.cases,
         workdir=folder,
+        recalled=found.session.recalled,
         evidence=operators_in(outcome.exception if outcome else None),
         torch_version=_torch_version(found.walk.seen[found.walk.rungs[found.walk.top].name][0]),
     )

@@ -6,12 +6,14 @@ import contextlib
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from triage.errors import UsageError
 from triage.events import Emitter, Journal
 from triage.model.outcome import Outcome
+from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
 from triage.settings import Settings
 
@@ -48,6 +50,9 @@ class Session:
     neutral: Path | None
     cancel: Cancel = field(default_factory=Cancel)
     timings: dict[str, float] = field(default_factory=dict)
+    recalled: Mapping[str, Verdict] = field(
+        default_factory=dict
+    )  # verdicts on candidates, of the run this one goes on with
 
     def probe_timeout(self) -> float:
         """The limit of one probe: the setting, or what is left of the budget. Raises BudgetSpentError where that is nothing."""
@@ -77,6 +82,20 @@ def open_session(settings: Settings, label: str, cwd: Path, emit: Emitter) -> Se
     directory = _make_directory(settings.out, label, cwd)
     emit.add(Journal(directory / "journal.jsonl"))
     return Session(directory, settings, emit, Clock(settings.budget), neutral_store())
+
+
+def reopen_session(settings: Settings, directory: Path, emit: Emitter, recalled: Mapping[str, Verdict]) -> Session:
+    """Go on in the directory of an earlier run. Raises UsageError where it cannot be written."""
+    try:
+        _check_writable(directory)
+    except OSError as error:
+        raise UsageError(
+            what=f"The run directory {directory} cannot be written.",
+            why=str(error),
+            next="Start anew: triage run SCRIPT",
+        ) from error
+    emit.add(Journal(directory / "journal.jsonl"))
+    return Session(directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled)
 
 
 def _make_directory(out: Path | None, label: str, cwd: Path) -> Path:

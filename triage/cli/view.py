@@ -256,7 +256,7 @@ def _next(done: Run) -> str:
     if verdict.stage is Stage.SCRIPT:
         return "correct the script first: it fails without torch.compile too"
     if not done.report.complete:
-        return f"run it again with more time: {done.report.rerun}"
+        return f"go on where it ended: triage run --resume {shown(done.directory)}"
     if verdict.symptom is Symptom.NONE:
         return "nothing to do: the script passes"
     if verdict.stage is Stage.NONE:

@@ -266,6 +266,8 @@ class Walk:
         probe = self.probe(request, cancel or self.session.cancel)
         if probe.outcome.kind is OutcomeKind.HANG and request.timeout < self.session.settings.timeout:
             raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe
+        if not probe.cancelled and not self.session.cancel.is_set():
+            self.session.emit("probe_facts", probe=probe)
         return probe
 
     def _announce(self, rung: Rung, probe: Probe) -> None:

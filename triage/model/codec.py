@@ -53,4 +53,6 @@ def _decode(kind: Any, data: Any) -> Any:
         return kind(**{key: _decode(hints[key], item) for key, item in data.items() if key in known})
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return kind(data)
+    if isinstance(kind, type) and issubclass(kind, PurePath):
+        return kind(data)
     return data

@@ -13,8 +13,9 @@ It is generic: candidates only need a key and a weight, and `render` turns one i
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -100,10 +101,13 @@ class Driver(Generic[C]):
         rung: str | None = None,
         timeout: float | None = None,
         repeats: Repeats | None = None,
+        recalled: Mapping[str, Verdict] | None = None,
     ) -> None:
         self._runner, self._oracle, self._budget, self._emit = runner, oracle, budget, emit
         self._render, self._measure = render, measure
         self._rung, self._timeout, self._repeats = rung, timeout, repeats or Repeats()
+        # The verdict on one run out of several is no verdict on the candidate.
+        self._recalled = (recalled or {}) if self._repeats == Repeats() else {}
         self._by_key: dict[Hashable, Judgement] = {}
         self._by_source: dict[str, Judgement] = {}
         self._siblings: dict[str, tuple[FailureSignature, str]] = {}
@@ -197,12 +201,16 @@ class Driver(Generic[C]):
                 answer = Judgement(Verdict.UNRESOLVED, f"refused: {error}")
                 self.statistics.refused()
             else:
-                answer = self._by_source.get(source)
+                answer = self._by_source.get(source) or self._from_earlier(source)
             if answer is not None:
                 self._by_key[key] = answer
         else:
             self.statistics.repeated()
         return source, answer
+
+    def _from_earlier(self, source: str) -> Judgement | None:
+        verdict = self._recalled.get(digest(self._rung, source))
+        return None if verdict is None else Judgement(verdict, "as it was before the run was resumed")
 
     def _run(self, texts: Sequence[str]) -> Iterator[tuple[str, Judgement]]:
         """Runs each text, yielding its final judgement as soon as it is certain."""
@@ -235,6 +243,7 @@ class Driver(Generic[C]):
         self._emit(
             "query",
             number=self.queries,
+            digest=digest(self._rung, source),
             phase=self.statistics.phase,
             verdict=judgement.verdict.value,
             reason=judgement.reason,
@@ -246,6 +255,11 @@ class Driver(Generic[C]):
     def _check_budget(self) -> None:
         if self._budget.spent():
             raise StopReductionError
+
+
+def digest(rung: str | None, source: str) -> str:
+    """16 hex digits for one question: this text under this backend."""
+    return hashlib.sha256(f"{rung}\0{source}".encode()).hexdigest()[:16]
 
 
 def _decided(answers: Sequence[Judgement | None]) -> bool:

@@ -8,7 +8,7 @@ candidate so far, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -84,6 +84,7 @@ class Problem:
     workdir: Path  # private to the engine, inside the run directory
     evidence: tuple[str, ...] = ()  # op names in the error text, e.g. aten.lerp.Scalar
     torch_version: str = ""
+    recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ class NativeEngine:
             rung=problem.rung or None,
             timeout=self._timeout,
             repeats=self._repeats,
+            recalled=problem.recalled,
         )
 
         def passes(source: str) -> bool:

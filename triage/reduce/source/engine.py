@@ -95,6 +95,7 @@ class SourceEngine:
             lambda script, source: {"lines": code_lines(source)},
             rung=rung,
             timeout=self._timeout,
+            recalled=problem.recalled,
         )
         search = Search(driver, runner.jobs, limit)
         try:

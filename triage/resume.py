@@ -1,0 +1,101 @@
+"""Going on with a run that ended early: what its journal tells is not asked again.
+
+A run is a function of the answers it got: the outcome of each probe, the verdict on each candidate. The journal has both,
+so the run is told again from its beginning, with those answers from memory, until it comes to a question that was not
+asked yet. Nothing is trusted that the journal does not hold whole: its torn last line is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triage.errors import UsageError
+from triage.model.codec import decode
+from triage.model.stage import Verdict
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe, ProbeRequest, run_probe
+
+JOURNAL = "journal.jsonl"
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier run was asked to do, and the answers it got. `verdicts` by the digest of a candidate's question."""
+
+    directory: Path
+    command: tuple[str, ...]
+    cwd: Path
+    python: str
+    settings: Mapping[str, Any]
+    probes: Mapping[str, Probe]
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def words(self) -> tuple[str | None, bool, list[str]]:
+        """(module, whether it is a whole command, the other words), as the command line had them."""
+        words = list(self.command)
+        module = None
+        if words[:1] == ["-m"]:
+            module, words = words[1], words[2:]
+        raw = words[:1] == ["--"]
+        return module, raw, words[1:] if raw else words
+
+    def run_probe(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        """The probe as it was, if it was run; else run it."""
+        known = self.probes.get(request.name)
+        if known is not None and known.rung == request.rung:
+            return known
+        return run_probe(request, cancel)
+
+
+def earlier_run(directory: Path) -> Earlier:
+    """Read a run directory. Raises UsageError where it is none, or was made by a version that kept too little."""
+    events = _events(directory / JOURNAL)
+    begun = next((event for event in events if event.get("kind") == "run_started"), None)
+    if begun is None or "settings" not in begun:
+        raise UsageError(
+            what=f"{directory} is not a run that can be gone on with.",
+            why=f"Its {JOURNAL} does not say what was run." if events else f"There is no {JOURNAL} in it.",
+            next="Name the directory of an earlier run: triage run --resume triage-out/latest",
+        )
+    probes = _decoded(events, "probe_facts", lambda event: decode(Probe, event["probe"]))
+    return Earlier(
+        directory=directory.resolve(),
+        command=tuple(begun["command"]),
+        cwd=Path(begun["cwd"]),
+        python=begun["python"],
+        settings=begun["settings"],
+        probes={probe.name: probe for probe in probes},
+        verdicts=dict(_decoded(events, "query", lambda event: (event["digest"], Verdict(event["verdict"])))),
+    )
+
+
+def _decoded(events: list[dict[str, Any]], kind: str, read: Callable[[dict[str, Any]], Any]) -> list[Any]:
+    found = []
+    for event in events:
+        if event.get("kind") == kind:
+            try:
+                found.append(read(event))
+            except (KeyError, TypeError, ValueError):  # written by another version
+                continue
+    return found
+
+
+def _events(journal: Path) -> list[dict[str, Any]]:
+    try:
+        lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    events = []
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
