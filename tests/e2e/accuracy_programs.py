@@ -68,6 +68,12 @@ def changing(x, running):
     return (x - running).relu(), x[1:], x.t(), x.view(-1)
 
 
+def sharing(x, part):
+    x.add_(100)
+    part.mul_(2)
+    return part.sum() * 1, x.sum()
+
+
 def depends(x):
     return x[x > 0], (x > 0).nonzero(), torch.unique(x.round())
 
@@ -101,6 +107,8 @@ torch.compile(flips)(torch.arange(0, 400).reshape(20, 20) / 10)
 torch.compile(unstable)(torch.randn(5000))
 torch.compile(holes)(torch.randn(8, 8))
 torch.compile(changing)(torch.randn(8, 16), torch.zeros(16))
+whole = torch.randn(4, 6)
+torch.compile(sharing)(whole, whole[1:])
 torch.compile(depends)(torch.randn(50))
 torch.compile(twice)(torch.randn(9, 4), torch.randint(0, 9, (40,)), torch.randn(40, 4))
 """
@@ -218,4 +226,13 @@ net = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Dro
 step = torch.compile(net)
 for _ in range(2):
     print(step(torch.randn(8, 16)).square().mean().item())
+"""
+
+# A backend of torch's own for such tests: wrong, and quick to compile.
+NAMED = """
+import torch
+
+torch.manual_seed(0)
+f = torch.compile(lambda x: torch.relu(x.sin() + 1) * 2, backend="relu_accuracy_error_TESTING_ONLY")
+print(f(torch.randn(10)).sum())
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accuracy_programs import HEALTHY, RELU, WRONG, WRONG_GRADIENT
+from accuracy_programs import HEALTHY, NAMED, RELU, WRONG, WRONG_GRADIENT
 from command import Command
 
 from triage.model.accuracy import Comparison
@@ -69,14 +69,16 @@ def test_a_wrong_gradient_is_located(tmp_path: Path) -> None:
     assert report["accuracy"]["compiled_error"] > 100 * report["accuracy"]["eager_error"]
 
 
-@pytest.mark.slow
-def test_from_a_script_that_raises_nothing_to_a_reproducer(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "stage"), [(NAMED, "backend"), pytest.param(RELU, "inductor", marks=pytest.mark.slow)]
+)
+def test_from_a_script_that_raises_nothing_to_a_reproducer(tmp_path: Path, source: str, stage: str) -> None:
     command = Command(tmp_path)
-    process = command.start("run", "--out", "out", command.script(RELU))
+    process = command.start("run", "--out", "out", command.script(source))
     process.communicate(timeout=800)
     report = command.report()
     assert process.returncode == 0
-    assert (report["verdict"]["symptom"], report["verdict"]["stage"]) == ("wrong_result", "inductor")
+    assert (report["verdict"]["symptom"], report["verdict"]["stage"]) == ("wrong_result", stage)
     reproducer = report["reproducer"]
     assert (reproducer["ops"], reproducer["verified"], reproducer["verified_runs"]) == (1, True, 3)
     assert report["culprit"]["op"] == "aten.relu" and report["accuracy"]["first_wrong"].startswith("aten.relu")

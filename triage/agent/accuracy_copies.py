@@ -66,28 +66,42 @@ class Copier:
         `shaken` (None, or whether roughly) nudges the values. Raises CannotCopyError where the inputs cannot be doubles.
         """
         torch = self.torch
-        made, leaves, fresh = [], [], {}
+        made, leaves, fresh, known = [], [], {}, {}
         for position, (item, key, layout) in enumerate(self.arguments):
             if key is None:
                 made.append(item)
                 continue
+            if key not in fresh:
+                fresh[key] = self._fresh(self.bases[key], double, shaken)
+            if double and self.bases[key].dtype != item.dtype:
+                raise CannotCopyError("two inputs read one storage as different dtypes")
             with torch.no_grad():
-                if key not in fresh:
-                    fresh[key] = self._fresh(self.bases[key], double, shaken)
-                elif self.bases[key].dtype != item.dtype and double:
-                    raise CannotCopyError("two inputs read one storage as different dtypes")
-                base = fresh[key]
-                if self.bases[key].dtype != item.dtype:
-                    base = torch.empty(0, dtype=item.dtype, device=item.device).set_(base.untyped_storage())
-                copy = torch.as_strided(base, *layout).detach()
+                dtype = fresh[key].dtype if double else item.dtype
+                copy = self._placed(item, layout, fresh[key], dtype, known)
             if item.requires_grad and modes.is_float(item):
-                copy.requires_grad_()
+                copy = copy.detach().requires_grad_()
                 leaves.append((position, copy))
                 if not item.is_leaf and torch.is_grad_enabled():
                     # What the program computed may be changed in place, a leaf may not.
                     copy = copy.clone() if rule.dense(layout[0], layout[1]) else copy.view_as(copy)
             made.append(copy)
         return made, leaves
+
+    def _placed(self, item, layout, fresh, dtype, known):
+        """The tensor of this layout in a new storage; a view has a copy of the tensor that it is a view of.
+
+        Compiled code may ask for that one: AOTAutograd puts inputs of one storage together by it.
+        """
+        base = item._base
+        if id(item) in known:
+            return known[id(item)]
+        if base is not None and base.dtype == item.dtype and not item.requires_grad and not base.requires_grad:
+            copy = self.torch.as_strided(self._placed(base, self._layout(base), fresh, dtype, known), *layout)
+        else:
+            copy = self.torch.empty(0, dtype=dtype, device=item.device)
+            copy.set_(fresh.untyped_storage(), layout[2], layout[0], layout[1])
+        known[id(item)] = copy
+        return copy
 
     def _fresh(self, base, double, shaken):
         name = str(base.dtype).split(".")[-1]

@@ -93,7 +93,7 @@ def patch_output_graph(module, recorder):
             recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile")
             raise
         recorder.breadcrumb("graph %s compiled" % graph_id)
-        if kept is not None and _is_plain(compiled):
+        if kept is not None and (_is_plain(compiled) or _is_module(compiled)):
             compiled = recorder.comparer.watch(compiled, kept, graph_id, example_inputs, _backend_name(self))
         return _watch_graph(compiled, recorder, graph_id, name)
 
@@ -206,6 +206,11 @@ def _watch_graph(compiled, recorder, graph_id, name):
 def _is_plain(compiled):
     """Whether it is no more than a function: objects with a meaning of their own to Dynamo are left alone."""
     return inspect.isroutine(compiled) or isinstance(compiled, functools.partial)
+
+
+def _is_module(compiled):
+    """Whether a backend gave a module: the graph it was given, changed or not."""
+    return isinstance(compiled, sys.modules["torch"].nn.Module)
 
 
 def _mark_inner(recorder, error, graph):
