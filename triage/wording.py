@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triage.locate.conclude import Conclusion
+from triage.locate.conclude import Conclusion, is_comparison
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
@@ -58,6 +58,8 @@ def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
     message = next((line.strip() for line in signature.message.splitlines() if line.strip()), "")[:160].rstrip(".")
+    if is_comparison(outcome):
+        return f"a wrong result: {message}"
     if outcome.kind is OutcomeKind.HANG:
         return f"no end within {outcome.seconds:.0f} s ({message})"
     if outcome.kind is OutcomeKind.CRASH:

@@ -28,7 +28,14 @@ from triage.settings import Settings
 GRADIENT = WrongResult(
     "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5
 )
-FORWARD = {"call": 4, "item": "output 0", "direction": "forward", "shape": [2, 3], "compiled": float("nan")}
+FORWARD = {
+    "call": 4,
+    "item": "output 0",
+    "direction": "forward",
+    "dtype": "float32",
+    "shape": [2, 3],
+    "compiled": float("nan"),
+}
 EVENTS: list[dict[str, Any]] = [
     {"e": "start"},
     {"e": "not_compared", "graph": "0/0", "reason": "an input is a DTensor"},
@@ -62,6 +69,8 @@ def test_the_numbers_are_told() -> None:
         "0/0", 1, "output 0", "forward", wrong=1, elements=6, at=(1, 2), eager=1.0, compiled=2.5, exact=1.0
     )
     assert "1 of 6 elements are wrong, the worst at (1, 2): compiled 2.5, eager 1, float64 1." in told.details()
+    whole = WrongResult("0/0", 1, "output 0", "forward", dtype="int64")
+    assert whole.headline() == "output 0 of a compiled graph is not what eager gives"
     strides = WrongResult(
         "0/0", 1, "output 0", "forward", kind="strides", words="strides are (1, 2) compiled, (2, 1) in eager"
     )
