@@ -17,7 +17,9 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
     if conclusion.symptom is Symptom.NONE:
         if not first.notes.compile_calls:
             return "The script passes, and it never calls torch.compile."
-        return "The script passes on every rung that was run: nothing to report."
+        runs = conclusion.runs
+        often = f" in {runs} runs" if runs > 1 else ""
+        return f"The script passes{often}: nothing to report."
     face = _face(conclusion)
     if conclusion.stage is Stage.SCRIPT:
         return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."

@@ -163,11 +163,11 @@ def test_what_runs_beside_a_script_that_fails_uncompiled_is_ended(walk: Callable
     assert [event.kind for event in heard].count("probe_cancelled") == 1
 
 
-def test_a_script_that_passes_is_seen_on_every_rung(walk: Callable[..., Walk]) -> None:
+def test_a_script_that_passes_is_given_some_more_chances_to_fail(walk: Callable[..., Walk]) -> None:
     machine = Machine({})
     conclusion = go(walk(machine))
     assert (conclusion.stage, conclusion.symptom) == (Stage.NONE, Symptom.NONE)
-    assert sorted(machine.visited()) == sorted(["as_is", "inductor-2", "inductor-3", *RUNGS[:4]])
+    assert sorted(machine.visited()) == ["as_is", "inductor-2", "inductor-3"]
 
 
 def test_a_failure_that_does_not_come_at_first_is_waited_for(walk: Callable[..., Walk]) -> None:

@@ -104,10 +104,11 @@ class Walk:
             # Whoever asks has seen it fail: it may be a failure that does not come every time.
             self._visit([top] * TRIES)
             first = next((probe for probe in self.seen[top.name] if probe.outcome.failed), first)
-        if first.outcome.failed:
-            self._visit(self._first_visits(first))
-            if not self.conclusion().settled:
-                self._search()
+        if not first.outcome.failed:
+            return self.conclusion()
+        self._visit(self._first_visits(first))
+        if not self.conclusion().settled:
+            self._search()
         if self.conclusion().stage is not Stage.SCRIPT:
             self._confirm(first)
             if first.outcome.seconds <= QUICK_SECONDS:
