@@ -1,0 +1,73 @@
+"""Failures of Triton kernels and CUDA graphs, on a machine with a CUDA device (`make gpu`); skipped elsewhere."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import Command
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.gpu,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="no CUDA device"),
+]
+
+# Inductor's own switch for its tests: every relu is written wrongly.
+INJECTED = """
+import torch
+import torch._inductor.config as config
+
+config.triton.inject_relu_bug_TESTING_ONLY = "{kind}"
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(*(torch.nn.Linear(16, 16) for _ in range(4)))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return torch.relu(x).sum(-1)
+
+
+torch.manual_seed(0)
+net, x = Net().cuda(), torch.randn(8, 16, device="cuda")
+expected, actual = net(x), torch.compile(net{options})(x)
+torch.cuda.synchronize()
+torch.testing.assert_close(actual, expected)
+"""
+
+
+@pytest.fixture
+def triage(tmp_path: Path) -> Command:
+    code = "import torch, sys; sys.exit(not torch.cuda.is_available())"
+    if subprocess.run([sys.executable, "-c", code], check=False).returncode:
+        pytest.skip("this torch sees no CUDA device")
+    return Command(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "symptoms", "options"),
+    [
+        ("compile_error", {"exception"}, ""),
+        ("runtime_error", {"exception", "crash"}, ""),
+        ("accuracy", {"wrong_result"}, ""),
+        ("compile_error", {"exception"}, ', mode="reduce-overhead"'),
+    ],
+)
+def test_a_failure_of_a_triton_kernel_ends_in_one_operation(
+    triage: Command, kind: str, symptoms: set[str], options: str
+) -> None:
+    triage.script(INJECTED.format(kind=kind, options=options))
+    done = triage("run", "--quiet", "--out", "out", "train.py")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((triage.out / "report.json").read_text())
+    assert report["verdict"]["stage"] == "inductor" and report["verdict"]["symptom"] in symptoms
+    made = report["reproducer"]
+    assert made is not None and made["verified"] and made["ops"] <= 2
+    assert "cuda" in (triage.out / "repro.py").read_text()
