@@ -20,8 +20,6 @@ SAMPLE = {
     "args_frequency_module",
     "backend_opset",
     "cpp_compile_error_unet",
-    "inductor_cumsum_scalar",
-    "cpp_backward_guided",
     "script_index_out_of_range",
     "suppress_scalar_cumsum",
     "aot_tied_head_caught",
