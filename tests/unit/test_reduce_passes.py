@@ -310,6 +310,17 @@ def test_a_body_called_with_trailing_operands_is_written_out_too():
     assert names(found) == ["w_i"]
 
 
+def test_a_body_whose_inputs_are_recorded_can_stand_alone():
+    graph = conditional()
+    recorded = replace(graph.subgraphs[0], metas=(meta(4), meta(2, dtype="int64")))
+    found = nested.Lift("body").apply(replace(graph, subgraphs=(recorded, graph.subgraphs[1]), backward=True))
+    assert [node.target for node in found.nodes] == ["torch.sin", "torch.add"]
+    assert [(item.name, item.meta.dtype) for item in found.inputs] == [("t", "float32"), ("u", "int64")]
+    assert not found.backward and found.subgraphs == ()
+    with pytest.raises(RefusedError):
+        nested.Lift("other").apply(graph)
+
+
 def test_the_table_names_each_pass_once_and_says_what_it_does():
     table = [*STRUCTURE, *SIMPLER, *DETAILS]
     assert len({one_.name for one_ in table}) == len(table)

@@ -108,7 +108,13 @@ class _Walk:
         self.subgraphs[id(gm)] = name
         body = _Body(self, inlined(gm), {}, None)
         self.case["subgraphs"].append(
-            {"name": name, "inputs": body.inputs, "nodes": body.nodes, "outputs": body.outputs}
+            {
+                "name": name,
+                "inputs": body.inputs,
+                "nodes": body.nodes,
+                "outputs": body.outputs,
+                "metas": body.metas,
+            }
         )
         return name
 
@@ -120,6 +126,7 @@ class _Body:
         self.walk, self.gm, self.holder = walk, gm, inputs
         self.nodes: List[Dict[str, Any]] = []
         self.inputs: List[str] = []
+        self.metas: List[Any] = []
         self.outputs: Any = None
         self.known: Dict[str, Any] = {}
         self.arguments = Arguments(self._reference, dict(symbols))
@@ -148,6 +155,7 @@ class _Body:
             self.known[node.name] = {"ref": self.holder.name_of(node)}
         else:
             self.inputs.append(node.name)
+            self.metas.append(values.tensor_meta(value) if values.is_tensor(value) else None)
 
     def _attribute(self, node: Any) -> None:
         import torch

@@ -26,6 +26,7 @@ _OPERATORS = {
     "or_": "bitwise_or",
     "xor": "bitwise_xor",
 }
+_MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
@@ -67,13 +68,43 @@ def culprit_of(conclusion: Conclusion, reduced: GraphCase | None, cases: Sequenc
     named = operators_in(conclusion.outcome.exception)
     graph = cases[0].graph_id if cases else None
     if reduced is not None and reduced.nodes:
-        targets = list(dict.fromkeys(operator_name(node) for node in reduced.nodes))
+        targets = _operators_of(reduced)
         if len(targets) == 1:
             return Culprit(targets[0], graph, subsystem, "the only operation left in the reproducer")
-        return Culprit(targets[-1], graph, subsystem, "the reproducer needs " + ", ".join(targets[:8]))
+        if targets:
+            told = _most_telling(targets, named, conclusion.outcome.exception)
+            return Culprit(told, graph, subsystem, "the reproducer needs " + ", ".join(targets[:8]))
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem else None
+
+
+def _operators_of(case: GraphCase) -> list[str]:
+    """The operators of a case, those of nested graphs included; not what only holds a graph, switches a mode, or picks."""
+    found: list[str] = []
+    for nodes in (case.nodes, *(graph.nodes for graph in case.subgraphs)):
+        several = {node.name for node in nodes if node.multi}
+        for node in nodes:
+            picks = node.target == "operator.getitem" and node.args[0] in [{"ref": name} for name in several]
+            if not (picks or _holds_a_graph([node.args, node.kwargs]) or _MODE_SWITCH.search(node.target)):
+                found.append(operator_name(node))
+    return list(dict.fromkeys(found))
+
+
+def _holds_a_graph(tree: object) -> bool:
+    if isinstance(tree, dict):
+        return isinstance(tree.get("graph"), str) or any(map(_holds_a_graph, tree.values()))
+    return isinstance(tree, (list, tuple)) and any(map(_holds_a_graph, tree))
+
+
+def _most_telling(targets: Sequence[str], named: Sequence[str], error: RaisedException | None) -> str:
+    """Of several operators the one that the error names, or in whose decomposition or lowering it was raised; else the last."""
+    functions = [frame.function for frame in reversed(error.innermost().frames)] if error is not None else []
+    plain = {target.split(".")[1 if "." in target else 0].rstrip("_"): target for target in targets}
+    for name in (*(name.split(".")[1] for name in named if "." in name), *functions):
+        if name in plain:
+            return plain[name]
+    return targets[-1]
 
 
 def operator_name(node: GraphNode) -> str:

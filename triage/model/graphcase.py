@@ -83,12 +83,16 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class SubGraph:
-    """A nested function: the body of torch.cond, of an autograd.Function, of a checkpoint. Inputs are positional."""
+    """A nested function: the body of torch.cond, of an autograd.Function, of a checkpoint. Inputs are positional.
+
+    `metas` says what was recorded of each input; empty where nothing was.
+    """
 
     name: str
     inputs: tuple[str, ...]
     nodes: tuple[GraphNode, ...]
     outputs: Any  # JSON tree of argument values
+    metas: tuple[TensorMeta | None, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from triage.model.graphcase import GraphCase, GraphInput, TensorMeta
+from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
 from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
 from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
@@ -44,7 +44,10 @@ class Resize:
                 out=[self._meta(meta) if meta is not None else None for meta in node.out],
             ),
         )
-        return checked(case, changed)
+        return checked(case, replace(changed, subgraphs=tuple(map(self._graph, changed.subgraphs))))
+
+    def _graph(self, graph: SubGraph) -> SubGraph:
+        return replace(graph, metas=tuple(self._meta(meta) if meta is not None else None for meta in graph.metas))
 
     def _extent(self, extent: int) -> int:
         for old, new in self.sizes:

@@ -10,7 +10,7 @@ from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce import trees
 from triage.reduce.edits import Edit, checked, drop_dead, same_kind
 from triage.reduce.passes.proposal import Choice
-from triage.reduce.slices import RefusedError
+from triage.reduce.slices import RefusedError, border_input
 from triage.reduce.wiring import Wiring, is_pick
 
 
@@ -47,6 +47,32 @@ class Inline:
 
 
 @dataclass(frozen=True)
+class Lift:
+    """The body `graph` alone, as the whole case: what was passed to it becomes an input.
+
+    The backward of an autograd.Function is code like any other; where it fails, it fails as a forward as well.
+    """
+
+    graph: str
+
+    @property
+    def what(self) -> str:
+        return f"with {self.graph} alone"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        body = next((item for item in case.subgraphs if item.name == self.graph), None)
+        if body is None or len(body.metas) != len(body.inputs):
+            raise RefusedError(f"what {self.graph} is given was not recorded")
+        read = {name for node in body.nodes for name in trees.refs([node.args, node.kwargs])}
+        read.update(trees.refs(body.outputs))
+        known = zip(body.inputs, body.metas, strict=True)
+        inputs = tuple(border_input(name, meta) for name, meta in known if meta is not None and name in read)
+        results = tuple(trees.ref(name) for name in dict.fromkeys(trees.refs(body.outputs)))
+        lifted = replace(case, inputs=inputs, nodes=body.nodes, outputs=results, backward=False, backward_order=1)
+        return checked(case, drop_dead(lifted))
+
+
+@dataclass(frozen=True)
 class BypassInner:
     """In the body `graph`, `node` is replaced by one of its arguments of the same shape and dtype."""
 
@@ -74,6 +100,7 @@ def inline(case: GraphCase) -> Iterator[Choice]:
     """Each operation that holds bodies, with one of them written out in its place."""
     for node in case.nodes:
         bodies: list[Edit] = [Inline(node.name, name) for name in trees.graphs([node.args, node.kwargs])]
+        bodies += [Lift(name) for name in trees.graphs([node.args, node.kwargs])]
         if bodies:
             yield Choice(f"body of {node.name}", tuple(bodies))
 
@@ -88,7 +115,7 @@ def bodies(case: GraphCase) -> Iterator[Choice]:
             fitting = [
                 name
                 for name in dict.fromkeys(trees.refs([node.args, node.kwargs]))
-                if own is not None and (meta := metas.get(name)) is not None and same_kind(meta, own)
+                if own is not None and ((meta := metas.get(name)) is None or same_kind(meta, own))
             ]
             if fitting:
                 edits: tuple[Edit, ...] = tuple(BypassInner(graph.name, node.name, name) for name in fitting)
@@ -97,6 +124,9 @@ def bodies(case: GraphCase) -> Iterator[Choice]:
 
 def _metas_of_inputs(case: GraphCase, graph: SubGraph) -> dict[str, Any]:
     """What the operation that holds the body passes to it, as far as that is known."""
+    recorded = {name: meta for name, meta in zip(graph.inputs, graph.metas, strict=False) if meta is not None}
+    if recorded:
+        return recorded
     outer = Wiring(case).metas
     for node in case.nodes:
         if graph.name in trees.graphs([node.args, node.kwargs]):
