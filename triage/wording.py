@@ -40,8 +40,13 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
     )
     face += failing_ranks(conclusion.outcome, first)
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
-        return f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}."
-    return f"{good}, {bad}, with {face}."
+        return _sentence(f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}")
+    return _sentence(f"{good}, {bad}, with {face}")
+
+
+def _sentence(text: str) -> str:
+    """With its full stop, unless a quoted message ended the sentence already."""
+    return text if text.endswith(("!", "?")) else text + "."
 
 
 def failing_ranks(outcome: Outcome | None, first: Probe) -> str:
