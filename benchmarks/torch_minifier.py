@@ -22,6 +22,7 @@ from triage.model.signature import same_failure
 from triage.probe.launch import Exit, Launch, launch
 from triage.probe.staging import environment, harvest_neutral, make_stage
 from triage.probe.target import Target
+from triage.model.stage import OutcomeKind
 from triage.reduce.checkpoints import OURS, Checkpoint, without_settings
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence
 from triage.reduce.interface import Oracle, Problem
@@ -90,10 +91,11 @@ def measure(
             return replace(found, remark=f"{chosen}: {sentence}")
         # Its inputs lie in the bench's directory, so it is judged while that is there.
         final = Checkpoint(keep / "run" / RESULT, without_settings(source, OURS), 0)
+        compared = problem.signature.kind is OutcomeKind.WRONG_RESULT
         seen = []
         for _ in range(runs):
             result = bench.run(final, program_limit)
-            seen.append(judge_script(result, oracle.judge(result), problem.signature))
+            seen.append(judge_script(result, oracle.judge(result), problem.signature, compares=compared)))
         wrong = next((one.sentence for one in seen if not one.same), "")
         return replace(
             found,

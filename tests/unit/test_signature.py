@@ -26,6 +26,7 @@ from triage.model.signature import (
     torch_frame,
     user_frame,
 )
+from triage.model.skeleton import skeleton
 from triage.model.stage import OutcomeKind
 
 LOWERING_FRAME = ("torch/_inductor/lowering.py", "embedding")
@@ -605,3 +606,13 @@ def test_a_headline_names_files_and_not_where_they_lay():
     )
     assert one_line(found, 20) == "SIGABRT: kernel, ctud.main..."
     assert one_line(FailureSignature(OutcomeKind.HANG, "hang", "")) == "hang"
+
+
+def test_how_a_size_was_computed_is_not_what_fails():
+    long = (
+        "cannot determine truth value of Relational: (((2*TruncToInt(0.6*ToFloat(s20)) + 18)//"
+        "(TruncToInt(0.6*ToFloat(s20)))))*(((2*TruncToInt(0.6*ToFloat(s6)) + 18)//(TruncToInt(0.6*ToFloat(s6))))) > 4"
+    )
+    short = "cannot determine truth value of Relational: (((2*TruncToInt(0.6*ToFloat(s5)) + 18)//(s5)))**2 > 0.6"
+    assert skeleton(long) == skeleton(short) == "cannot determine truth value of Relational: N > N"
+    assert skeleton("mat1 and mat2 (4x8 and 3x2)") == "mat1 and mat2 (N and N)"

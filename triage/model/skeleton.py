@@ -128,7 +128,21 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
 _ITEM = r"(?:N|<sym>|[\[(]N[\])])"
 _NUMBERS = re.compile(rf"([\[(])\s*{_ITEM}(?:,\s*{_ITEM})*,?\s*([\])])")
 _ROW = re.compile(r"(?:\b(?:N|nan|inf),\s*)+(?:\.\.\.,\s*)?\b(?:N|nan|inf)\b(?:,\s*\.\.\.)?")
+# A size may be any expression of sizes; how it was computed is not what fails. The functions are those of
+# torch/utils/_sympy/functions.py and sympy's own that its expressions print as.
+_SIZE_FUNCTION = (
+    r"(?:TruncToInt|TruncToFloat|FloorToInt|CeilToInt|RoundToInt|RoundDecimal|ToFloat|IntTrueDiv|FloatTrueDiv|FloorDiv|CeilDiv|"
+    r"CleanDiv|Mod|PythonMod|ModularIndexing|PowByNatural|FloatPow|Max|Min|Abs|Identity|LShift|RShift|floor|ceiling|sqrt|"
+    r"OpaqueUnaryFn_\w+)"
+)
+_ARITHMETIC: tuple[re.Pattern[str], ...] = (
+    re.compile(rf"\b{_SIZE_FUNCTION}\(N(?:, N)*\)"),
+    re.compile(r"(?<=[-+*/%(] )\(N\)|(?<=[-+*/%(])\(N\)|\(N\)(?= ?(?:[+*/%]|- ))"),
+    re.compile(r"\bN ?(?:\*\*|//|[*/%]) ?-?N\b"),
+    re.compile(r"\bN [-+] N\b(?! ?[*/%])"),
+)
 LIMIT = 400
+EXPRESSION_DEPTH = 60
 
 
 def short_type(type_name: str) -> str:
@@ -195,6 +209,12 @@ def skeleton(message: str) -> str:
     text = message
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
+    for _ in range(EXPRESSION_DEPTH):
+        before = text
+        for pattern in _ARITHMETIC:
+            text = pattern.sub("N", text)
+        if text == before:
+            break
     for _ in range(4):  # numbers within rows within lists
         text = _NUMBERS.sub(r"\1N\2", _ROW.sub("N", text))
     return text.strip()[:LIMIT]
