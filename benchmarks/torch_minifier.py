@@ -95,7 +95,7 @@ def measure(
         seen = []
         for _ in range(runs):
             result = bench.run(final, program_limit)
-            seen.append(judge_script(result, oracle.judge(result), problem.signature, compares=compared)))
+            seen.append(judge_script(result, oracle.judge(result), problem.signature, compares=compared))
         wrong = next((one.sentence for one in seen if not one.same), "")
         return replace(
             found,
