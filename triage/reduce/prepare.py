@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from triage.model.graphcase import GraphCase, GraphInput
 from triage.model.stage import OutcomeKind
@@ -17,7 +16,7 @@ from triage.reduce.candidate import Candidate
 from triage.reduce.edits import inputs_for_opaque
 from triage.reduce.interface import Problem
 from triage.reduce.printer import Form
-from triage.reduce.slices import RefusedError, is_floating
+from triage.reduce.slices import RefusedError, is_floating, numbers_in
 
 _LADDER = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
@@ -78,14 +77,6 @@ def _synthetic(item: GraphInput) -> GraphInput:
         return replace(item, fill="randint:0:2", data=None)
     if is_floating(item.meta.dtype):
         return replace(item, fill="randn", data=None)
-    found = [int(number) for number in _flat(item.data) if isinstance(number, (int, float))]
+    found = [int(number) for number in numbers_in(item.data) if isinstance(number, (int, float))]
     low, high = (min(found), max(found)) if found else (0, 1)
     return replace(item, fill=f"randint:{low}:{high + 1}", data=None)
-
-
-def _flat(data: Any) -> Iterator[Any]:
-    if isinstance(data, list):
-        for item in data:
-            yield from _flat(item)
-    elif data is not None:
-        yield data

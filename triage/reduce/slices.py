@@ -8,7 +8,7 @@ stay returned. Whatever was not needed any more (inputs, sub-graphs) is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -103,6 +103,15 @@ def cropped(data: Any, shape: tuple[int, ...]) -> Any:
     if not shape or not isinstance(data, list) or not data:
         return data
     return [cropped(data[index % len(data)], shape[1:]) for index in range(shape[0])]
+
+
+def numbers_in(data: Any) -> Iterator[Any]:
+    """The elements of recorded values, in order."""
+    if isinstance(data, list):
+        for item in data:
+            yield from numbers_in(item)
+    elif data is not None:
+        yield data
 
 
 def is_floating(dtype: str) -> bool:

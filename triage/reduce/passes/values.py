@@ -15,7 +15,7 @@ from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
 from triage.reduce.fills import element
 from triage.reduce.passes.proposal import ChangeInput, Choice, map_nodes, tensors
-from triage.reduce.slices import is_floating, literal, prune
+from triage.reduce.slices import is_floating, literal, numbers_in, prune
 
 _SIMPLE = ("ones", "zeros", "arange")
 
@@ -36,21 +36,13 @@ def fills(case: GraphCase) -> Iterator[Choice]:
 
 def telling(data: Any) -> list[Any]:
     """The numbers of a table that failures tend to hang on: those that are not finite, the smallest, the largest."""
-    flat = list(_flat(data))
+    flat = list(numbers_in(data))
     odd = [text for text in ("nan", "inf", "-inf") if text in flat]
     finite = [number for number in flat if isinstance(number, (int, float)) and not isinstance(number, bool)]
     return [
         *odd,
         *(number for number in dict.fromkeys((min(finite), max(finite)) if finite else ()) if number not in (0, 1)),
     ]
-
-
-def _flat(data: Any) -> Iterator[Any]:
-    if isinstance(data, list):
-        for item in data:
-            yield from _flat(item)
-    else:
-        yield data
 
 
 def _filled(name: str, fill: str) -> Edit:
