@@ -140,7 +140,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         workdir=folder,
         recalled=found.session.recalled,
         evidence=operators_in(outcome.exception if outcome else None),
-        torch_version=_torch_version(found.walk.seen[found.walk.rungs[found.walk.top].name][0]),
+        torch_version=_torch_version(found.walk.start),
     )
 
 
@@ -219,7 +219,7 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     """The comment at the top of a reproducer: what fails, where, and the version it was seen on."""
     signature = conclusion.signature
     assert signature is not None
-    first = found.walk.seen[found.walk.rungs[found.walk.top].name][0]
+    first = found.walk.start
     where = f" in {signature.innermost_frame}" if signature.innermost_frame else ""
     passing = conclusion.passing.name if conclusion.passing else "eager"
     return (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from triage.pipeline import Run
+    from triage.resume import Earlier
 
 
 def run(
@@ -60,10 +60,13 @@ def run(
 
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
+    earlier = None
     if resume is not None:
-        done = _resumed(resume, words, module, given, quiet, as_json)
-        show_result(done, quiet=quiet, as_json=as_json)
-        raise typer.Exit(done.exit_code)
+        named = [words or None, module, given["out"], given["python"]]
+        earlier = _earlier(resume, any(each is not None for each in named))
+        module, raw, words = earlier.words
+        kept = {name: value for name, value in earlier.settings.items() if name not in ("out", "budget")}
+        given = kept | {name: value for name, value in given.items() if value is not None}
     if not words and module is None:
         raise UsageError(
             what="There is nothing to run.",
@@ -71,37 +74,24 @@ def run(
             next="For example: triage run train.py",
         )
     settings = load_settings(given)
-    cwd = Path.cwd()
-    target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=cwd)
+    interpreter, cwd = (earlier.python, earlier.cwd) if earlier else (find_python(settings.python), Path.cwd())
+    target = make_target(words or [], module=module, raw=raw, python=interpreter, cwd=cwd)
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
     with listener_for(quiet=quiet, as_json=as_json) as listener:
-        done = run_pipeline(target, tuple(str(word) for word in command), settings, Emitter(listener))
+        done = run_pipeline(target, tuple(str(word) for word in command), settings, Emitter(listener), earlier)
     show_result(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)
 
 
-def _resumed(
-    directory: Path, words: list[str] | None, module: str | None, given: dict[str, Any], quiet: bool, as_json: bool
-) -> Run:
-    """Go on with a run as it was asked for, except for limits and formats that are given anew."""
-    from triage.cli.view import listener_for
+def _earlier(directory: Path, anything_else: bool) -> Earlier:
+    """The run to go on with. Raises UsageError where it is none, or where `anything_else` says what is to be run."""
     from triage.errors import UsageError
-    from triage.events import Emitter
-    from triage.pipeline import run as run_pipeline
-    from triage.probe.target import make_target
     from triage.resume import earlier_run
-    from triage.settings import load_settings
 
-    if words or module or given["out"] is not None or given["python"] is not None:
+    if anything_else:
         raise UsageError(
             what="A resumed run keeps its script, its interpreter and its directory.",
             why="--resume was given together with one of them.",
             next=f"triage run --resume {directory}   (--budget, --timeout, --jobs and --format may be given anew)",
         )
-    earlier = earlier_run(directory)
-    before = {name: value for name, value in earlier.settings.items() if name not in ("out", "budget")}
-    settings = load_settings(before | {name: value for name, value in given.items() if value is not None})
-    module, raw, rest = earlier.words
-    target = make_target(rest, module=module, raw=raw, python=earlier.python, cwd=earlier.cwd)
-    with listener_for(quiet=quiet, as_json=as_json) as listener:
-        return run_pipeline(target, earlier.command, settings, Emitter(listener), earlier)
+    return earlier_run(directory)

@@ -72,10 +72,15 @@ class Walk:
             self.stop_after = probe.notes.point
         return probe
 
+    @property
+    def start(self) -> Probe:
+        """The first run of the script as it is, or the one that compared, if that found the failure."""
+        return self.seen[self.rungs[self.top].name][0]
+
     def worth_comparing(self) -> bool:
         """Whether to compare results: `auto` where nothing has failed, `always` where a check of the script's own has, too."""
         asked = self.session.settings.accuracy
-        first = self.seen[self.rungs[self.top].name][0]
+        first = self.start
         if asked == "never" or not first.notes.compile_calls or first.notes.graphs == 0:
             return False
         return not first.outcome.failed or (asked == "always" and is_script_check(first.outcome))
@@ -83,7 +88,7 @@ class Walk:
     def compare(self) -> Probe | None:
         """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
         top = self.rungs[self.top].name
-        first = self.seen[top][0]
+        first = self.start
         self.comparison = Comparison(gradients=first.notes.backwards > 0, stop=True)
         self.compared = self._run(Rung("as_is", None, Stage.NONE), "as_is-compared", capture=True)
         wrong = self.compared.notes.wrong
@@ -99,7 +104,7 @@ class Walk:
     def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
         top = self.rungs[self.top]
-        first = self.seen[top.name][0]
+        first = self.start
         if not first.outcome.failed and first.notes.compile_calls and first.outcome.seconds <= QUICK_SECONDS:
             # Whoever asks has seen it fail: it may be a failure that does not come every time.
             self._visit([top] * TRIES)
@@ -241,7 +246,7 @@ class Walk:
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         """Whether a probe ended in a failure that is not the script's."""
-        first = self.seen[self.rungs[self.top].name][0]
+        first = self.start
         if not probe.outcome.failed or probe.signature is None or first.signature is None:
             return False
         return not same_face(probe.signature, first.signature)

@@ -182,9 +182,8 @@ def outcome_of(
     swallowed = None if uncompiled else next((exception for exception in notes.raised if exception.swallowed), None)
     if done.timed_out:
         base["signal"] = None  # it was ours
-        if ended is not None or swallowed is not None:  # whatever went on after it was not waited for
-            exception = ended or swallowed
-            assert exception is not None
+        exception = ended or swallowed
+        if exception is not None:  # whatever went on after it was not waited for
             return Outcome(_kind(exception), exception=exception, **base)
         if notes.main_ended:
             return Outcome(OutcomeKind.OK, detail="its main thread had ended; other threads went on", **base)
