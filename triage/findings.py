@@ -10,6 +10,7 @@ from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import AblationRow
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
+from triage.reduce.runner import ForkServerRunner
 from triage.session import Session
 
 
@@ -31,3 +32,10 @@ class Findings:
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
+    runner: ForkServerRunner | None = None  # of candidates, once it is likely that there will be some
+
+    def release(self) -> None:
+        """End what still runs for these findings."""
+        if self.runner is not None:
+            self.runner.close()
+            self.runner = None

@@ -31,6 +31,7 @@ from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import Redactor
 from triage.report.store import write_report
+from triage.reproduce import reproduce_small, warm_runner
 from triage.resume import Earlier
 from triage.session import BudgetSpentError, open_session, reopen_session
 from triage.settings import Settings
@@ -70,6 +71,8 @@ def run(
         with session.timed("script"):
             first = found.walk.first()
             _check_usable(first, asked)
+            if settings.reduce and first.outcome.failed:
+                warm_runner(found)  # its seconds pass while the ladder runs
         if found.walk.worth_comparing():
             with session.timed("compare"):
                 found.walk.compare()
@@ -88,6 +91,9 @@ def run(
         raise
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
         found.incomplete, bug = f"triage met a bug of its own ({type(error).__name__})", error
+    finally:
+        with _no_interrupts():
+            found.release()
     with _no_interrupts():
         session.cancel.set()
         found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
@@ -125,8 +131,6 @@ def _reproduce(found: Findings) -> None:
     if not session.settings.reduce:
         found.reproducer_note = "Reduction was switched off (--no-reduce)."
         return
-    from triage.reproduce import reproduce_small
-
     try:
         reproduce_small(found, conclusion)
     finally:

@@ -53,12 +53,9 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     problem = problem_of(found, conclusion)
     compared = conclusion.outcome is not None and is_comparison(conclusion.outcome)
     oracle: Oracle = (ComparisonOracle if compared else SignatureOracle)(conclusion.signature)
-    runner = ForkServerRunner(
-        found.target.python,
-        jobs=session.settings.jobs or None,
-        neutral=session.neutral,
-        accuracy=Comparison(gradients=conclusion.direction is Direction.BACKWARD) if compared else None,
-    )
+    runner = found.runner or warm_runner(found)
+    if compared:
+        runner.compare(Comparison(gradients=conclusion.direction is Direction.BACKWARD))
 
     def verified(source: str, runs: int) -> list[CandidateResult]:
         limit = seconds_for(found, conclusion)
@@ -101,10 +98,16 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise
-    finally:
-        runner.close()
     if session.clock.spent():
         raise BudgetSpentError
+
+
+def warm_runner(found: Findings) -> ForkServerRunner:
+    """The runner of candidates, its interpreter starting in the background. The findings own it: `release` ends it."""
+    session = found.session
+    found.runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
+    found.runner.warm()
+    return found.runner
 
 
 def seconds_for(found: Findings, conclusion: Conclusion) -> float:

@@ -207,6 +207,22 @@ def test_flaky_failures_are_repeated_until_it_is_certain(pattern, repeats, fails
     assert len(runner.asked) == runs
 
 
+@pytest.mark.parametrize(("pattern", "steady", "later"), [("x", True, 1), ("xxx.", False, 4), (".", False, 4)])
+def test_a_candidate_that_fails_every_time_ends_the_repetition(pattern, steady, later):
+    failing = flaky(pattern)
+    asking, runner = driver(lambda text: FINE if text == "1" else failing(text), repeats=Repeats(4, 1))
+    assert asking.steady(Number(5)) is steady
+    before = len(runner.asked)
+    assert not asking.fails(Number(1))
+    assert len(runner.asked) - before == later
+
+
+def test_a_failure_that_is_not_flaky_costs_no_run_to_know_it():
+    asking, runner = driver(above(3))
+    assert asking.steady(Number(5))
+    assert not runner.asked
+
+
 def test_listeners_hear_of_every_query_and_every_smaller_candidate():
     events: list = []
     asking, _ = driver(above(3), events=events)

@@ -22,11 +22,12 @@ from typing import Any
 
 from triage.model.accuracy import Comparison
 from triage.model.codec import encode
-from triage.probe.launch import Exit
+from triage.probe.launch import Cancel, Exit
 from triage.probe.staging import AGENT, POISONOUS
 
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
+POLL_SECONDS = 0.05
 
 
 class CannotForkError(Exception):
@@ -62,9 +63,12 @@ class ForkExit:
 
 
 class ForkServer:
-    """A running server. Raises CannotForkError where it cannot be started; `facts` is what it said when it was ready."""
+    """A running server. Raises CannotForkError where it cannot be started; `facts` is what it said when it was ready.
 
-    def __init__(self, python: str, directory: Path, shared: Path) -> None:
+    A `cancel` that is set ends the wait for it.
+    """
+
+    def __init__(self, python: str, directory: Path, shared: Path, cancel: Cancel | None = None) -> None:
         if sys.platform != "linux":
             raise CannotForkError(f"fork is not safe on {sys.platform}")
         self._lock = threading.Lock()
@@ -74,7 +78,7 @@ class ForkServer:
         self._gone = False
         self._log = directory / "forkserver.log"
         self._process, self._requests, self._replies = _start(python, directory, shared, self._log)
-        self.facts = self._await_ready()
+        self.facts = self._await_ready(cancel or Cancel())
         self._reader = threading.Thread(target=self._read, name="forkserver", daemon=True)
         self._reader.start()
 
@@ -137,11 +141,13 @@ class ForkServer:
             while data and self._requests >= 0:
                 data = data[os.write(self._requests, data) :]
 
-    def _await_ready(self) -> dict[str, Any]:
+    def _await_ready(self, cancel: Cancel) -> dict[str, Any]:
         said: list[bytes] = []
         waiter = threading.Thread(target=lambda: said.append(self._replies.readline()), daemon=True)
         waiter.start()
-        waiter.join(START_SECONDS)
+        limit = time.monotonic() + START_SECONDS
+        while waiter.is_alive() and not cancel.is_set() and time.monotonic() < limit:
+            waiter.join(POLL_SECONDS)
         facts: dict[str, Any] = {}
         with contextlib.suppress(ValueError, IndexError):
             facts = json.loads(said[0])

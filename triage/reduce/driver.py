@@ -6,7 +6,8 @@ Searches and passes propose; the driver renders, runs, judges, remembers. Its in
 * `best` is, at every moment, the lightest candidate that was judged the same failure *and decided upon*. Candidates tried
   ahead of need only fill the memo, so what is found does not depend on how many run at once.
 * Another failure is kept as a sibling and counts as "not the same".
-* Where failures are flaky, a candidate is run up to `Repeats.runs` times and is the same failure if `needed` runs were.
+* Where failures are flaky, a candidate is run up to `Repeats.runs` times and is the same failure if `needed` runs were;
+  once one was seen to fail every time (`steady`), one run each is enough.
 
 It is generic: candidates only need a key and a weight, and `render` turns one into a script (or refuses).
 """
@@ -136,6 +137,20 @@ class Driver(Generic[C]):
         if answer.verdict is Verdict.SAME_FAILURE:
             self._hold(candidate)
         return answer
+
+    def steady(self, candidate: C) -> bool:
+        """Whether a candidate fails in each of as many runs as a flaky one is given; from then on each is run once.
+
+        What made a program flaky is often outside of its graph: an input, a thread, the order of a set.
+        """
+        times = self._repeats.runs
+        if times > 1 and self.fails(candidate):
+            source = self._render(candidate)
+            self._check_budget()
+            again = self._runner.run_many([source] * times, rung=self._rung, timeout=self._timeout)
+            if all(self._record(source, result).verdict is Verdict.SAME_FAILURE for _, result in again):
+                self._repeats = Repeats()
+        return self._repeats.runs == 1
 
     def first(self, candidates: Iterable[C]) -> C | None:
         """The first candidate, in the order given, that is the same failure. Later ones are only tried ahead."""

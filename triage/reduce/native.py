@@ -128,6 +128,7 @@ class _Reducing:
         for group in self._groups:
             for start in group:
                 whole = self._seen(start.candidate)
+                self._driver.steady(whole)
                 pointed_at = suspects(Wiring(whole.case), self._problem.evidence)
                 found = small_first(self._driver, whole, pointed_at)
                 found = found or from_whole(self._driver, whole)
@@ -141,6 +142,7 @@ class _Reducing:
         return None
 
     def _reduce(self, found: Candidate) -> None:
+        self._driver.steady(found)
         shrinker = Shrinker(self._driver)
         thinned(self._driver, self._seen(found))
         while True:

@@ -7,8 +7,10 @@ finished reproducer under the user's own settings, in a fresh process and an emp
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -68,7 +70,7 @@ class ForkServerRunner(PooledRunner):
     """A `CandidateRunner` over a fork server. `why_slow` says why there is none, where candidates run in fresh processes.
 
     `neutral` is the store of compiler facts that probes share; the server keeps its own beside it. `memory_mb` is the
-    limit of one candidate (default: its share of what is free). With `accuracy` the agent compares, too.
+    limit of one candidate (default: its share of what is free).
     """
 
     def __init__(
@@ -78,19 +80,37 @@ class ForkServerRunner(PooledRunner):
         jobs: int | None = None,
         neutral: Path | None = None,
         memory_mb: int | None = None,
-        accuracy: Comparison | None = None,
     ) -> None:
         super().__init__(jobs)
-        self._accuracy = accuracy
+        self._accuracy: Comparison | None = None
         self.why_slow: str | None = None
         self._python = python
         self._neutral = neutral
         self._memory_mb = memory_mb or default_memory_mb(self.jobs)
         self._server: ForkServer | None = None
         self._starts = 0
-        self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral, accuracy=accuracy)
+        self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral)
+        self._closing = Cancel()
+        self._warming: threading.Thread | None = None
+
+    def warm(self) -> None:
+        """Start the server now, in the background, so that the first candidate need not wait for it."""
+        self._warming = threading.Thread(target=self._warm, name="warm", daemon=True)
+        self._warming.start()
+
+    def _warm(self) -> None:
+        with contextlib.suppress(OSError):  # the first candidate meets it again, and has somebody to tell
+            self._running_server()
+
+    def compare(self, accuracy: Comparison) -> None:
+        """From now on the agent compares compiled with eager in every candidate."""
+        self._accuracy = accuracy
+        self._fresh = FreshProcessRunner(self._python, jobs=self.jobs, neutral=self._neutral, accuracy=accuracy)
 
     def close(self) -> None:
+        self._closing.set()
+        if self._warming is not None:
+            self._warming.join()
         server, self._server = self._server, None
         if server is not None:
             server.close()
@@ -160,7 +180,7 @@ class ForkServerRunner(PooledRunner):
             return
         shared = home / "shared" if self._neutral is None else self._neutral.with_name(self._neutral.name + "-fork")
         try:
-            self._server = ForkServer(self._python, home, shared)
+            self._server = ForkServer(self._python, home, shared, self._closing)
         except CannotForkError as reason:
             self.why_slow = str(reason)
 
