@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.reduce.interface import CandidateResult
+from triage.reduce.printer import print_case
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.runner_cutoff import CutOffRunner
 from triage.reduce.runner_pool import Query
@@ -269,3 +271,20 @@ def _until(condition: Callable[[], bool], seconds: float) -> None:
     while not condition():
         assert time.monotonic() < limit, "it did not come true"
         time.sleep(0.05)
+
+
+def test_a_graph_with_collectives_runs_alone_also_where_it_was_made_for_two_ranks(runner: ForkServerRunner) -> None:
+    def graph(target: str, *rest: object, rows: int) -> str:
+        nodes = [
+            GraphNode("sent", "call_function", f"torch.ops._c10d_functional.{target}", [{"ref": "x"}, *rest, "7"]),
+            GraphNode("got", "call_function", "torch.ops._c10d_functional.wait_tensor", [{"ref": "sent"}]),
+            GraphNode(
+                "y", "call_function", "torch.sin", [{"ref": "got"}], out=[TensorMeta((rows, 8), (8, 1), "float32")]
+            ),
+        ]
+        x = GraphInput("x", meta=TensorMeta((4, 8), (8, 1), "float32"))
+        return print_case(GraphCase("dynamo", inputs=(x,), nodes=tuple(nodes), outputs=({"ref": "y"},)))
+
+    texts = [graph("all_reduce", "sum", rows=4), graph("all_gather_into_tensor", 2, rows=8)]
+    for _, result in runner.run_many(texts, timeout=90.0):
+        assert result.outcome.kind is OutcomeKind.OK, result

@@ -160,7 +160,7 @@ def test_what_runs_beside_a_script_that_fails_uncompiled_is_ended(walk: Callable
     found.probe = probe
     assert go(found).stage is Stage.SCRIPT
     assert set(found.seen) == {"inductor", "uncompiled"} and not found.session.cancel.is_set()
-    assert [event.kind for event in heard].count("probe_cancelled") == 1
+    assert [event.kind for event in heard].count("probe_cancelled") >= 1
 
 
 def test_a_script_that_passes_is_given_some_more_chances_to_fail(walk: Callable[..., Walk]) -> None:

@@ -15,7 +15,7 @@ from . import accuracy_measure as measure
 from . import accuracy_modes as modes
 from . import accuracy_rule as rule
 from .accuracy_copies import CannotCopyError, Copier
-from .accuracy_graph import Kept, collective, without_dropout
+from .accuracy_graph import Kept, alone, collective, without_dropout
 from .accuracy_run import Runner
 
 SECONDS = 120.0
@@ -44,7 +44,7 @@ class Comparer:
     def keep(self, gm, graph_id):
         """The graph before a backend changes it; None where it cannot be kept."""
         try:
-            if collective(gm):
+            if collective(gm) and not alone(self.torch):
                 raise NotComparedError("its processes would have to compare in step")
             without_dropout(gm)
             return Kept(self.torch, gm)

@@ -45,6 +45,12 @@ def collective(gm):
     return any(collective(child) for _, child in gm.named_children() if hasattr(child, "graph"))
 
 
+def alone(torch):
+    """Whether this process is the only one of its group: nobody waits for it."""
+    distributed = getattr(torch, "distributed", None)
+    return distributed is not None and distributed.is_initialized() and distributed.get_world_size() == 1
+
+
 class Kept:
     """The graph, and the tensors it holds itself (parameters, buffers and constants; before torch 2.5 all of a module's)."""
 

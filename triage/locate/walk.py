@@ -111,30 +111,35 @@ class Walk:
             first = next((probe for probe in self.seen[top.name] if probe.outcome.failed), first)
         if not first.outcome.failed:
             return self.conclusion()
-        self._visit(self._first_visits(first))
+        guess = self._guess(first)
+        blamed = self.rungs[guess]
+        visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
+        if first.outcome.seconds <= QUICK_SECONDS:
+            # All in one go, the likely culprit twice: no core waits for the answer of another.
+            visits += [blamed] * (2 - len(self.seen.get(blamed.name, [])) - visits.count(blamed))
+            visits += [rung for rung in self.rungs if rung not in visits and self._unseen(rung)]
+        self._visit(visits)
         if not self.conclusion().settled:
             self._search()
         if self.conclusion().stage is not Stage.SCRIPT:
             self._confirm(first)
-            if first.outcome.seconds <= QUICK_SECONDS:
-                self._visit([rung for rung in self.rungs if rung.name not in self.seen])
-                if not self.conclusion().settled:
-                    self._search()
             self._check_randomness()
         return self.conclusion()
 
     # -- which rung next ------------------------------------------------------------------------------------------
 
-    def _first_visits(self, first: Probe) -> list[Rung]:
-        """Uncompiled, the suspected boundary's lower side, and its upper side where that is not the top."""
+    def _guess(self, first: Probe) -> int:
+        """The rung that the failure suggests, as an index."""
         assert first.signature is not None
         stages = [rung.stage for rung in self.rungs]
         guess = suspect(first.signature, first.outcome)
         index = min(stages.index(guess), self.top) if guess in stages else self.top
         if self.rungs[self.top].stage is Stage.BACKEND:
             index = self.top
-        visits = [UNCOMPILED, self.rungs[index - 1], self.rungs[index]]
-        return [rung for rung in dict.fromkeys(visits) if rung.name not in self.seen]
+        return index
+
+    def _unseen(self, rung: Rung) -> bool:
+        return rung.name not in self.seen
 
     def _search(self) -> None:
         """Close the gap between the highest passing and the lowest failing rung."""

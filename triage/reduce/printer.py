@@ -19,6 +19,7 @@ from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce import effects, fills, trees
 from triage.reduce import printer_hop as hop
 from triage.reduce import printer_inputs as facts
+from triage.reduce import printer_ranks as ranks
 from triage.reduce.printer_body import Body, Style, indented, is_random, live_nodes, node_references, plain_random
 from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
@@ -97,11 +98,15 @@ class _Script:
         if case.unprintable:
             raise Unprintable("; ".join(case.unprintable))
         self.form = form
-        custom = _custom_operators([*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)])
+        every = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+        custom = _custom_operators(every)
         pure = frozenset(target for target, name in custom.items() if not changes_arguments(case.preamble, *name))
+        pure |= {node.target for node in every if ranks.is_collective(node)}
         self.style = Style(form.nice, form.exact, form.inline, pure)
         nodes, graphs = hop.pruned(case.nodes, case.subgraphs)
         nodes, outputs, bare = hop.unwrapped(nodes, list(case.outputs))
+        nodes = ranks.in_default_group(nodes)
+        graphs = [replace(graph, nodes=tuple(ranks.in_default_group(graph.nodes))) for graph in graphs]
         self.masks = hop.masks(
             nodes, {item.name: (item.meta.shape, item.meta.device) for item in case.inputs if item.meta}
         )
@@ -117,6 +122,7 @@ class _Script:
         if opaque is not None:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
         nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
+        self.process_group = ranks.setup(case, [*self.live, *nested_nodes])
         self.preamble = preamble(case.preamble, _custom_operators([*self.live, *nested_nodes]).values())
         self.names = Names(self.preamble.names())
         self.function = "f" if "f" not in self.preamble.names() else "fn"
@@ -132,6 +138,7 @@ class _Script:
         config = [*self.case.context.config] if self.form.config else []
         if self.case.context.deterministic:
             config.append("torch.use_deterministic_algorithms(True)")
+        config += self.process_group
         if self.form.check == "values" and any(map(is_random, self.live)):
             config.append("torch._inductor.config.fallback_random = True  # the same random numbers as in eager")
         body = [*self.preamble.lines(), *self.nested.lines, "", "", *self._function(), "", "", *self._main()]
@@ -258,6 +265,7 @@ def _without_mask(node: GraphNode) -> GraphNode:
     )
 
 
+_OWN_NAMESPACES = ("aten", "prims", "higher_order", *ranks.NAMESPACES)
 _MODULE = re.compile(r"\b(torch\._(?:dynamo|inductor|functorch|higher_order_ops)\.[a-z_]+)\.")
 _IMPORTS = (
     (r"\bjson\.", "import json"),
@@ -267,6 +275,8 @@ _IMPORTS = (
     (r"\btorch\.", "import torch"),
     (r"\btorch\.ops\.prims\.inductor_", "import torch._inductor.inductor_prims"),
     (r"\btorch\._dynamo\.[a-z_]+\(", "import torch._dynamo"),
+    (r"\bdist\.", "import torch.distributed as dist"),
+    (r"\bFakeStore\(", "from torch.testing._internal.distributed.fake_pg import FakeStore"),
     (r"\bF\.\w", "import torch.nn.functional as F"),
     (r"(?<![\w.])same\(", "from torch._dynamo.utils import same"),
     (r"(?<![\w.])checkpoint\(", "from torch.utils.checkpoint import checkpoint"),
@@ -312,7 +322,7 @@ def _custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:
     for node in nodes:
         for target in [node.target, *_codes([node.args, node.kwargs])]:
             parts = target.split(".")
-            if parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] not in ("aten", "prims", "higher_order"):
+            if parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] not in _OWN_NAMESPACES:
                 found[target] = (parts[2], parts[3])
     return found
 

@@ -26,7 +26,7 @@ ABBREVIATIONS = {
 RESERVED = frozenset(dir(builtins)) | {
     "f", "fn", "F", "os", "torch", "math", "operator", "args", "inputs", "compiled", "run", "step", "same", "eager", "dtype",
     "checkpoint", "ctx", "scan", "while_loop", "flex_attention", "create_block_mask", "block_mask", "expected", "actual",
-    "out", "results", "grad", "grads",
+    "out", "results", "grad", "grads", "dist",
 }  # fmt: skip
 LONGEST = 8  # a user's own name is kept up to this length
 _VALUES = ["a", "b", "c", "d", "e", "g", "h", "k", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z"]

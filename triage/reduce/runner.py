@@ -21,6 +21,7 @@ from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.reduce.interface import CandidateResult
+from triage.reduce.printer_ranks import meets_others
 from triage.reduce.runner_facts import ForkFacts, facts_of_fork, not_run, result_of_probe
 from triage.reduce.runner_limits import default_memory_mb
 from triage.reduce.runner_pool import PooledRunner, Query
@@ -232,11 +233,6 @@ def verify(
         return [answers[number] for number in sorted(answers)]
     finally:
         runner.close()
-
-
-def meets_others(source: str) -> bool:
-    """Whether a script joins a process group: the address at which it does is for one run at a time."""
-    return "init_process_group" in source
 
 
 class _Verifier(FreshProcessRunner):

@@ -16,7 +16,8 @@ from triage.model.signature import FailureSignature, same_failure
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.reduce.interface import CandidateResult, CandidateRunner
-from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, meets_others, run_fresh
+from triage.reduce.printer_ranks import meets_others
+from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_pool import PooledRunner, Query
 
