@@ -37,8 +37,8 @@ from triage.reduce.interface import CandidateResult, NoReduction, Oracle, Proble
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import code_lines, count_ops
-from triage.reduce.runner import ForkServerRunner, verify
-from triage.reproduce import problem_of
+from triage.reduce.runner import verify
+from triage.reproduce import problem_of, warm_runner
 from triage.session import Clock, open_session
 from triage.settings import Settings
 
@@ -53,13 +53,16 @@ def contest(case: Case, kept: Path, *, limit: float, jobs: int) -> Contest:
     with tempfile.TemporaryDirectory(prefix=f"{case.name}-") as scratch:
         work = Path(scratch) / case.name
         shutil.copytree(case.folder, work, ignore=shutil.ignore_patterns("case.json", "meta.json", "__pycache__"))
-        found = Findings(*_located(target_of(case, work), kept, jobs))
-        conclusion = found.walk.conclusion()
-        stage = conclusion.stage.value
-        if stage not in GRAPH_STAGES or conclusion.signature is None or not conclusion.settled:
-            return Contest(case.name, stage, remark=f"located in stage {stage}, where there is no graph to reduce")
-        found.cases, found.capture_note = captured(found.walk, conclusion)
-        results = _both(found, conclusion, limit)
+        found = _located(target_of(case, work), kept, jobs)
+        try:
+            conclusion = found.walk.conclusion()
+            stage = conclusion.stage.value
+            if stage not in GRAPH_STAGES or conclusion.signature is None or not conclusion.settled:
+                return Contest(case.name, stage, remark=f"located in stage {stage}, where there is no graph to reduce")
+            found.cases, found.capture_note = captured(found.walk, conclusion)
+            results = _both(found, conclusion, limit)
+        finally:
+            found.release()
     return Contest(case.name, stage, results)
 
 
@@ -69,14 +72,15 @@ def target_of(case: Case, work: Path) -> Target:
     return make_target(case.words[raw:], module=None, raw=raw, python=find_python(sys.executable), cwd=work)
 
 
-def _located(target: Target, kept: Path, jobs: int):  # type: ignore[no-untyped-def]
-    """The fields of Findings after the walk along the ladder."""
+def _located(target: Target, kept: Path, jobs: int) -> Findings:
+    """What is known after the walk along the ladder, beside which the warm interpreter starts, as in `triage run`."""
     settings = Settings(out=kept / "run", jobs=jobs, timeout=PROGRAM_SECONDS)
     session = open_session(settings, target.label, target.cwd, Emitter())
-    walk = Walk(session, target)
-    walk.first()
-    walk.settle()
-    return session, target, target.command, walk
+    found = Findings(session, target, target.command, Walk(session, target))
+    found.walk.first()
+    warm_runner(found)
+    found.walk.settle()
+    return found
 
 
 def _both(found: Findings, conclusion: Conclusion, limit: float) -> tuple[Measured, Measured]:
@@ -103,13 +107,13 @@ def measure_native(found: Findings, problem: Problem, oracle: Oracle, limit: flo
     if not problem.cases:
         return Measured(NATIVE, remark=found.capture_note or "no graph was captured")
     session, python = found.session, found.target.python
+    runner = found.runner or warm_runner(found)
     with Stopwatch() as watch:
-        runner = ForkServerRunner(python, jobs=session.settings.jobs or None, neutral=session.neutral)
         try:
             ended = NativeEngine().reduce(problem, runner, oracle, Clock(limit), session.emit)
         finally:
             watch.lap()
-            runner.close()
+            found.release()
     _go_on(ended)
     before = count_ops(problem.cases[0])
     if isinstance(ended, NoReduction):
