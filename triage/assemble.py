@@ -9,6 +9,7 @@ from pathlib import Path
 import triage
 from triage.accuracy import accuracy_facts, comparison_note
 from triage.findings import Findings
+from triage.flakiness import flaky_notes
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.culprit import culprit_of
 from triage.locate.ladder import Rung
@@ -246,6 +247,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
             "No C++ compiler was found for the target ($CXX, else g++), and Inductor builds its CPU kernels with one: this may "
             "be the environment's failure. Install g++ or set CXX, then run it again; `triage doctor` checks it."
         )
+    notes += flaky_notes(conclusion, found.walk.seeded)
     if not conclusion.monotone:
         notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
     if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):

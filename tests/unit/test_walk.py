@@ -288,3 +288,22 @@ def test_a_check_that_depends_on_the_random_stream_is_not_blamed(walk: Callable[
     found.probe = probe
     conclusion = go(found)
     assert conclusion.random_check and conclusion.stage is Stage.NONE
+
+
+@pytest.mark.parametrize(("decided", "seeds"), [(True, 4), (False, 1)])
+def test_fixed_seeds_tell_whether_random_numbers_decide(walk: Callable[..., Walk], decided: bool, seeds: int) -> None:
+    machine = Machine({"inductor": itertools.cycle([error(), None])})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        if decided and request.seed is not None:
+            outcome = Outcome(OutcomeKind.OK, 1.0, 0) if request.seed % 2 else Outcome(OutcomeKind.CRASH, 1.0, -11)
+            return Probe(request.name, request.rung, outcome, signature_of(outcome), found.notes, Path("x"))
+        return found
+
+    found = walk(machine)
+    found.probe = probe
+    assert go(found).symptom is Symptom.NONDETERMINISTIC
+    assert len(found.seeded) == seeds
+    assert all(failures in (0, runs) for runs, failures in found.seeded.values()) is decided
+    assert {request.seed for request in machine.requests} == {None, *range(seeds)}

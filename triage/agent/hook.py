@@ -3,8 +3,8 @@
 `install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The
 config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, or null for as it is), `capture`
 (write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
-`accuracy`), `stop_after`, `stacks_after` (seconds until the stacks of all threads are written, because the time limit is
-near).
+`accuracy`), `seed` (of all random numbers), `stop_after`, `stacks_after` (seconds until the stacks of all threads are
+written, because the time limit is near).
 """
 
 import atexit
@@ -14,7 +14,7 @@ import platform
 import sys
 import threading
 
-from . import boundary, compat, confine, frames, imports, optimize, testrunners, trace_lines
+from . import boundary, compat, confine, frames, imports, optimize, randomness, testrunners, trace_lines
 from .channel import Channel
 from .recorder import Recorder
 
@@ -30,6 +30,8 @@ def install(config):
 
     def patch_torch(torch):
         channel.say("torch", version=str(torch.__version__), python=platform.python_version())
+        if config.get("seed") is not None:
+            randomness.seed_everything(torch, int(config["seed"]))
         boundary.patch_torch(torch, recorder)
         if config.get("accuracy"):
             from . import accuracy  # only where it is asked for: it costs every probe some milliseconds

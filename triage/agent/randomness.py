@@ -11,6 +11,16 @@ import random
 import sys
 
 
+def seed_everything(torch, seed):
+    """Every global generator begins with this seed; those of a program that seeds them itself begin where it says."""
+    random.seed(seed)
+    with contextlib.suppress(Exception):
+        torch.manual_seed(seed)  # of all devices
+    with contextlib.suppress(Exception):
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed)
+
+
 @contextlib.contextmanager
 def other_stream(torch):
     """Other numbers from torch's, NumPy's and Python's global generators inside; their state as before afterwards."""

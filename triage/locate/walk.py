@@ -34,6 +34,8 @@ from triage.session import BudgetSpentError, Session
 
 QUICK_SECONDS = 45.0
 REPEATS = 5
+SEEDS = 4
+RUNS_PER_SEED = 3
 TRIES = 2  # more runs of a script that passed
 MEMORY_PER_PROBE = 3 * 1024**3
 
@@ -49,6 +51,7 @@ class Walk:
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
     other_stream: Probe | None = None
+    seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     compared: Probe | None = None
     probe: Callable[..., Probe] = run_probe
@@ -175,6 +178,21 @@ class Walk:
         self._visit([found.failing] * (REPEATS - len(self.seen[found.failing.name])))
         if found.passing is not None:
             self._visit([found.passing] * (REPEATS - len(self.seen[found.passing.name])))
+        if first.outcome.seconds <= QUICK_SECONDS:
+            self._try_seeds(found.failing)
+
+    def _try_seeds(self, rung: Rung) -> None:
+        """Whether random numbers decide: with a fixed seed the same must happen every time, with some seeds not the same.
+
+        Ends with the first seed with which both happens.
+        """
+        for seed in range(SEEDS):
+            with ThreadPoolExecutor(max_workers=min(self.jobs(), RUNS_PER_SEED)) as pool:
+                names = [f"{rung.name}-seed-{seed}-{number + 1}" for number in range(RUNS_PER_SEED)]
+                probes = list(pool.map(lambda name: self._run(rung, name, seed=seed), names))  # noqa: B023
+            self.seeded[seed] = (len(probes), sum(probe.outcome.failed for probe in probes))
+            if 0 < self.seeded[seed][1] < len(probes):
+                return
 
     def _check_randomness(self) -> None:
         """A failed check of the script's own may only say that other random numbers were drawn (`agent/randomness.py`)."""
@@ -257,7 +275,13 @@ class Walk:
         return not same_face(probe.signature, first.signature)
 
     def _run(
-        self, rung: Rung, name: str, capture: bool = False, other_stream: bool = False, cancel: Cancel | None = None
+        self,
+        rung: Rung,
+        name: str,
+        capture: bool = False,
+        other_stream: bool = False,
+        cancel: Cancel | None = None,
+        seed: int | None = None,
     ) -> Probe:
         # The failing rung's graphs may be needed where the first run did not get that far.
         request = ProbeRequest(
@@ -270,6 +294,7 @@ class Walk:
             record_values=self.values_matter(),
             stop_after=self.stop_after,
             other_stream=other_stream,
+            seed=seed,
             accuracy=self.comparison,
             neutral=self.session.neutral,
         )

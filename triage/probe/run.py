@@ -36,6 +36,7 @@ class ProbeRequest:
     record_values: bool = False
     stop_after: BoundaryPoint | None = None
     other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
+    seed: int | None = None  # of every global random generator, and of the order of sets
     accuracy: Comparison | None = None  # compare compiled graphs with eager
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
@@ -111,6 +112,8 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
     }
     if request.stop_after is not None:
         agent["stop_after"] = {"calls": request.stop_after.calls, "backwards": request.stop_after.backwards}
+    if request.seed is not None:
+        agent["seed"] = request.seed
     if request.accuracy is not None:
         agent["accuracy"] = encode(request.accuracy)
     trace = None
@@ -120,6 +123,8 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
     env = environment(os.environ, stage, agent, trace=trace, extra={})
     if request.verbose_logs:
         env["TORCH_LOGS_OUT"] = str(stage.root / "torch.log")
+    if request.seed is not None:
+        env["PYTHONHASHSEED"] = str(request.seed)
     env.update(request.extra_env)
     return env
 
