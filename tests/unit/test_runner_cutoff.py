@@ -82,8 +82,10 @@ def test_nothing_is_cut_off_before_the_failure_was_seen_both_ways() -> None:
         lambda source, cut: (SIGNATURE if source == "bad" else None, source == "good" and cut is not None)
     )
     cutting = focused(runner, SIGNATURE)
+    assert isinstance(cutting, CutOffRunner)
     for source in ("good", "bad", "good", "bad"):
         cutting.run(source)
+        cutting.learned()
     assert runner.asked == [
         ("good", None),
         ("bad", None),
@@ -97,6 +99,7 @@ def test_a_failure_that_the_cut_off_would_hide_is_never_cut_off() -> None:
     runner = Scripted(lambda source, cut: (SIGNATURE if cut is None else None, cut is not None))
     cutting = CutOffRunner(runner, SIGNATURE)
     assert cutting.run("bad").signature == SIGNATURE
+    assert cutting.learned() is None
     assert cutting.run("bad").signature == SIGNATURE
     assert [cut for _, cut in runner.asked] == [None, "lowering", None]
 
@@ -107,6 +110,7 @@ def test_a_failing_candidate_with_a_cut_graph_is_run_again_in_full() -> None:
     )
     cutting = CutOffRunner(runner, SIGNATURE)
     cutting.run("bad")
+    assert cutting.learned() == "lowering"
     assert cutting.run("two").outcome.kind is OutcomeKind.OK
     assert runner.asked[-2:] == [("two", "lowering"), ("two", None)]
 
@@ -115,5 +119,5 @@ def test_another_failure_teaches_nothing() -> None:
     runner = Scripted(lambda source, cut: (OTHER, False))
     cutting = CutOffRunner(runner, SIGNATURE)
     cutting.run("sibling")
-    assert cutting.cut_off is None
+    assert cutting.learned() is None
     assert runner.asked == [("sibling", None)]

@@ -2,8 +2,7 @@
 
 Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (file to write), `roots` (directories whose files are the user's),
 `wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
-failed, from 1; 0 where the failure comes later), `packages` (installed packages whose objects are of interest as well),
-`interest` (their files of which the executed lines are wanted).
+failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well).
 Meant for a run without a compiler: inside compiled code no line would be seen. Written when the call has returned, and
 again at the end:
 
@@ -22,7 +21,7 @@ from .trace_values import Speller
 
 VARIABLE = "TRIAGE_TRACE_LINES"
 CALL_LIMIT = 64
-OTHER, KNOWN, MINE = 0, 1, 2  # of no interest; its constructors are recorded; its lines are as well
+OTHER, MINE = 0, 1
 
 
 def install(recorder):
@@ -40,7 +39,6 @@ class Tracer(object):
         self.recorder = recorder
         self.roots = [os.path.realpath(root) + os.sep for root in config["roots"]]
         self.packages = tuple(config.get("packages", ()))
-        self.files_of_interest = {os.path.realpath(file) for file in config.get("interest", ())}
         self.wanted = {}
         for name, function, line in config.get("wanted", ()):
             self.wanted.setdefault((name, function), []).append(line)
@@ -79,7 +77,7 @@ class Tracer(object):
             self.speller.constructed(frame)
         elif (os.path.basename(code.co_filename), code.co_name) in self.wanted:
             self._frame(frame)
-        if kind == KNOWN or self.frozen is not None:
+        if self.frozen is not None:
             return None
         lines = self.lines.setdefault(code.co_filename, set())
         lines.add(code.co_firstlineno)
@@ -95,14 +93,9 @@ class Tracer(object):
         if not file or file.startswith("<"):
             return OTHER
         path = os.path.realpath(file)
-        if path in self.files_of_interest:
-            return MINE
         if self.is_installed(path):
-            return (
-                KNOWN
-                if any("/%s/" % name in path or path.endswith("/%s.py" % name) for name in self.packages)
-                else OTHER
-            )
+            known = any("/%s/" % name in path or path.endswith("/%s.py" % name) for name in self.packages)
+            return MINE if known else OTHER
         return MINE if any(path.startswith(root) for root in self.roots) else OTHER
 
     @staticmethod

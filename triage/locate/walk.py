@@ -35,7 +35,7 @@ from triage.session import BudgetSpentError, Session
 QUICK_SECONDS = 45.0
 REPEATS = 5
 SEEDS = 4
-RUNS_PER_SEED = 3
+RUNS_PER_SEED = 2
 TRIES = 2  # more runs of a script that passed
 MEMORY_PER_PROBE = 3 * 1024**3
 
@@ -190,6 +190,8 @@ class Walk:
             with ThreadPoolExecutor(max_workers=min(self.jobs(), RUNS_PER_SEED)) as pool:
                 names = [f"{rung.name}-seed-{seed}-{number + 1}" for number in range(RUNS_PER_SEED)]
                 probes = list(pool.map(lambda name: self._run(rung, name, seed=seed), names))  # noqa: B023
+            for probe in probes:
+                self._announce(rung, probe)
             self.seeded[seed] = (len(probes), sum(probe.outcome.failed for probe in probes))
             if 0 < self.seeded[seed][1] < len(probes):
                 return

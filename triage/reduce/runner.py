@@ -120,7 +120,9 @@ class ForkServerRunner(PooledRunner):
 
     def run_cut(self, query: Query, cancel: Cancel, cut_off: str | None) -> ForkFacts:
         """Run a candidate whose compiles stop once they are past a phase (`agent/phases.py`); None runs it in full."""
-        server = self._running_server()
+        server = None if self._closing.is_set() else self._running_server()
+        if self._closing.is_set():
+            return ForkFacts(not_run("cancelled"), cut=False)
         if server is None:
             return ForkFacts(self._fresh._run_one(query, cancel), cut=False)
         directory = self._new_directory()
@@ -138,7 +140,7 @@ class ForkServerRunner(PooledRunner):
             ended = _outcome(server, server.submit(request), query.timeout, cancel)
             return facts_of_fork(request, ended)
         except ServerGoneError:
-            if cancel.is_set():
+            if cancel.is_set() or self._closing.is_set():
                 return ForkFacts(not_run("cancelled"), cut=False)
             return ForkFacts(self._fresh._run_one(query, cancel), cut=False)
         finally:

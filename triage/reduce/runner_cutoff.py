@@ -1,9 +1,9 @@
 """Passing candidates cost most: they go on through code generation and a C++ build. This runner lets them stop early.
 
 It learns from the candidates it runs. The first one that fails with the signature of interest tells, by its last
-breadcrumb, in which phase of the Inductor compile that failure lies; the same text is then run with the cut-off, and only if
-it still fails the same way are later candidates cut off after that phase. Nothing is ever believed to fail because of the
-cut-off: a failing candidate of which some graph was cut off is run again in full.
+breadcrumb, in which phase of the Inductor compile that failure lies; the same text is then run with the cut-off, beside
+the candidates that follow, and only if it still fails the same way are later candidates cut off after that phase. Nothing is
+ever believed to fail because of the cut-off: a failing candidate of which some graph was cut off is run again in full.
 """
 
 from __future__ import annotations
@@ -76,8 +76,7 @@ class CutOffRunner(PooledRunner):
         self.cut_off: str | None = None
         self._runner = runner
         self._signature = signature
-        self._learned = False
-        self._learning = threading.Lock()
+        self._lesson: threading.Thread | None = None
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         facts = self._runner.run_cut(query, cancel, self.cut_off)
@@ -85,21 +84,23 @@ class CutOffRunner(PooledRunner):
             return facts.result
         if facts.cut:
             return self._runner.run_cut(query, cancel, None).result
-        if not self._learned and not cancel.is_set():
-            self._learn(query, cancel, facts.result)
+        phase = phase_of_failure(facts.result.notes, self._signature)
+        with self._lock:
+            if self._lesson is None and phase is not None:
+                self._lesson = threading.Thread(target=self._learn, args=(query, phase), daemon=True)
+                self._lesson.start()
         return facts.result
 
-    def _learn(self, query: Query, cancel: Cancel, failing: CandidateResult) -> None:
-        with self._learning:
-            if self._learned:
-                return
-            phase = phase_of_failure(failing.notes, self._signature)
-            if phase is not None:
-                again = self._runner.run_cut(query, cancel, phase).result
-                if cancel.is_set():
-                    return
-                self.cut_off = phase if self._same(again) else None
-            self._learned = True
+    def learned(self) -> str | None:
+        """The phase, once what is being learned is known."""
+        if self._lesson is not None:
+            self._lesson.join()
+        return self.cut_off
+
+    def _learn(self, query: Query, phase: str) -> None:
+        # The runner's end ends it: it is asked nothing that anybody waits for.
+        if self._same(self._runner.run_cut(query, Cancel(), phase).result):
+            self.cut_off = phase
 
     def _same(self, result: CandidateResult) -> bool:
         return result.signature is not None and same_failure(result.signature, self._signature)

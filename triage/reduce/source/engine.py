@@ -32,7 +32,7 @@ from triage.reduce.source.script import Script
 from triage.reduce.source.search import Limit, Search
 from triage.reduce.source.shape import shaped
 from triage.reduce.source.starts import Request, starts, without_trace
-from triage.reduce.source.tidy import tidy
+from triage.reduce.source.tidy import imports_first, tidy
 from triage.reduce.source.weight import foreign_imports
 
 MOST_PUMPS = 30
@@ -184,12 +184,12 @@ class _Reducing:
         copied: so until then only statements go.
         """
         self._driver.begin("packages")
-        found = self._driver.first(closed(found, trace.modules)) or found
+        found = next((grown for grown in closed(found, trace.modules) if self._driver.fails(grown)), found)
         for _ in range(MOST_PUMPS):
             self._search.fewer_statements(found)
             found = self._search.current
             self._driver.begin("packages")
-            grown = self._driver.first([Script(tidy(text)) for text in pumped(found, trace.modules)])
+            grown = self._driver.first([Script(tidy(imports_first(text))) for text in pumped(found, trace.modules)])
             if grown is None:
                 break
             found = grown

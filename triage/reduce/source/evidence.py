@@ -129,7 +129,6 @@ def trace(
         "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in (*frames, *outer)],
         "calls": calls,
         "packages": packages_of(frames),
-        "interest": sorted({frame.file for frame in frames if packages_of([frame])}),
     }
     request = ProbeRequest(
         name="executed",
