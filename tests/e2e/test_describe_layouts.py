@@ -108,3 +108,17 @@ def test_views_of_earlier_inputs_share_their_storage() -> None:
 def test_strides_are_readable() -> None:
     texts = [fills.creation(GraphInput("x", meta=recorded(item)), requires_grad=False) for item in layouts()]
     assert sum("as_strided" in text for text in texts) <= 5
+
+
+def test_what_a_tensor_leaves_undone_is_made_again() -> None:
+    """Lazy conjugates and negatives, and gradients that are known to be zero: generated code reads their storage."""
+    z = torch.randn(3, 4, dtype=torch.complex64)
+    leaf = torch.randn(3, requires_grad=True)
+    (zero,) = torch.autograd.grad(torch.sgn(leaf).sum(), leaf)
+    for tensor, lazy in [(z.conj().t(), "conj"), (z.conj().imag, "neg"), (zero, "zero")]:
+        meta = recorded(tensor, lazy=lazy)
+        made = eval(fills.creation(GraphInput("x", meta=meta), requires_grad=False))
+        assert same(made, meta)
+        asked = (made.is_conj(), made.is_neg(), made._is_zerotensor())
+        assert asked == (tensor.is_conj(), tensor.is_neg(), tensor._is_zerotensor())
+    assert fills.view_of(recorded(z), recorded(z.conj(), lazy="conj")) == "[:].conj()"

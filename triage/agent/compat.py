@@ -225,6 +225,17 @@ def is_functional(tensor):
         return False
 
 
+def left_undone(tensor):
+    """What a tensor's elements still wait for: conj, neg, zero (it has no storage: a gradient known to be 0), or nothing."""
+    for name, question in (("zero", "_is_zerotensor"), ("conj", "is_conj"), ("neg", "is_neg")):
+        try:
+            if getattr(tensor, question)():
+                return name
+        except Exception:  # a layout or a subclass that cannot be asked
+            continue
+    return ""
+
+
 def operator_types():
     """The types of `torch.ops.ns.name` and `torch.ops.ns.name.overload`."""
     ops = sys.modules["torch"]._ops

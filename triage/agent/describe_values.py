@@ -97,6 +97,7 @@ def tensor_meta(tensor: Any) -> Dict[str, Any]:
         "storage_offset": offset,
         "symbols": symbols,
         "layout": name_of(getattr(tensor, "layout", "strided")),
+        "lazy": compat.left_undone(tensor),
     }
 
 

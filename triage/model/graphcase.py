@@ -22,7 +22,8 @@ from typing import Any
 class TensorMeta:
     """Shape, stride (in elements), dtype name without `torch.`, device, and autograd state of one tensor.
 
-    `symbols` names the symbolic sizes of dynamic dimensions, e.g. {0: "s0"}; `shape` then holds the sizes as seen.
+    `symbols` names the symbolic sizes of dynamic dimensions, e.g. {0: "s0"}; `shape` then holds the sizes as seen. `lazy`
+    is what autograd left undone to its elements: conj, neg, zero (no storage at all), or nothing.
     """
 
     shape: tuple[int, ...]
@@ -33,6 +34,7 @@ class TensorMeta:
     storage_offset: int = 0
     symbols: dict[str, str] = field(default_factory=dict)
     layout: str = "strided"
+    lazy: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from triage.model.graphcase import GraphInput, TensorMeta
@@ -71,12 +72,24 @@ def creation(item: GraphInput, *, requires_grad: bool) -> str:
         raise NoFillError(f"the input {item.name} has layout {meta.layout}")
     if meta.dtype not in DTYPES:
         raise NoFillError(f"the input {item.name} has dtype {meta.dtype}")
+    if meta.lazy:
+        return _grad(_undone(item, meta), requires_grad, leaf_argument=False)
     fill = effective_fill(item)
     if fill == "values":
         return _grad(_strided_values(item, meta), requires_grad, leaf_argument=False)
     shape, view = layout(meta)
     text = fresh(shape, meta, fill, requires_grad=requires_grad and not view)
     return text + view + (".requires_grad_()" if requires_grad and not text.endswith("requires_grad=True)") else "")
+
+
+def _undone(item: GraphInput, meta: TensorMeta) -> str:
+    """A tensor whose conjugation or negation is left undone, or that has no storage because it is known to be zero."""
+    if meta.lazy == "zero":
+        options = "" if meta.dtype == "float32" else f", dtype=torch.{meta.dtype}"
+        options += "" if meta.device == "cpu" else f', device="{meta.device}"'
+        return f"torch._efficientzerotensor({_tuple(meta.shape)}{options})"
+    text = creation(replace(item, meta=replace(meta, lazy="")), requires_grad=False)
+    return f"{text}.conj()" if meta.lazy == "conj" else f"torch._neg_view({text})"
 
 
 def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: bool = False) -> str:
@@ -301,6 +314,9 @@ def view_of(base: TensorMeta, meta: TensorMeta) -> str | None:
     """
     if base.dtype != meta.dtype or 0 in meta.shape or 0 in base.shape:
         return None
+    if base.lazy != meta.lazy:
+        plain = {base.lazy, meta.lazy} == {"", "conj"} and view_of(base, replace(meta, lazy=base.lazy))
+        return f"{plain}.conj()" if plain else None
     shape, suffix = layout(base)
     offset = meta.storage_offset if suffix else meta.storage_offset - base.storage_offset
     room = math.prod(shape) if suffix else storage_size(base)

@@ -56,7 +56,7 @@ def _layout(item: GraphInput) -> float:
     if meta is None:
         return 1.0
     odd = tuple(meta.stride) != contiguous(meta.shape)
-    cost = len(meta.shape) + 2 * odd + (meta.storage_offset != 0) + 2 * (meta.dtype != "float32")
+    cost = len(meta.shape) + 2 * odd + (meta.storage_offset != 0) + bool(meta.lazy) + 2 * (meta.dtype != "float32")
     return cost + len(meta.symbols) + meta.requires_grad + (item.role != "input") + 2 * (item.base is not None)
 
 

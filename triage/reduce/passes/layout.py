@@ -16,6 +16,9 @@ def storage(case: GraphCase) -> Iterator[Choice]:
         name = frozenset({item.name})
         if item.base is not None:
             yield Choice(f"base {item.name}", (ChangeInput(name, (("base", None),), "with separate storages"),))
+        if item.meta.lazy:
+            done = (("meta.lazy", ""),)
+            yield Choice(f"lazy {item.name}", (ChangeInput(name, done, f"without a lazy {item.meta.lazy}"),))
         if item.meta.storage_offset:
             changes = (("meta.storage_offset", 0),)
             yield Choice(f"offset {item.name}", (ChangeInput(name, changes, "without a storage offset"),))
