@@ -38,6 +38,7 @@ _COMPARISON = re.compile(
     r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Not equal to tolerance|"
     r"Arrays are not (?:almost )?equal|Mismatched elements"
 )
+_LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
 # Raised by a program because a process that it started failed: the failure is that process's.
 _LAUNCHERS = ("ChildFailedError", "ProcessExitedException", "CalledProcessError")
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
@@ -243,4 +244,6 @@ def bare_exit(code: int | None, last_line: str) -> RaisedException:
 
 
 def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    """The last line that is not torch's own log, which goes on after the program has said its last."""
+    lines = (line.strip() for line in reversed(text.splitlines()))
+    return next((line for line in lines if line and not _LOG_LINE.match(line)), "")
