@@ -177,7 +177,9 @@ def test_where_no_agent_spoke_the_traceback_is_read() -> None:
 
 
 def test_a_bare_exit() -> None:
-    found = outcome(3, stderr="loading\nlosses differ\n\nI1121 17:59:35.726000 7590 torch/_dynamo/utils.py:925] gc, 0.0045\n")
+    found = outcome(
+        3, stderr="loading\nlosses differ\n\nI1121 17:59:35.726000 7590 torch/_dynamo/utils.py:925] gc, 0.0045\n"
+    )
     assert found.exception is not None
     assert (found.exception.type, found.exception.message) == ("SystemExit", "exit status 3: losses differ")
 
