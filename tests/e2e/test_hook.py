@@ -60,6 +60,18 @@ def test_every_way_to_use_it_works_as_before(tmp_path: Path, rung: str) -> None:
     assert found.notes.raised == () and found.notes.graph_breaks == 0
 
 
+def test_what_torch_compiles_for_itself_is_left_alone(tmp_path: Path) -> None:
+    """An eager scan is traced by torch itself; that is no compiler of the program's."""
+    text = (
+        "import torch\nfrom torch._higher_order_ops.scan import scan\n\nw = torch.nn.Parameter(torch.eye(2))\n\n"
+        "@torch.compile\ndef last(x):\n    def step(s, now):\n        n = s @ w + now\n        return n, n.clone()\n\n"
+        "    return scan(step, torch.zeros(3, 2), x, dim=0)[0]\n\nassert last(torch.ones(4, 3, 2)).sum() == 24\n"
+    )
+    found = probe(script(tmp_path, text), sys.executable, "train.py", rung="uncompiled")
+    assert found.outcome.kind is OutcomeKind.OK, output(tmp_path, "err")[-3000:]
+    assert [call.name for call in found.notes.compile_calls] == ["last"]
+
+
 def test_what_a_program_handles_or_suppresses_is_seen(tmp_path: Path) -> None:
     found = probe(script(tmp_path, HANDLES), sys.executable, "train.py")
     assert output(tmp_path) == "handled BackendCompilerFailed\nwent on True\n"

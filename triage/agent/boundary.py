@@ -31,15 +31,19 @@ def patch_torch(torch, recorder):
     def compile(model=None, *args, **kwargs):
         if model is None:  # decorator with arguments
             return functools.wraps(original)(lambda function: compile(function, *args, **kwargs))
+        if _torch_itself(torch, sys._getframe(1), kwargs):
+            return unwatched(model, *args, **kwargs)
         note_use(torch, recorder, model, kwargs)
         if rung == UNCOMPILED:
             return record_calls(uncompiled(torch, model), torch, recorder, kwargs)
+        return record_calls(unwatched(model, *args, **_forced(kwargs, rung)), torch, recorder, kwargs)
+
+    def unwatched(*args, **kwargs):
         _inside.depth = getattr(_inside, "depth", 0) + 1
         try:
-            compiled = original(model, *args, **_forced(kwargs, rung))
+            return original(*args, **kwargs)
         finally:
             _inside.depth -= 1
-        return record_calls(compiled, torch, recorder, kwargs)
 
     compile._triage_original = original
     torch.compile = compile
@@ -57,6 +61,18 @@ def _forced(kwargs, rung):
         forced.pop("options", None)
     forced["backend"] = rung
     return forced
+
+
+def _torch_itself(torch, frame, kwargs):
+    """Whether torch compiles something for its own ends: an eager higher-order operator (scan, while_loop, flex_attention)
+    is traced with a backend that torch picks. What passes on a program's wish (`Module.compile`) names none.
+    """
+    home = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+    while frame is not None and frame.f_code.co_filename.startswith(home + os.path.join("nn", "modules")):
+        frame = frame.f_back
+    if frame is None or not frame.f_code.co_filename.startswith(home):
+        return False
+    return kwargs.get("backend") is not None or frame.f_code.co_filename.startswith(home + "_")
 
 
 def in_torch_compile():

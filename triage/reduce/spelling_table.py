@@ -102,7 +102,7 @@ RANDOM = _words(
     """
     rand randn randint rand_like randn_like randint_like randperm bernoulli multinomial native_dropout
     dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout poisson rrelu
-    rrelu_with_noise uniform exponential geometric cauchy log_normal gumbel_softmax fractional_max_pool2d
+    rrelu_with_noise rrelu_with_noise_functional _fused_dropout normal binomial _standard_gamma _sample_dirichlet uniform exponential geometric cauchy log_normal gumbel_softmax fractional_max_pool2d
     fractional_max_pool3d scaled_dot_product_attention
     """
 )
