@@ -318,6 +318,15 @@ SAME = {
         failed("torch._dynamo.exc.CacheLimitExceeded", "cache_size_limit reached"),
         failed("torch._dynamo.exc.FailOnRecompileLimitHit", "Hard failure due to fullgraph=True"),
     ),
+    "a value that Dynamo knows by its type alone": (
+        failed(
+            UNSUPPORTED, graph_break("Logger", "", "method: log.info, args: [ConstantVariable(int: 7)], kwargs: {}")
+        ),
+        failed(
+            UNSUPPORTED,
+            graph_break("Logger", "", "method: log.info, args: [LazyVariableTracker(<class 'int'>), B(1)], kwargs: {}"),
+        ),
+    ),
     "recompile limit as a graph break": (
         failed(
             UNSUPPORTED,
@@ -458,6 +467,14 @@ DIFFERENT = {
                 "raised exception AttributeError([\"'Linear' object has no attribute 'scale'\"])",
             ),
         ),
+    ),
+    "another method, told in the context alone": (
+        failed(UNSUPPORTED, graph_break("Logger", "", "method: log.info, args: [], kwargs: {}")),
+        failed(UNSUPPORTED, graph_break("Logger", "", "method: log.warning, args: [], kwargs: {}")),
+    ),
+    "other types of operands": (
+        failed(UNSUPPORTED, graph_break("Builtin", "", "operator: lt [<class 'Tensor'>, <class 'Lock'>] False")),
+        failed(UNSUPPORTED, graph_break("Builtin", "", "operator: lt [<class 'Tensor'>, <class 'File'>] False")),
     ),
     "another operator, told in the context alone": (
         failed(

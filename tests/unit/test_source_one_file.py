@@ -9,7 +9,7 @@ import pytest
 from triage.model.outcome import CompileCall, Frame, RaisedException
 from triage.reduce.source.bundle import Part, UnbundledError, bundle
 from triage.reduce.source.cut import executed_part
-from triage.reduce.source.evidence import Call, Module, Trace, failing_frames, outer_frames, packages_of, read
+from triage.reduce.source.evidence import Call, Module, Moment, Trace, failing_frames, outer_frames, packages_of, read
 from triage.reduce.source.extract import closed, pumped
 from triage.reduce.source.script import Script
 from triage.reduce.source.starts import Request, prelude, starts
@@ -46,6 +46,12 @@ def test_an_import_within_a_function():
         bundled(main=text, m="def f():\n    pass\n")
         == "def f():\n    pass\n\ndef g():\n    h = f\n    return h()\n\ng()\n"
     )
+
+
+@pytest.mark.parametrize("text", ["from . import a\na.b(1)\n", "from .a import b\nb(1)\n"])
+def test_a_name_hides_a_module_of_that_name(text):
+    texts = {"main": "import pkg.c\n", "pkg_": "", "pkg__c": text, "pkg__a_": "from .b import b\n"}
+    assert bundled(**texts, pkg__a__b="def b(x):\n    pass\n") == "def b(x):\n    pass\n\nb(1)\n"
 
 
 def test_packages_and_relative_imports():
@@ -259,11 +265,79 @@ def test_the_failing_files_of_a_package_are_copied_without_what_is_beside_the_po
     start = Script("from lib.model import Outer\nprint(Outer())\n")
     plain, whole = closed(start, modules)
     assert plain.text == (
-        "class Inner:\n    width = 3\n\nfrom lib.base import speed\nimport torch\n\n"
+        "import torch\n\nclass Inner:\n    width = 3\n\nfrom lib.base import speed\n\n"
         "class Outer(torch.nn.Module):\n    def forward(self, x):\n        return speed(Inner.width, x)\n\nprint(Outer())\n"
     )
     assert "@documented(1)" in whole.text and "class Inner(Base)" in whole.text
     assert list(closed(start, {})) == []
+
+
+def test_a_class_of_a_package_comes_from_that_of_torch_below_it():
+    every = frozenset(range(1, 20))
+    modules = {
+        "lib.net": Module(
+            "lib.net",
+            Path("/v/net.py"),
+            "from torch import nn\nfrom . import base\nfrom .base import Pretrained\nfrom .hub import public\n"
+            "@public\nclass Net(Pretrained):\n    def __init__(self, config):\n        super().__init__(config)\n"
+            "        self.lin = nn.Linear(config, 2)\n",
+            local=False,
+            lines=every,
+        ),
+        "lib.base": Module(
+            "lib.base",
+            Path("/v/base.py"),
+            "import torch.nn as tn\nclass Mixin:\n    pass\nclass Pretrained(Mixin, tn.Module):\n    pass\n",
+            local=False,
+            lines=every,
+        ),
+    }
+    plain = next(closed(Script("import torch\nfrom lib.net import Net\ntorch.compile(Net(3))\n"), modules))
+    assert plain.text == (
+        "import torch\nfrom torch import nn\n\nclass Net(torch.nn.Module):\n    def __init__(self, config):\n"
+        "        super().__init__()\n        self.lin = nn.Linear(config, 2)\n\ntorch.compile(Net(3))\n"
+    )
+
+
+LINES = (
+    "import torch\nfrom settings import LIMIT\n\n\n"
+    "class Net(torch.nn.Module):\n"
+    "    def forward(self, x, table):\n"
+    "        y = x + 1\n"
+    "        def scaled(z):\n"
+    "            z += 1\n"
+    "            if LIMIT:\n"
+    "                return table.setdefault(LIMIT, (\n"
+    "                    z, y))\n"
+    "        return scaled(y)\n"
+)
+
+
+def line_alone(line: int, function: str, **names: str) -> str:
+    moments = (Moment(1, function, ("__main__", line), names, grad=False),) if line else ()
+    modules = {
+        "__main__": Module("__main__", Path("/p/s.py"), LINES),
+        "settings": Module("settings", Path("/p/settings.py"), "LIMIT = 3\n"),
+    }
+    asked = Request(1, (CompileCall("inductor", fullgraph=True),), "eager", Path("/p"))
+    return starts(Trace(modules, moments=moments), asked)[0].text
+
+
+def test_the_failing_line_is_called_alone_on_what_its_names_stood_for():
+    assert line_alone(12, "scaled", z="torch.randn(2)", table="{}", y="torch.ones(1)", unused="1") == (
+        "import torch\n\nLIMIT = 3\n\ndef f(table, z, y):\n    return table.setdefault(LIMIT, (\n"
+        "        z, y))\n\n"
+        "torch.set_grad_enabled(False)\ncompiled = torch.compile(f, fullgraph=True)\n"
+        "compiled({}, torch.randn(2), torch.ones(1))\n"
+    )
+    assert "def f(z):\n    z += 1\n" in line_alone(9, "scaled", z="1")
+    assert "def f(x):\n    y = x + 1\n" in line_alone(7, "forward", x="1", self="2")
+
+
+def test_a_line_that_nothing_tells_is_no_start():
+    plain = line_alone(0, "")
+    assert line_alone(7, "elsewhere", x="1") == plain
+    assert line_alone(99, "forward", x="1") == plain
 
 
 def test_what_a_copied_definition_needs_moves_above_it():

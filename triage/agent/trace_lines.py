@@ -8,6 +8,7 @@ again at the end:
 
 * `lines`: {file: executed lines}, up to then; `modules`: {name: [file, is a package]}; `main`: [file, package]; `argv`
 * `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`trace_values`)
+* `moments`: the local names of a wanted frame when it first came to its failing line, as expressions as well
 * `origins`: {module: {name: [module, name it was defined under]}}; `files`: what was opened for reading below the roots
 """
 
@@ -47,6 +48,7 @@ class Tracer(object):
         self.paths = {}
         self.main = None
         self.calls = []
+        self.moments = []
         self.files = []
         self.speller = Speller(self.is_local)
         self.pid = os.getpid()
@@ -73,10 +75,11 @@ class Tracer(object):
             self.main = [self.paths[code.co_filename], getattr(frame.f_globals.get("__spec__"), "name", None)]
         if kind == OTHER:
             return None
-        if code.co_name == "__init__":
-            self.speller.constructed(frame)
-        elif (os.path.basename(code.co_filename), code.co_name) in self.wanted:
+        failing = self.wanted.get((os.path.basename(code.co_filename), code.co_name), ())
+        if failing:
             self._frame(frame)
+        elif code.co_name == "__init__":
+            self.speller.constructed(frame)
         if self.frozen is not None:
             return None
         lines = self.lines.setdefault(code.co_filename, set())
@@ -85,6 +88,8 @@ class Tracer(object):
         def on_line(frame, event, arg):
             if event == "line":
                 lines.add(frame.f_lineno)
+                if frame.f_lineno in failing:
+                    self._moment(frame)
             return on_line
 
         return on_line
@@ -129,6 +134,18 @@ class Tracer(object):
             self.calls += [dict(told, at=self.recorder.calls, line=line) for told in self.speller.calls(frame)]
         except Exception as error:
             self.calls.append({"function": code.co_name, "at": self.recorder.calls, "why": repr(error)[:200]})
+
+    def _moment(self, frame):
+        """A failing line is come to: what its names stand for."""
+        key = (self.recorder.calls, frame.f_code, frame.f_lineno)
+        if key in self.seen_in_call or len(self.moments) >= CALL_LIMIT or self.frozen is not None:
+            return
+        self.seen_in_call.add(key)
+        try:
+            told = self.speller.moment(frame)
+        except Exception:
+            return
+        self.moments.append(dict(told, at=self.recorder.calls, line=frame.f_lineno))
 
     # -- the compiled call ----------------------------------------------------------------------------------------
 
@@ -191,6 +208,7 @@ class Tracer(object):
             "modules": modules,
             "origins": origins,
             "calls": self.calls,
+            "moments": self.moments,
             "files": self.files,
             "grad": _grad_enabled(),
         }
@@ -210,6 +228,8 @@ class Tracer(object):
             file = getattr(module, "__file__", None)
             if not isinstance(file, str) or not file.endswith(".py") or not self.is_local(name):
                 continue
+            if name != "__main__" and module is sys.modules.get("__main__"):
+                continue  # multiprocessing's other name for it
             found.setdefault(name, [os.path.realpath(file), hasattr(module, "__path__")])
             told = origins.setdefault(name, {})
             for key, value in list(vars(module).items()):

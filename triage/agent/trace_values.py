@@ -86,6 +86,24 @@ class Speller(object):
         told["grad"] = bool(sys.modules["torch"].is_grad_enabled())
         return told
 
+    def moment(self, frame):
+        """A running function as it is: `function`, its `module`, and `locals`, those that there is an expression for."""
+        told = {}
+        for name, value in list(frame.f_locals.items())[:ITEMS]:
+            for spell in (self.spell, lambda value: self._flatly(self.spell, value)):
+                try:
+                    told[name] = spell(value)
+                    break
+                except Exception:
+                    continue
+        grad = bool(sys.modules["torch"].is_grad_enabled())
+        return {
+            "function": frame.f_code.co_name,
+            "module": frame.f_globals.get("__name__"),
+            "locals": told,
+            "grad": grad,
+        }
+
     def _given(self, frame, skip):
         """The arguments of a frame that has just begun, as text."""
         code, values = frame.f_code, frame.f_locals

@@ -59,6 +59,7 @@ _TAIL_MARKS = (
 )
 # What a graph break is about is told here alone for many kinds of break (2.7 and newer).
 _BREAK_CONTEXT = re.compile(r"\n  Developer debug context: (\S.*?)(?=\n\s*\n|\Z)", re.DOTALL)
+_VALUES = re.compile(r"(?<=[\s=*:])(?:\[(?!<class )|\{)|\bargs[:=]? ?\(")
 _TARGET = re.compile(r"^\s*target: (\S+)", re.MULTILINE)
 
 _CPP_ERRORS = (
@@ -226,4 +227,29 @@ def skeleton_of(type_name: str, telling: str) -> str:
         return "recompile limit"  # its text was rewritten in nearly every release
     head, mark, context = telling.partition("\n  Context: ")
     first = _NEXT_PARAGRAPH.split(head, maxsplit=1)[0]
-    return skeleton(first + mark + context)
+    return skeleton(first + mark + _without_values(context))
+
+
+def _without_values(context: str) -> str:
+    """What a graph break is about, without the values that were passed: Dynamo knows one now by its value, now by its type.
+
+    Types in a list of types stay: of an operator they are all that tells.
+    """
+    kept, place = [], 0
+    for found in _VALUES.finditer(context):
+        if found.start() < place:
+            continue
+        end = _closing(context, found.end() - 1)
+        kept.append(context[place : found.end()])
+        place = end
+    return "".join([*kept, context[place:]])
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket that opens at `start` is closed; the end of the text where it never is."""
+    depth = 0
+    for place in range(start, len(text)):
+        depth += (text[place] in "([{") - (text[place] in ")]}")
+        if depth == 0:
+            return place
+    return len(text)

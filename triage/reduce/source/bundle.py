@@ -64,6 +64,7 @@ class _Read:
         self.seen = Occurrences(self.script)
         self.names: dict[str, tuple[str, str]] = {}  # name -> (module, name there)
         self.modules: dict[str, str] = {}  # name -> dotted path of modules of the bundle
+        self.either: dict[str, tuple[str, str]] = {}  # those that may be a name of the package instead
         self.wanted: list[str] = []  # modules it imports, in order
         self._known = known
         self._paths = {".".join(name.split(".")[:n]) for name in known for n in range(1, name.count(".") + 2)}
@@ -105,6 +106,7 @@ class _Read:
         if deeper in self._known:
             self._want(deeper)
             self.modules[alias.asname or alias.name] = deeper
+            self.either[alias.asname or alias.name] = (base, alias.name)
         elif base in self._known:
             self._want(base)
             if alias.name != "*":
@@ -129,6 +131,11 @@ class _Bundler:
     def made(self) -> Bundle:
         order = self._order()
         self._open_stars(order)
+        for read in self._read.values():
+            for name, (package, key) in read.either.items():
+                if self._has(package, key):
+                    del read.modules[name]
+                    read.names[name] = (package, key)
         for name in [self._main, *[other for other in order if other != self._main]]:
             self._name(self._read[name])
         future: list[str] = []
@@ -163,6 +170,11 @@ class _Bundler:
                         for key in [*other.binds(), *other.names]:
                             if not key.startswith("_") and not any(item.binds for item in read.seen.of(key)):
                                 read.names.setdefault(key, (base, key))
+
+    def _has(self, module: str, name: str) -> bool:
+        """Whether a module has this name of its own: it hides a module of that name within a package."""
+        read = self._read.get(module)
+        return read is not None and (name in read.names or name in read.binds())
 
     # -- names ----------------------------------------------------------------------------------------------------
 
@@ -281,7 +293,7 @@ class _Bundler:
             if not isinstance(above, ast.Attribute) or above.value is not node:
                 raise UnbundledError(f"the module {path} is used as a value")
             node = above
-            if read.is_path(f"{path}.{above.attr}"):
+            if read.is_path(f"{path}.{above.attr}") and not self._has(path, above.attr):
                 path = f"{path}.{above.attr}"
                 continue
             return Edit(*read.script.span(above), self._resolved(path, above.attr))

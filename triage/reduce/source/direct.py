@@ -50,10 +50,13 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
     return None if missing else Spoken(callee, arguments, first.grad, first.compiled)
 
 
-def direct_script(bundled: Script, said: Spoken, options: str, imported: Collection[str] = ()) -> str:
+def direct_script(
+    bundled: Script, said: Spoken, options: str, imported: Collection[str] = (), definition: str = ""
+) -> str:
     """The script that compiles the callee and calls it (or calls it as it is, where it only leads to what is compiled).
 
-    `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import.
+    `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import;
+    `definition` is that of the callee, where the program has none.
     """
     compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
     grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
@@ -62,8 +65,10 @@ def direct_script(bundled: Script, said: Spoken, options: str, imported: Collect
         lines = [f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]
     else:
         lines = [f"{said.callee}({given})" for given in said.arguments]
-    text = "".join(f"{line}\n" for line in [*grad, *lines])
-    kept = "".join(needed(bundled, text, {name, *imported}))
+    text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
+    own = ast.parse(definition).body
+    parameters = {item.arg for node in own if isinstance(node, ast.FunctionDef) for item in node.args.args}
+    kept = "".join(needed(bundled, text, {name, *imported, *parameters}))
     imports = [] if _imports_torch(kept) else ["import torch\n"]
     imports += ["import types\n"] if "types.SimpleNamespace" in text else []
     futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))

@@ -22,6 +22,7 @@ from triage.probe.target import Target
 from triage.reduce.driver import Driver, StopReductionError
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.native import header_of
+from triage.reduce.patience import Patience
 from triage.reduce.printer import code_lines
 from triage.reduce.source import evidence
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
@@ -66,12 +67,14 @@ class SourceEngine:
         seen: Seen,
         *,
         timeout: float,
+        patience: Patience | None = None,
         neutral: Path | None = None,
         header: str | None = None,
         seconds: float = SECONDS,
         cancel: Cancel | None = None,
     ) -> None:
         self._target, self._seen, self._timeout, self._neutral = target, seen, timeout, neutral
+        self._patience = patience or Patience(timeout, least=timeout)
         self._header, self._seconds, self._cancel = header, seconds, cancel
 
     def reduce(
@@ -94,7 +97,7 @@ class SourceEngine:
             render,
             lambda script, source: {"lines": code_lines(source)},
             rung=rung,
-            timeout=self._timeout,
+            patience=self._patience,
             recalled=problem.recalled,
         )
         search = Search(driver, runner.jobs, limit)

@@ -57,13 +57,25 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """A failing function when it came to its failing line: its local names, as text like that of a `Call`."""
+
+    at: int  # in which call of compiled code
+    function: str
+    place: tuple[str, int]  # module and failing line
+    names: Mapping[str, str]
+    grad: bool = True
+
+
+@dataclass(frozen=True)
 class Trace:
-    """The program: its modules by name (`__main__` is the script), arguments, data files, and the recorded calls."""
+    """The program: its modules by name (`__main__` is the script), arguments, data files, and what was recorded of it."""
 
     modules: Mapping[str, Module]
     argv: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     calls: tuple[Call, ...] = ()
+    moments: tuple[Moment, ...] = ()  # in the order they were reached: outer functions first
     main_name: str | None = None  # the module's own name, where it was started with -m
 
 
@@ -166,6 +178,11 @@ def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tup
         argv=tuple(facts["argv"]),
         files=tuple(Path(file) for file in facts["files"] if file != main_file),
         calls=tuple(_call(item, around) for item in facts["calls"] if "args" in item),
+        moments=tuple(
+            Moment(item["at"], item["function"], (item["module"] or "", item["line"]), item["locals"], item["grad"])
+            for item in facts.get("moments", ())
+            if (item["function"], item["line"]) not in around
+        ),
         main_name=main_name,
     )
 

@@ -112,7 +112,7 @@ def _base_of_torch(modules: Mapping[str, Module], module: str, name: str, depth:
     for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
         written = ast.unparse(base)
         first, _, rest = written.partition(".")
-        given = _import_of(there, found[0], first) if re.fullmatch(r"[\w.]+", written) else None
+        given = import_of(there, found[0], first) if re.fullmatch(r"[\w.]+", written) else None
         if given is None:
             continue
         imported = ast.parse(given).body[0]
@@ -188,7 +188,7 @@ def _with_definition(script: Script, node: ast.ImportFrom, alias: ast.alias, mod
     needed = {key for key in seen.names() if any(start <= item.start < end for item in seen.of(key))} - {name}
     own = bound_globals(script) - {alias.name}
     # A name that the script has is most likely the same thing, copied before; the run will tell.
-    imports = [line for key in sorted(needed - own) if (line := _import_of(there, module, key)) is not None]
+    imports = [line for key in sorted(needed - own) if (line := import_of(there, module, key)) is not None]
     kept = [other for other in node.names if other is not alias]
     if kept:
         imports.append(ast.unparse(ast.ImportFrom(node.module, kept, 0)))
@@ -212,7 +212,7 @@ def _defines(statement: ast.stmt, name: str) -> bool:
     )
 
 
-def _import_of(script: Script, module: Module, name: str) -> str | None:
+def import_of(script: Script, module: Module, name: str) -> str | None:
     """The import statement that gives a script this global of a module; None for a builtin."""
     for node in ast.walk(script.tree):
         if isinstance(node, ast.Import):

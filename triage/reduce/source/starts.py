@@ -6,20 +6,24 @@ Pure: from the trace of the program to texts. Which of them really fails is foun
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from triage.model.outcome import CompileCall
 from triage.reduce.source.bundle import MAIN, Bundle, Part, UnbundledError, bundle
 from triage.reduce.source.cut import executed_part
 from triage.reduce.source.direct import MOST_CALLS, Spoken, direct_script, spoken
-from triage.reduce.source.evidence import Call, Module, Trace
+from triage.reduce.source.evidence import Call, Module, Moment, Trace
+from triage.reduce.source.extract import import_of
+from triage.reduce.source.line import alone, place_of, statement_at
 from triage.reduce.source.script import Script, readable
 from triage.reduce.source.shape import plain
 from triage.reduce.source.tidy import imports_first, tidy
 
 LARGEST_FILE = 20_000
+MOST_LINES_ALONE = 4
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,9 @@ def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: 
     by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
     for call in trace.calls:
         by_function.setdefault((call.place, call.flat), []).append(call)
+    lines = {moment.place: moment for moment in trace.moments if moment.at == asked.calls}
+    for text in _lines_alone(trace, asked, made, script, [*reversed(lines.values())][:MOST_LINES_ALONE]):
+        yield text, True
     for calls in reversed(list(by_function.values())):
         failing = [call for call in calls if call.at == asked.calls] or calls[-1:]
         for chosen in (failing[:1], calls[:MOST_CALLS] if len(calls) > 1 else []):
@@ -104,10 +111,45 @@ def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: 
                     yield text, len(chosen) == 1
 
 
-def _said(
-    trace: Trace, made: Bundle, script: Script, calls: Sequence[Call], options: str, before: str
+def _lines_alone(
+    trace: Trace, asked: Request, made: Bundle, script: Script, moments: Sequence[Moment]
 ) -> Iterator[str]:
-    imports: dict[str, str] = {}
+    """The failing line of each function by itself, the innermost function first."""
+    for moment in moments:
+        module = trace.modules.get(moment.place[0])
+        place = place_of(Script(readable(module.text)), moment.function, moment.place[1]) if module else None
+        if module is None or place is None:
+            continue
+        there, imports = script, dict[str, str]()
+        if module.local:
+            top = made.names.get((module.name, place.definitions[0]), "")
+            place = replace(place, definitions=(top, *place.definitions[1:]))
+        else:
+            there = Script(readable(module.text))
+        statement = statement_at(there, place)
+        found = alone(there, statement, list(moment.names)) if statement is not None else None
+        if found is None:
+            continue
+        if not module.local:
+            given = {name: import_of(there, module, name) for name in sorted(found.needs)}
+            imports = {name: f"{line}\n" for name, line in given.items() if line is not None}
+        arguments = ", ".join(moment.names[name] for name in found.parameters)
+        call = Call(moment.at, found.name, None, None, arguments, grad=moment.grad)
+        for options in dict.fromkeys(_options(call) for call in asked.compiled[:1]):
+            yield from _said(trace, made, script, [call], options, "", found.text, imports)
+
+
+def _said(
+    trace: Trace,
+    made: Bundle,
+    script: Script,
+    calls: Sequence[Call],
+    options: str,
+    before: str,
+    definition: str = "",
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
+    imports = dict(given)
 
     def resolve(module: str, name: str) -> str | None:
         known = trace.modules.get(module)
@@ -121,13 +163,19 @@ def _said(
     if said is None:
         return
     try:
-        text = direct_script(script, said, options, imports)
+        text = direct_script(script, said, options, {*imports, *_defined(definition)}, definition)
     except SyntaxError:
         return
     text = _after_future(Script(text), "".join(imports.values()))
     yield text
     if before:
         yield _after_future(Script(text), before)
+
+
+def _defined(text: str) -> Iterator[str]:
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
 
 
 def _options(call: CompileCall) -> str:
