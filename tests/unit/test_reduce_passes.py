@@ -321,6 +321,21 @@ def test_a_body_whose_inputs_are_recorded_can_stand_alone():
         nested.Lift("other").apply(graph)
 
 
+def test_captured_values_that_no_body_reads_go_with_their_inputs():
+    going = SubGraph("going", ("i", "c", "d"), (op("lt", "operator.lt", "%i", 3),), [r("lt")])
+    body = SubGraph("body", ("j", "e", "g"), (op("next", "torch.add", "%j", "%g", out=meta(4)),), [r("next")])
+    held = {"tuple": [r("w"), r("v")]}
+    loop = op(
+        "loop", "torch.ops.higher_order.while_loop", {"graph": "going"}, {"graph": "body"}, {"tuple": [r("x")]}, held
+    )
+    graph = case([tensor(name, 4) for name in "xwv"], [loop], "loop", subgraphs=(going, body))
+    (choice,) = nested.operands(graph)
+    found = choice.edits[0].apply(graph)
+    assert input_names(found) == ["x", "v"]
+    assert [one.inputs for one in found.subgraphs] == [("i", "d"), ("j", "g")]
+    assert not list(nested.operands(found))
+
+
 def test_the_table_names_each_pass_once_and_says_what_it_does():
     table = [*STRUCTURE, *SIMPLER, *DETAILS]
     assert len({one_.name for one_ in table}) == len(table)

@@ -12,6 +12,7 @@ from triage.reduce.passes.proposal import Choice, Dial, Pass
 STRUCTURE = (
     Pass("outputs", "fewer returned values", outputs.outputs),
     Pass("inline", "nested graphs written out", nested.inline),
+    Pass("operands", "fewer values captured by nested graphs", nested.operands),
     Pass("bodies", "fewer operations inside nested graphs", nested.bodies),
 )
 SIMPLER = (
