@@ -14,6 +14,7 @@ from triage.model.accuracy import Comparison
 from triage.model.signature import one_line
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
+from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
 from triage.reduce.ablation import ablate, best_cures
 from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, choose
@@ -23,10 +24,11 @@ from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Budget, CandidateResult, Oracle, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
+from triage.reduce.patience import Patience
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
-from triage.reduce.source.engine import Seen, SourceEngine
+from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError
 
@@ -34,6 +36,7 @@ VERIFY_TIMEOUT_SECONDS = 120.0
 # A hang is told from a slow compile by the time that the program takes on the rung below.
 HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
+HANG_REDUCTION_SECONDS = 600.0  # of the source engine: each candidate that hangs costs its whole limit
 # A candidate that fails at the rate seen is taken for a passing one this often, at most so many runs allowing.
 MISSED = 0.03
 MOST_REPEATS = 12
@@ -53,12 +56,14 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     problem = problem_of(found, conclusion)
     compared = conclusion.outcome is not None and is_comparison(conclusion.outcome)
     oracle: Oracle = (ComparisonOracle if compared else SignatureOracle)(conclusion.signature)
+    patience = patience_for(found, conclusion)
     runner = found.runner or warm_runner(found)
     if compared:
         runner.compare(Comparison(gradients=conclusion.direction is Direction.BACKWARD))
 
     def verified(source: str, runs: int) -> list[CandidateResult]:
-        limit = seconds_for(found, conclusion)
+        # A fresh process also takes the time until its first compile, which no candidate does.
+        limit = seconds_for(found) if patience is None else patience.seconds() + passing_seconds(found, conclusion)
         results = verify(source, found.target.python, runs=runs, timeout=limit, neutral=session.neutral)
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
@@ -67,7 +72,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
 
     try:
         with session.timed("reduce"):
-            attempts = attempts_for(found, conclusion, oracle)
+            attempts = attempts_for(found, conclusion, oracle, patience)
             if compared and conclusion.stage is Stage.BACKEND and problem.cases:
                 problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
             if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
@@ -91,7 +96,10 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         if made is not None and made.graph is not None and made.verified:
             with session.timed("ablate"):
                 judge = made.oracle or oracle
-                rows, cures = ablate(made.graph, made.form, problem.rung, runner, judge, session.clock, session.emit)
+                limit = ABLATION_SECONDS if patience is None else patience.seconds()
+                rows, cures = ablate(
+                    made.graph, made.form, problem.rung, runner, judge, session.clock, session.emit, limit
+                )
                 found.ablation, found.workarounds = rows, best_cures(cures)
                 if compared:
                     found.first_wrong = first_wrong(made.graph, made.form, problem.rung, runner, judge, session.clock)
@@ -110,13 +118,23 @@ def warm_runner(found: Findings) -> ForkServerRunner:
     return found.runner
 
 
-def seconds_for(found: Findings, conclusion: Conclusion) -> float:
-    """The time limit of a candidate. For a failure that is a hang: some times what the whole program takes where it passes."""
-    most = min(VERIFY_TIMEOUT_SECONDS, found.session.settings.timeout)
+def seconds_for(found: Findings) -> float:
+    """The time limit of a candidate whose failure is no hang."""
+    return min(VERIFY_TIMEOUT_SECONDS, found.session.settings.timeout)
+
+
+def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
+    """For a failure that is a hang: at first some times what the whole program takes where it passes."""
     if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or conclusion.passing is None:
-        return most
-    passing = min(probe.outcome.seconds for probe in found.walk.seen[conclusion.passing.name])
-    return min(most, max(HANG_SECONDS, HANG_FACTOR * passing))
+        return None
+    passing = passing_seconds(found, conclusion)
+    return Patience(min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * passing)))
+
+
+def passing_seconds(found: Findings, conclusion: Conclusion) -> float:
+    """What the program takes on the rung that passes."""
+    assert conclusion.passing is not None
+    return min(probe.outcome.seconds for probe in found.walk.seen[conclusion.passing.name])
 
 
 def repeats_for(conclusion: Conclusion) -> Repeats:
@@ -147,21 +165,24 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     )
 
 
-def attempts_for(found: Findings, conclusion: Conclusion, oracle: Oracle) -> list[Attempt]:
+def attempts_for(
+    found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None = None
+) -> list[Attempt]:
     """The engines to try, in order, each with its oracle: graphs first where there are any, then the program's text."""
     if conclusion.outcome is None or conclusion.signature is None:
         return []
     chosen = found.session.settings.engine
     if is_comparison(conclusion.outcome):  # the program's text never fails by itself: only its graphs can be reduced
-        return [Attempt(native_engine(found, conclusion, Form(check="values")), oracle)] if found.cases else []
-    of_text = [Attempt(source_engine(found, conclusion), oracle)] if chosen in ("auto", "native") else []
+        return [Attempt(native_engine(conclusion, Form(check="values")), oracle)] if found.cases else []
+    of_text = [Attempt(source_engine(found, conclusion, patience), oracle)] if chosen in ("auto", "native") else []
     if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
         return of_text
     judge = CheckOracle(conclusion.signature) if is_script_check(conclusion.outcome) else oracle
     note = CHECK_NOTES["values"] if judge is not oracle else None
     attempts: list[Attempt] = []
     if chosen in ("auto", "native"):
-        attempts.append(Attempt(native_engine(found, conclusion, Form(check="values") if note else None), judge, note))
+        form = Form(check="values") if note else None
+        attempts.append(Attempt(native_engine(conclusion, form, patience), judge, note))
     if chosen in ("auto", "repro_after"):
         engine = ReproAfterEngine(
             found.target,
@@ -174,14 +195,9 @@ def attempts_for(found: Findings, conclusion: Conclusion, oracle: Oracle) -> lis
     return attempts + of_text
 
 
-def native_engine(found: Findings, conclusion: Conclusion, form: Form | None) -> NativeEngine:
-    """The reducer of graphs, with the patience that this failure asks for."""
-    hangs = conclusion.outcome is not None and conclusion.outcome.kind is OutcomeKind.HANG
-    return NativeEngine(
-        form=form,
-        repeats=repeats_for(conclusion),
-        timeout=seconds_for(found, conclusion) if hangs else None,
-    )
+def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience | None = None) -> NativeEngine:
+    """The reducer of graphs, with the repetitions and the patience that this failure asks for."""
+    return NativeEngine(form=form, repeats=repeats_for(conclusion), patience=patience)
 
 
 def comparing(
@@ -199,7 +215,7 @@ def comparing(
     return replace(problem, cases=(case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
 
 
-def source_engine(found: Findings, conclusion: Conclusion) -> SourceEngine:
+def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | None) -> SourceEngine:
     """The reducer of the program's text, with what the failing run told."""
     assert conclusion.outcome is not None and conclusion.failing is not None
     failing = next(probe for probe in found.walk.seen[conclusion.failing.name] if probe.outcome.failed)
@@ -211,7 +227,9 @@ def source_engine(found: Findings, conclusion: Conclusion) -> SourceEngine:
             compiled=failing.notes.compile_calls,
             own_check=is_script_check(conclusion.outcome),
         ),
-        timeout=seconds_for(found, conclusion),
+        timeout=seconds_for(found) if patience is None else patience.seconds(),
+        patience=patience,
+        seconds=SECONDS if patience is None else HANG_REDUCTION_SECONDS,
         neutral=found.session.neutral,
         header=header_of(found, conclusion),
         cancel=found.session.cancel,

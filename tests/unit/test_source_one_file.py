@@ -9,6 +9,7 @@ import pytest
 from triage.model.outcome import CompileCall, Frame, RaisedException
 from triage.reduce.source.bundle import Part, UnbundledError, bundle
 from triage.reduce.source.cut import executed_part
+from triage.reduce.source.direct import needed
 from triage.reduce.source.evidence import Call, Module, Moment, Trace, failing_frames, outer_frames, packages_of, read
 from triage.reduce.source.extract import closed, pumped
 from triage.reduce.source.script import Script
@@ -332,6 +333,26 @@ def test_the_failing_line_is_called_alone_on_what_its_names_stood_for():
     )
     assert "def f(z):\n    z += 1\n" in line_alone(9, "scaled", z="1")
     assert "def f(x):\n    y = x + 1\n" in line_alone(7, "forward", x="1", self="2")
+
+
+REGISTERED = (
+    "class Kind(type):\n    known = {}\n    def __new__(kind, name, *rest):\n        return kind.known.setdefault(name, super().__new__(kind, name, *rest))\n"
+    "class Base(metaclass=Kind):\n    pass\n"
+    "class Soft(Base):\n    pass\n"
+    "class Other:\n    pass\n"
+    "TABLE = {}\n"
+    "def put(f):\n    TABLE[f.__name__] = f\n    return f\n"
+    "@put\ndef by_name(x):\n    return x\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [("print(Base.known)", {"Kind", "Base", "Soft"}), ("print(TABLE)", {"TABLE", "put", "by_name"})],
+)
+def test_what_is_found_by_its_name_at_run_time_is_kept(call, found):
+    kept = tidy("".join(needed(Script(REGISTERED), call)) + call + "\n")
+    assert {name for name in ("Kind", "Base", "Soft", "Other", "TABLE", "put", "by_name") if name in kept} == found
 
 
 def test_a_line_that_nothing_tells_is_no_start():

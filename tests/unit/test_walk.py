@@ -4,12 +4,14 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from triage.events import Emitter, Event
 from triage.locate.conclude import Conclusion
+from triage.locate.ladder import LADDER, suspect
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
 from triage.model.signature import signature_of
@@ -307,3 +309,31 @@ def test_fixed_seeds_tell_whether_random_numbers_decide(walk: Callable[..., Walk
     assert len(found.seeded) == seeds
     assert all(failures in (0, runs) for runs, failures in found.seeded.values()) is decided
     assert {request.seed for request in machine.requests} == {None, *range(seeds)}
+
+
+@pytest.mark.parametrize(
+    ("stack", "stage"), [("_dynamo/symbolic_convert.py", 1), ("_inductor/sizevars.py", 4), ("", 4)]
+)
+def test_a_hang_is_looked_for_where_its_stack_points(stack: str, stage: int) -> None:
+    outcome = Outcome(OutcomeKind.HANG, 300.0, detail="compile frame 0", stacks=f'File "{SITE}/{stack}", line 3')
+    signature = signature_of(outcome)
+    assert signature is not None
+    assert suspect(signature, outcome) is LADDER[stage].stage
+
+
+def test_rungs_below_a_hang_are_given_many_times_what_passes(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        seconds = request.timeout if found.outcome.failed else 8.0
+        return replace(found, outcome=replace(found.outcome, seconds=seconds))
+
+    found = walk(machine)
+    found.probe = probe
+    assert go(found).symptom is Symptom.HANG
+    assert [(request.rung, request.timeout) for request in machine.requests] == [
+        (None, 300.0),
+        ("uncompiled", 300.0),
+        ("aot_eager_decomp_partition", 80.0),
+    ]

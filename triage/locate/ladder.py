@@ -54,6 +54,12 @@ def ladder_for(calls: Sequence[CompileCall]) -> tuple[tuple[Rung, ...], int]:
 def suspect(signature: FailureSignature, outcome: Outcome) -> Stage:
     """The stage that a failure's frames speak for. Only a guess that orders the visits: the ladder decides."""
     frames = " ".join(signature.frames)
+    if outcome.kind is OutcomeKind.HANG and "torch/_inductor" not in outcome.stacks:
+        # Every compiled call has a frame of Dynamo's; only while it traces is its interpreter on the stack.
+        if "torch/_functorch" in outcome.stacks:
+            return Stage.AOT_AUTOGRAD
+        if "torch/_dynamo/symbolic_convert" in outcome.stacks:
+            return Stage.DYNAMO
     if outcome.kind in (OutcomeKind.CRASH, OutcomeKind.HANG, OutcomeKind.OOM):
         return Stage.INDUCTOR
     if "_inductor/decomposition" in frames or "_decomp/" in frames or "_refs/" in frames:

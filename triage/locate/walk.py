@@ -36,6 +36,9 @@ QUICK_SECONDS = 45.0
 REPEATS = 5
 SEEDS = 4
 RUNS_PER_SEED = 2
+# A rung hangs that takes so many times what those below it took, and at least so long.
+HANG_FACTOR = 10.0
+HANG_SECONDS = 60.0
 TRIES = 2  # more runs of a script that passed
 MEMORY_PER_PROBE = 3 * 1024**3
 
@@ -116,6 +119,8 @@ class Walk:
             return self.conclusion()
         guess = self._guess(first)
         blamed = self.rungs[guess]
+        if first.outcome.kind is OutcomeKind.HANG:
+            self._visit([UNCOMPILED])  # from it the others learn how long to wait
         visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
         if first.outcome.seconds <= QUICK_SECONDS:
             # All in one go, the likely culprit twice: no core waits for the answer of another.
@@ -205,6 +210,19 @@ class Walk:
 
     # -- running --------------------------------------------------------------------------------------------------
 
+    def _patience(self) -> float:
+        """The limit in seconds of one probe. A script that hangs has told nothing by its time, the rungs that pass have."""
+        if self.rungs[self.top].name in self.seen:
+            passed = [
+                probe.outcome.seconds
+                for probes in self.seen.values()
+                for probe in probes
+                if probe.outcome.kind is OutcomeKind.OK
+            ]
+            if self.start.outcome.kind is OutcomeKind.HANG and passed:
+                return max(HANG_SECONDS, HANG_FACTOR * max(passed))
+        return float("inf")
+
     def values_matter(self) -> bool:
         """Whether the failure may depend on the values the script had: it did not come while compiling."""
         failed = next((probe for probe in self.seen.get(self.rungs[self.top].name, []) if probe.outcome.failed), None)
@@ -286,11 +304,12 @@ class Walk:
         seed: int | None = None,
     ) -> Probe:
         # The failing rung's graphs may be needed where the first run did not get that far.
+        patience = min(self._patience(), self.session.settings.timeout)
         request = ProbeRequest(
             name=name,
             target=self.target,
             rung=rung.force,
-            timeout=self.session.probe_timeout(),
+            timeout=min(self.session.probe_timeout(), patience),
             directory=self.session.directory,
             capture=capture or rung.force != UNCOMPILED.force,
             record_values=self.values_matter(),
@@ -302,7 +321,7 @@ class Walk:
         )
         self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)
         probe = self.probe(request, cancel or self.session.cancel)
-        if probe.outcome.kind is OutcomeKind.HANG and request.timeout < self.session.settings.timeout:
+        if probe.outcome.kind is OutcomeKind.HANG and request.timeout < patience:
             raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe
         if not probe.cancelled and not self.session.cancel.is_set():
             self.session.emit("probe_facts", probe=probe)

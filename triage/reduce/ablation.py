@@ -70,39 +70,49 @@ def ablate(
     oracle: Oracle,
     budget: Budget,
     emit: Callable[..., None],
+    seconds: float = TIMEOUT_SECONDS,
 ) -> tuple[tuple[AblationRow, ...], tuple[str, ...]]:
-    """(rows, workarounds that were run and passed)."""
+    """(rows, workarounds that were run and passed). `seconds` is the limit of one run."""
+    asked = list(variants(case, failing))
+    texts: list[str | Unprintable] = []
+    for variant in asked:
+        try:
+            texts.append(print_case(variant.case, form=form))
+        except Unprintable as reason:
+            texts.append(reason)
+    questions = [(variant.rung, text) for variant, text in zip(asked, texts, strict=True) if isinstance(text, str)]
+    answers: dict[tuple[str | None, str], AblationRow] = {}
+    for rung in dict.fromkeys(rung for rung, _ in questions):
+        if budget.spent():
+            break
+        sources = list(
+            dict.fromkeys(text for other, text in questions if other == rung)
+        )  # different settings, same text
+        limit = max(0.0, min(seconds, budget.left()))
+        for index, result in runner.run_many(sources, rung=rung, timeout=limit):
+            answers[rung, sources[index]] = row = _judged("", result, oracle)
+            emit(
+                "ablated", setting=_first(asked, texts, rung, sources[index]), outcome=row.outcome, seconds=row.seconds
+            )
     table: list[AblationRow] = []
-    cures: list[str] = []
-    answers: dict[tuple[str, str | None], AblationRow] = {}
-    for variant in variants(case, failing):
-        row = _row(variant, form, runner, oracle, budget, answers)
+    for variant, text in zip(asked, texts, strict=True):
+        if isinstance(text, Unprintable):
+            row = AblationRow(variant.setting, "not_run", note=str(text))
+        else:
+            late = AblationRow(variant.setting, "not_run", note="the budget had ended")
+            row = replace(answers.get((variant.rung, text), late), setting=variant.setting)
         table.append(row)
-        emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
-        if row.outcome == "ok" and variant.workaround is not None:
-            cures.append(variant.workaround)
+    cures = [
+        variant.workaround
+        for variant, row in zip(asked, table, strict=True)
+        if row.outcome == "ok" and variant.workaround is not None
+    ]
     return tuple(table), tuple(cures)
 
 
-def _row(
-    variant: Variant,
-    form: Form | None,
-    runner: CandidateRunner,
-    oracle: Oracle,
-    budget: Budget,
-    answers: dict[tuple[str, str | None], AblationRow],
-) -> AblationRow:
-    if budget.spent():
-        return AblationRow(variant.setting, "not_run", note="the budget had ended")
-    try:
-        source = print_case(variant.case, form=form)
-    except Unprintable as reason:
-        return AblationRow(variant.setting, "not_run", note=str(reason))
-    key = (source, variant.rung)
-    if key not in answers:
-        result = runner.run(source, rung=variant.rung, timeout=min(TIMEOUT_SECONDS, budget.left()))
-        answers[key] = _judged(variant.setting, result, oracle)
-    return replace(answers[key], setting=variant.setting)
+def _first(asked: Sequence[Variant], texts: Sequence[str | Unprintable], rung: str | None, source: str) -> str:
+    """The setting that is meant, of those with the same text the first."""
+    return next(v.setting for v, text in zip(asked, texts, strict=True) if v.rung == rung and text == source)
 
 
 def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignore[no-untyped-def]

@@ -101,7 +101,10 @@ def choose(
         if isinstance(found, NoReduction):
             notes.append(f"Engine {found.engine}: {found.reason}.".replace("..", "."))
             continue
-        result = verified(found, attempt.oracle, verify, emit)
+        try:
+            result = verified(found, attempt.oracle, verify, emit)
+        except KeyboardInterrupt:
+            raise InterruptedReductionError(_as_it_is(found, 0, 0)) from None
         if result.verified:
             said = (*notes, *([attempt.note] if attempt.note else []), *result.notes)
             return replace(result, siblings=tuple(siblings), notes=said, oracle=attempt.oracle), tuple(notes)

@@ -24,6 +24,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from triage.model.signature import FailureSignature
 from triage.model.stage import Verdict
 from triage.reduce.interface import Budget, CandidateResult, CandidateRunner, Judgement, Oracle
+from triage.reduce.patience import Patience
 from triage.reduce.slices import RefusedError
 from triage.reduce.statistics import Statistics
 
@@ -100,13 +101,13 @@ class Driver(Generic[C]):
         measure: Callable[[C, str], dict[str, Any]] = lambda candidate, source: {},
         *,
         rung: str | None = None,
-        timeout: float | None = None,
+        patience: Patience | None = None,
         repeats: Repeats | None = None,
         recalled: Mapping[str, Verdict] | None = None,
     ) -> None:
         self._runner, self._oracle, self._budget, self._emit = runner, oracle, budget, emit
         self._render, self._measure = render, measure
-        self._rung, self._timeout, self._repeats = rung, timeout, repeats or Repeats()
+        self._rung, self._patience, self._repeats = rung, patience, repeats or Repeats()
         # The verdict on one run out of several is no verdict on the candidate.
         self._recalled = (recalled or {}) if self._repeats == Repeats() else {}
         self._by_key: dict[Hashable, Judgement] = {}
@@ -147,7 +148,7 @@ class Driver(Generic[C]):
         if times > 1 and self.fails(candidate):
             source = self._render(candidate)
             self._check_budget()
-            again = self._runner.run_many([source] * times, rung=self._rung, timeout=self._timeout)
+            again = self._runner.run_many([source] * times, rung=self._rung, timeout=self._timeout())
             if all(self._record(source, result).verdict is Verdict.SAME_FAILURE for _, result in again):
                 self._repeats = Repeats()
         return self._repeats.runs == 1
@@ -233,7 +234,7 @@ class Driver(Generic[C]):
         while tallies:
             sources = list(tallies)
             self._check_budget()
-            stream = self._runner.run_many(sources, rung=self._rung, timeout=self._timeout)
+            stream = self._runner.run_many(sources, rung=self._rung, timeout=self._timeout())
             try:
                 for index, result in stream:
                     source = sources[index]
@@ -253,6 +254,8 @@ class Driver(Generic[C]):
         self.queries += 1
         judgement = self._oracle.judge(result)
         self.statistics.query(judgement.verdict, result.seconds)
+        if self._patience is not None and judgement.verdict is Verdict.NO_FAILURE:
+            self._patience.passed(result.seconds)
         if judgement.sibling is not None:
             self._siblings.setdefault(judgement.sibling.fingerprint, (judgement.sibling, source))
         self._emit(
@@ -266,6 +269,9 @@ class Driver(Generic[C]):
             left=self._left,
         )
         return judgement
+
+    def _timeout(self) -> float | None:
+        return None if self._patience is None else self._patience.seconds()
 
     def _check_budget(self) -> None:
         if self._budget.spent():

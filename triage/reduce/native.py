@@ -19,6 +19,7 @@ from triage.reduce.evidence import suspects
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.neighbour import Neighbour, nearest_passing
 from triage.reduce.observe import hangs_on_values, observed
+from triage.reduce.patience import Patience
 from triage.reduce.prepare import Start, starts
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
 from triage.reduce.runner_cutoff import focused
@@ -35,8 +36,8 @@ class NativeEngine:
     """Reduces captured graphs.
 
     `header` is the comment at the top of every candidate (the text that runs is the text that is reported); `form` how
-    they are printed, by default from the problem; `repeats` is set where the failure is flaky; `timeout` in seconds per
-    candidate, by default the runner's. `render` stands in for the printer in tests and benchmarks.
+    they are printed, by default from the problem; `repeats` is set where the failure is flaky, `patience` where it is a
+    hang. `render` stands in for the printer in tests and benchmarks.
     """
 
     name = "native"
@@ -47,16 +48,16 @@ class NativeEngine:
         header: str | None = None,
         form: Form | None = None,
         repeats: Repeats | None = None,
-        timeout: float | None = None,
+        patience: Patience | None = None,
         render: Render | None = None,
     ) -> None:
-        self._header, self._form, self._repeats, self._timeout = header, form, repeats, timeout
+        self._header, self._form, self._repeats, self._patience = header, form, repeats, patience
         self._own_render = render
 
     def comparing(self, form: Form) -> NativeEngine:
         """The same engine, its candidates printed in this form."""
         return NativeEngine(
-            header=self._header, form=form, repeats=self._repeats, timeout=self._timeout, render=self._own_render
+            header=self._header, form=form, repeats=self._repeats, patience=self._patience, render=self._own_render
         )
 
     def reduce(
@@ -77,14 +78,15 @@ class NativeEngine:
             render,
             facts,
             rung=problem.rung or None,
-            timeout=self._timeout,
+            patience=self._patience,
             repeats=self._repeats,
             recalled=problem.recalled,
         )
 
         def passes(source: str) -> bool:
             # In full: the search for one failure may stop a candidate as soon as it is past it.
-            result = runner.run(source, rung=problem.rung or None, timeout=self._timeout)
+            timeout = None if self._patience is None else self._patience.seconds()
+            result = runner.run(source, rung=problem.rung or None, timeout=timeout)
             return oracle.judge(result).verdict is Verdict.NO_FAILURE
 
         def seen(candidate: Candidate) -> Candidate:

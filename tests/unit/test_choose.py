@@ -1,0 +1,40 @@
+"""What an engine found is not lost by an interrupt that comes while it is verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.model.outcome import Outcome, RaisedException
+from triage.model.signature import signature_of
+from triage.model.stage import OutcomeKind, Stage
+from triage.reduce.choose import Attempt, InterruptedReductionError, choose
+from triage.reduce.interface import Problem, Reduction
+from triage.reduce.oracle import SignatureOracle
+
+SIGNATURE = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom")))
+assert SIGNATURE is not None
+ORACLE = SignatureOracle(SIGNATURE)
+
+
+class Finds:
+    name = "native"
+
+    def reduce(self, *_: Any) -> Reduction:
+        return Reduction("raise KeyError('boom')\n", "native", "source", None, 3, 1.0, True, True)
+
+
+def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -> None:
+    def interrupted(source: str, runs: int) -> list[Any]:
+        raise KeyboardInterrupt
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
+    with pytest.raises(InterruptedReductionError) as caught:
+        choose(problem, [Attempt(Finds(), ORACLE)], None, ORACLE, interrupted, None, lambda *_, **__: None, None, "")  # type: ignore[arg-type]
+    best = caught.value.best
+    assert best is not None and best.source == "raise KeyError('boom')\n"
+    assert not best.verified and best.verified_runs == 0
+    assert "It was not verified in a fresh process." in best.notes
