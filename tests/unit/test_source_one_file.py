@@ -336,7 +336,8 @@ def test_the_failing_line_is_called_alone_on_what_its_names_stood_for():
 
 
 REGISTERED = (
-    "class Kind(type):\n    known = {}\n    def __new__(kind, name, *rest):\n        return kind.known.setdefault(name, super().__new__(kind, name, *rest))\n"
+    "class Kind(type):\n    known = {}\n    def __new__(kind, name, *rest):\n"
+    "        return kind.known.setdefault(name, super().__new__(kind, name, *rest))\n"
     "class Base(metaclass=Kind):\n    pass\n"
     "class Soft(Base):\n    pass\n"
     "class Other:\n    pass\n"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.reduce.source.evidence import Call
-from triage.reduce.source.names import Occurrences, bound_globals
+from triage.reduce.source.names import Occurrences, bound_globals, tells_its_base
 from triage.reduce.source.script import Script
 
 REFERENCE = re.compile(r"<<([\w.]+):(\w+)>>")
@@ -94,6 +94,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
             if (
                 binds[statement] & wanted
                 or (acts and not binds[statement] and _acts_on(bundled, statement, wanted))
+                or (not acts and _is_registered(bundled, statement, wanted, uses))
                 or (registered and "torch.library" in bundled.source(statement))
                 or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
             ):
@@ -123,6 +124,27 @@ def _acts_on(script: Script, statement: ast.stmt, wanted: set[str]) -> bool:
     return isinstance(node, ast.Name) and (
         node.id in wanted or (node.id == "torch" and "config" in script.source(statement))
     )
+
+
+def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: Mapping[ast.stmt, set[str]]) -> bool:
+    """A class that tells a wanted one of itself, or a definition whose decorator puts it into a wanted table."""
+    if isinstance(statement, ast.ClassDef):
+        bases = {item.id for item in statement.bases if isinstance(item, ast.Name)}
+        if bases & wanted and tells_its_base(script, statement):
+            return True
+    tables = {
+        target.id
+        for item in script.tree.body
+        if isinstance(item, ast.Assign | ast.AnnAssign)
+        for target in (item.targets if isinstance(item, ast.Assign) else [item.target])
+        if isinstance(target, ast.Name) and target.id in wanted
+    }
+    for decorator in getattr(statement, "decorator_list", ()):
+        named = {node.id for node in ast.walk(decorator) if isinstance(node, ast.Name)}
+        made = [item for item in script.tree.body if isinstance(item, ast.FunctionDef) and item.name in named]
+        if named & tables or any(uses[item] & tables for item in made):
+            return True
+    return False
 
 
 def _uses(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:

@@ -244,3 +244,27 @@ def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
     found += [arguments.vararg] if arguments.vararg else []
     found += arguments.kwonlyargs
     return [*found, arguments.kwarg] if arguments.kwarg else found
+
+
+def tells_its_base(script: Script, node: ast.ClassDef, depth: int = 0) -> bool:
+    """Whether making this class may act on something else: a metaclass, `__init_subclass__`, or a base that is not known.
+
+    Then it may matter though nothing names it: a registry does.
+    """
+    if node.keywords or depth > 10:
+        return True
+    known = {item.name: item for item in script.tree.body if isinstance(item, ast.ClassDef)}
+    for base in node.bases:
+        if not isinstance(base, ast.Name) or base.id not in known:
+            if not re.match(
+                r"(?:torch|nn|Module|object|dict|list|tuple|str|int|float|\w*(?:Error|Exception|Enum))\b",
+                script.source(base),
+            ):
+                return True
+            continue
+        above = known[base.id]
+        if above is node or tells_its_base(script, above, depth + 1):
+            return True
+        if any(isinstance(item, ast.FunctionDef) and item.name == "__init_subclass__" for item in above.body):
+            return True
+    return False

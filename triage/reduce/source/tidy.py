@@ -11,7 +11,7 @@ import ast
 import itertools
 import re
 
-from triage.reduce.source.names import Occurrences
+from triage.reduce.source.names import Occurrences, tells_its_base
 from triage.reduce.source.script import Block, Edit, Script, blocks_of
 from triage.reduce.source.weight import STANDARD
 
@@ -181,6 +181,7 @@ def _unused(script: Script) -> list[Edit]:
             isinstance(statement, ast.FunctionDef | ast.ClassDef)
             and not statement.decorator_list
             and not needed(statement.name, statement)
+            and not (isinstance(statement, ast.ClassDef) and tells_its_base(script, statement))
         ):
             edits.append(Edit(*script.lines_span(statement)))
     return edits

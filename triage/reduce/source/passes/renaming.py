@@ -41,7 +41,10 @@ def propose(script: Script) -> Iterator[Choice]:
 def _new_name(places: list[Occurrence], scope: Scope, taken: set[str]) -> str | None:
     """None for what is not the script's own, or stands where we cannot see it."""
     binding = [place.node for place in places if place.binds]
-    if not binding or not all(place.placed for place in places) or places[0].name.startswith("__"):
+    if not binding or not all(place.placed for place in places):
+        return None
+    was_method = isinstance(binding[0], ast.FunctionDef) and isinstance(scope.node, ast.Module)
+    if places[0].name.startswith("__") and not was_method:
         return None
     if any(isinstance(node, ast.alias) for node in binding):
         return None
