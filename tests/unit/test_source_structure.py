@@ -6,7 +6,7 @@ import pytest
 from source_helpers import reduced, results
 
 from triage.reduce.source.eager import eager_first
-from triage.reduce.source.passes import definitions, expressions, flattening, inlining, unwrapping
+from triage.reduce.source.passes import definitions, expressions, flattening, inlining, renaming, unwrapping
 from triage.reduce.source.script import Script
 
 MODULE = """
@@ -141,3 +141,13 @@ def test_eager_first(text, expected):
 
 def test_a_script_that_calls_the_plain_function_needs_no_more():
     assert list(eager_first(Script("f(x)\nc = torch.compile(f)\nc(x)\n"))) == []
+
+
+def test_two_loops_become_one_with_as_many_turns():
+    text = "for epoch in range(2):\n    for step in range(5):\n        f(step)\n"
+    assert "for step in range(10):\n    f(step)\n" in results(text, unwrapping.propose)
+
+
+def test_a_method_that_became_a_function_is_named_like_one():
+    text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n"
+    assert any(item.startswith("def f(x):") and "def __get__(self)" in item for item in results(text, renaming.propose))
