@@ -149,5 +149,5 @@ def test_two_loops_become_one_with_as_many_turns():
 
 
 def test_a_method_that_became_a_function_is_named_like_one():
-    text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n"
+    text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n\nA()\n"
     assert any(item.startswith("def f(x):") and "def __get__(self)" in item for item in results(text, renaming.propose))
