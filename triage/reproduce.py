@@ -63,7 +63,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
 
     def verified(source: str, runs: int) -> list[CandidateResult]:
         # A fresh process also takes the time until its first compile, which no candidate does.
-        limit = seconds_for(found) if patience is None else patience.seconds() + passing_seconds(found, conclusion)
+        limit = seconds_for(found) if patience is None else patience.seconds() + start_seconds(found)
         results = verify(source, found.target.python, runs=runs, timeout=limit, neutral=session.neutral)
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
@@ -127,14 +127,14 @@ def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
     """For a failure that is a hang: at first some times what the whole program takes where it passes."""
     if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or conclusion.passing is None:
         return None
-    passing = passing_seconds(found, conclusion)
+    passing = min(probe.outcome.seconds for probe in found.walk.seen[conclusion.passing.name])
     return Patience(min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * passing)))
 
 
-def passing_seconds(found: Findings, conclusion: Conclusion) -> float:
-    """What the program takes on the rung that passes."""
-    assert conclusion.passing is not None
-    return min(probe.outcome.seconds for probe in found.walk.seen[conclusion.passing.name])
+def start_seconds(found: Findings) -> float:
+    """What the program takes at least, where it passes."""
+    probes = [probe for probes in found.walk.seen.values() for probe in probes]
+    return min((probe.outcome.seconds for probe in probes if not probe.outcome.failed), default=0.0)
 
 
 def repeats_for(conclusion: Conclusion) -> Repeats:

@@ -1,15 +1,15 @@
 """How long to wait for a candidate where the failure is a hang: learned from the candidates that pass.
 
 Every candidate that hangs costs the whole limit, so the limit decides how long such a reduction takes. A candidate is a
-small part of a program: what passes does so in a second or two. Many times the slowest of those is told from slowness
-surely enough; until one has passed, the limit is that of the program.
+small part of a program: what passes does so in a second or two. What takes several times as long as the slowest of those
+hangs, or its compile time explodes; until one has passed, the limit is that of the program.
 """
 
 from __future__ import annotations
 
 import threading
 
-FACTOR = 10.0
+FACTOR = 2.5
 LEAST_SECONDS = 10.0
 
 
