@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.findings import Findings
-from triage.locate.conclude import Conclusion, is_comparison, is_script_check
+from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.locate.culprit import operators_in
 from triage.locate.ladder import AS_IS
 from triage.model.accuracy import Comparison
@@ -151,7 +151,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     outcome = conclusion.outcome
     folder = found.session.directory / "reduce"
     folder.mkdir(exist_ok=True)
-    failing = conclusion.failing.name
+    failing = rung_that_shows(conclusion, found.walk.seen).name
     return Problem(
         signature=conclusion.signature,
         stage=conclusion.stage,
@@ -227,7 +227,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
             compiled=failing.notes.compile_calls,
             own_check=is_script_check(conclusion.outcome),
         ),
-        timeout=seconds_for(found) if patience is None else patience.seconds(),
+        timeout=seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found),
         patience=patience,
         seconds=SECONDS if patience is None else HANG_REDUCTION_SECONDS,
         neutral=found.session.neutral,
