@@ -15,6 +15,7 @@ from triage.locate.conclude import (
     face,
     is_script_check,
     not_to_blame,
+    rung_that_shows,
 )
 from triage.locate.ladder import LADDER, OWN_BACKEND, ladder_for, suspect
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
@@ -307,3 +308,13 @@ def test_the_first_failure_suggests_where_to_look(found: Probe, stage: Stage) ->
 def test_exit_codes(symptom: Symptom, stage: Stage, complete: bool, interrupted: bool, code: int) -> None:
     report = TriageReport({}, (), ReportVerdict(symptom, stage), complete=complete)
     assert exit_code(report, interrupted) == code
+
+
+def test_a_reproducer_shows_what_the_program_showed() -> None:
+    """A check of the program's own fails with Inductor, where AOTAutograd alone raises something else."""
+    check, other = error("AssertionError", "too far"), error("RuntimeError", "storage too small")
+    seen = {"uncompiled": [OK], "eager": [OK], "aot_eager": [fails(other)], "inductor": [fails(check)]}
+    found = conclude(LADDER, TOP, seen)
+    assert (found.stage, rung_that_shows(found, seen).name) == (Stage.AOT_AUTOGRAD, "inductor")
+    alike = {**seen, "aot_eager": [fails(check)]}
+    assert rung_that_shows(conclude(LADDER, TOP, alike), alike).name == "aot_eager"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.locate.ladder import UNCOMPILED, Rung
+from triage.locate.ladder import LADDER, UNCOMPILED, Rung
 from triage.model import accuracy
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.signature import FailureSignature, same_face, same_failure, signature_of
@@ -164,6 +164,24 @@ def face(probe: Probe, reported: FailureSignature | None) -> str | None:
     if probe.signature is None or reported is None:
         return None
     return "same" if same_failure(probe.signature, reported) or same_face(probe.signature, reported) else "other"
+
+
+def rung_that_shows(conclusion: Conclusion, seen: Seen) -> Rung:
+    """The lowest failing rung where the failure is of the kind that is reported, else the lowest that fails.
+
+    One defect may be an exception of one backend and a wrong value, or a crash, of the next: a reproducer shows what the
+    program showed.
+    """
+    assert conclusion.failing is not None and conclusion.signature is not None
+    wanted = (conclusion.signature.kind, conclusion.signature.exception_type)
+    names = [rung.name for rung in LADDER]
+    if conclusion.failing.name not in names:
+        return conclusion.failing
+    for rung in LADDER[names.index(conclusion.failing.name) :]:
+        faces = [probe.signature for probe in seen.get(rung.name, ()) if probe.signature is not None]
+        if any((signature.kind, signature.exception_type) == wanted for signature in faces):
+            return rung
+    return conclusion.failing
 
 
 def _state(probes: Sequence[Probe]) -> bool | None:
