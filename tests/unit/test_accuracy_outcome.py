@@ -1,6 +1,7 @@
 """A wrong value that only the agent saw: it becomes the failure, the rungs are judged alike, candidates need both verdicts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,18 @@ from triage.events import Emitter
 from triage.locate.conclude import is_comparison, is_script_check
 from triage.locate.walk import Walk
 from triage.model.accuracy import Comparison, GraphCall, WrongResult
-from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
+from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.signature import signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe import interpret
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
-from triage.reduce.check_oracle import ComparisonOracle
+from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
+from triage.reduce.compare import comparison_of
 from triage.reduce.first_wrong import first_wrong
-from triage.reduce.interface import CandidateResult
-from triage.reduce.printer import Form
+from triage.reduce.interface import CandidateResult, Problem
+from triage.reduce.printer import Form, print_case
 from triage.session import Clock, Session
 from triage.settings import Settings
 
@@ -202,3 +204,22 @@ def test_the_first_value_that_is_wrong() -> None:
     assert first(case, "relu") == "torch.relu"
     assert first(case, "nothing of it") is None
     assert first(chain("torch.tanh"), "nothing of it") == "torch.tanh"  # the only one
+
+
+def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_autocast() -> None:
+    meta = TensorMeta((4,), (1,), "float32", requires_grad=True)
+    half = Context(autocast=("cpu", "bfloat16"))
+    nodes = tuple(replace(node, out=[meta]) for node in chain("torch.sin").nodes)
+    graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta),), nodes=nodes, context=half)
+    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    assert signature is not None
+    runner: Any = WrongAt("backward()")
+    problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
+    found = comparison_of(problem, runner, CheckOracle(signature), Clock(0.0))
+    assert found is not None and found[0].backward
+    text = print_case(found[0], form=found[1])
+    forward = '    with torch.autocast("cpu", dtype=torch.bfloat16):\n        out = fn(x)\n    out.sum().backward()\n'
+    assert forward in text and text.count("autocast") == 1
+    assert (
+        comparison_of(replace(problem, cases=(chain("torch.sin"),)), runner, CheckOracle(signature), Clock(0.0)) is None
+    )

@@ -8,6 +8,7 @@ against eager alone (a graph with constants of a fixed dtype cannot be run in do
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from triage.model.graphcase import GraphCase
@@ -28,8 +29,11 @@ CASES = 6
 def comparison_of(
     problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget
 ) -> tuple[GraphCase, Form] | None:
-    """The first captured graph and comparison that fail as a whole; None where none does."""
-    for case in problem.cases[:CASES]:
+    """The first captured graph and comparison that fail as a whole; None where none does.
+
+    A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
+    """
+    for case in _cases(problem.cases[:CASES]):
         for form in FORMS:
             if form.squares and not case.backward:
                 continue
@@ -43,3 +47,12 @@ def comparison_of(
                 if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
                     return case, form
     return None
+
+
+def _cases(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
+    """The cases as they were captured, then those that could take gradients and did not."""
+    yield from cases
+    for case in cases:
+        wanted = any(item.meta is not None and item.meta.requires_grad for item in case.inputs)
+        if wanted and case.level == "dynamo" and not case.backward:
+            yield replace(case, backward=True)

@@ -37,7 +37,9 @@ def values_lines(
     default = f"torch.{dtypes[0]}" if len(dtypes) == 1 else None
     lines = list(seed)
     lines += [f"{item.name} = {_converted(item, default) if exact else item.text}" for item in made]
-    lines.append(f"out = fn({', '.join(calls.parameters)})")
+    forward = [f"out = fn({', '.join(calls.parameters)})"]
+    # Gradients are taken outside of autocast, as programs do.
+    lines += in_modes(calls.modes, forward) if calls.backward else forward
     returned = ["out", *(name for name in calls.parameters if name in calls.changed)]
     if calls.backward:
         lines += _backward(calls)
@@ -46,7 +48,8 @@ def values_lines(
     head = f"def run(fn, dtype={default}):" if exact else "def run(fn):"
     check = [f"expected, actual = run({calls.function}), run({calls.compiled})"]
     check += _comparison(f"run({calls.function}, torch.float64)" if exact else "")
-    return [head, *("    " + line for line in lines), "", "", *in_modes(calls.modes, check)]
+    check = check if calls.backward else in_modes(calls.modes, check)
+    return [head, *("    " + line for line in lines), "", "", *check]
 
 
 def _side_by_side(calls: Calls, made: Sequence[Creation], seed: Sequence[str], exact: bool) -> list[str]:
