@@ -432,6 +432,22 @@ def nested_region():
     compiled(lambda x: region(x) + region(x * 2))(torch.randn(3))
 
 
+@program
+def forward_mode():
+    compiled(torch.func.jacfwd(lambda x: (x @ x.T).sin().sum(0)))(torch.randn(3, 3))
+
+
+@program
+def offsets():
+    bag = nn.EmbeddingBag(10, 4, mode="sum", include_last_offset=True)
+    compiled(bag)(torch.tensor([1, 2, 3, 4]), torch.tensor([0, 2, 4]))
+
+
+@program
+def lazy_conjugate():
+    compiled(lambda x: x.real + x.imag)(torch.randn(3, dtype=torch.complex64).conj())
+
+
 def run(name, function):
     torch._dynamo.reset()
     CAPTURED.clear()

@@ -98,8 +98,12 @@ class Inputs:
             entry["role"] = "parameter"
             # A parameter that is all zeros or ones is an untrained bias or scale; it says nothing.
         entry["base"] = self._base(name, seen)
-        if self.record:
-            elements = values.data(seen, min(values.INLINE_RECORDED, self._left))
+        limit = values.INLINE_RECORDED if self.record else 0
+        if not limit and entry["fill"].startswith("randint") and seen.dtype != torch.bool:
+            # Whole numbers may be offsets, lengths or an order: a table of random ones is often none.
+            limit = values.INLINE_CONSTANT
+        if limit:
+            elements = values.data(seen, min(limit, self._left))
             if elements is not None:
                 self._left -= seen.numel()
                 entry["fill"], entry["data"] = "values", elements

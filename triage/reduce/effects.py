@@ -38,6 +38,7 @@ _PAIRS = (
     ("_vmap_increment_nesting", "_vmap_decrement_nesting"),
     ("_grad_increment_nesting", "_grad_decrement_nesting"),
     ("_jvp_increment_nesting", "_jvp_decrement_nesting"),
+    ("_enter_dual_level", "_exit_dual_level"),
     ("_functionalization_increment_nesting", "_functionalization_decrement_nesting"),
 )
 _OPENERS = dict(_PAIRS)

@@ -103,7 +103,7 @@ class Speller:
     def _exact(self, node: GraphNode) -> Expression:
         if node.target == "operator.getitem":
             return self._item(*node.args)
-        return self.call(node.target, node.args, node.kwargs)
+        return self.call(node.target.removeprefix("builtins."), node.args, node.kwargs)
 
     def call(self, function: str, args: list[Any], kwargs: Mapping[str, Any]) -> Expression:
         parts = [self.argument(item).text for item in args]
