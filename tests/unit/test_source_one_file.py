@@ -232,6 +232,11 @@ def test_arguments_and_small_files_travel_with_the_program(tmp_path):
     )
 
 
+def test_a_name_that_only_what_was_not_executed_binds_stays_a_local_one():
+    text = "def f(a):\n    if a:\n        b, c = a\n    return a and b\nf(0)\n"
+    assert executed_part(text, {1, 2, 4, 5}) == text.replace("b, c = a", "b = None")
+
+
 def test_a_definition_is_copied_out_of_its_package():
     modules = {
         "pkg": Module("pkg", Path("/x"), "from .m import Net\n", package=True, local=False),
