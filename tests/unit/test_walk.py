@@ -335,5 +335,5 @@ def test_rungs_below_a_hang_are_given_many_times_what_passes(walk: Callable[...,
     assert [(request.rung, request.timeout) for request in machine.requests] == [
         (None, 300.0),
         ("uncompiled", 300.0),
-        ("aot_eager_decomp_partition", 80.0),
+        ("aot_eager_decomp_partition", 160.0),
     ]
