@@ -151,3 +151,9 @@ def test_two_loops_become_one_with_as_many_turns():
 def test_a_method_that_became_a_function_is_named_like_one():
     text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n\nA()\n"
     assert any(item.startswith("def f(x):") and "def __get__(self)" in item for item in results(text, renaming.propose))
+
+
+def test_a_number_in_place_of_what_is_only_handed_over():
+    text = "class Config:\n    pass\n\ndef f(x):\n    g(x)\n\ncompiled = torch.compile(f)\ncompiled(Config)\n"
+    assert any(item.endswith("compiled(1)\n") and "Config" not in item for item in results(text, expressions.propose))
+    assert not any("torch.compile(1)" in item for item in results(text, expressions.propose))

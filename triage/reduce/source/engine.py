@@ -37,6 +37,7 @@ from triage.reduce.source.tidy import imports_first, tidy
 from triage.reduce.source.weight import foreign_imports
 
 MOST_PUMPS = 30
+MOST_IMPORTS = 8  # of packages, in a script that was to need none
 MOST_LINES = 19  # under 20 is what a reader takes in at once
 SECONDS = 120.0
 MOST_SECONDS = 300.0
@@ -187,7 +188,8 @@ class _Reducing:
         copied: so until then only statements go.
         """
         self._driver.begin("packages")
-        found = next((grown for grown in closed(found, trace.modules) if self._driver.fails(grown)), found)
+        copied = (text for text in closed(found, trace.modules) if len(list(foreign_imports(text))) <= MOST_IMPORTS)
+        found = next((text for text in copied if self._driver.fails(text)), found)
         for _ in range(MOST_PUMPS):
             self._search.fewer_statements(found)
             found = self._search.current

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from triage.reduce.source.passes.choice import Choice, one
 from triage.reduce.source.script import Edit, Script
+from triage.reduce.source.shape import is_torch_compile
 
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
           ast.JoinedStr, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
@@ -36,6 +37,8 @@ def propose(script: Script) -> Iterator[Choice]:
             for edit in edits:
                 if edit.text != script.source(node):
                     yield one(edit)
+        if isinstance(node, ast.Name) and _is_given(script, node):
+            yield one(Edit(*script.span(node), "1"))
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             yield from _elements(script, node)
         elif isinstance(node, ast.Dict):
@@ -46,6 +49,14 @@ def propose(script: Script) -> Iterator[Choice]:
             yield one(Edit(script.span(node)[0] + len("yield"), script.span(node.value)[1]))
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _plain_exception(script, node.exc)
+
+
+def _is_given(script: Script, node: ast.Name) -> bool:
+    """`Config` in `f(Config)`, a statement of the module: with a number in its place it need not be defined."""
+    call = script.parents[node]
+    if not isinstance(call, ast.Call) or node not in call.args or is_torch_compile(call.func):
+        return False
+    return isinstance(script.parents[call], ast.Expr) and script.parents[script.parents[call]] is script.tree
 
 
 def _may_go(script: Script, node: ast.expr) -> bool:
