@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from printer_cases import case, meta, node, tensor
 
-from triage.model.outcome import Outcome, RaisedException
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import Attempt, InterruptedReductionError, choose
-from triage.reduce.interface import Problem, Reduction
+from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
 
-SIGNATURE = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom")))
+BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
+SIGNATURE = signature_of(BOOM)
 assert SIGNATURE is not None
 ORACLE = SignatureOracle(SIGNATURE)
 
@@ -38,3 +40,27 @@ def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -
     assert best is not None and best.source == "raise KeyError('boom')\n"
     assert not best.verified and best.verified_runs == 0
     assert "It was not verified in a fresh process." in best.notes
+
+
+@pytest.mark.parametrize(("stage", "ops"), [(Stage.BACKEND, 2), (Stage.DYNAMO, None)])
+def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_graph(
+    tmp_path: Path, stage: Stage, ops: int | None
+) -> None:
+    nodes = [node("y", "torch.sin", "%x", out=meta(4)), node("z", "torch.cos", "%x", out=meta(4))]
+    graph = case([tensor("x", 4)], nodes, "%y")  # nothing uses z, but it may be what the backend chokes on
+    failing = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True, graph=graph)
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, stage, "eager", None, (), tmp_path)
+    found, _ = choose(
+        problem,
+        [Attempt(Finds(), ORACLE)],
+        None,
+        ORACLE,
+        lambda *_: [failing] * 3,
+        None,
+        lambda *_, **__: None,
+        None,
+        "",
+    )  # type: ignore[arg-type]
+    assert found is not None and found.verified
+    assert found.ops == ops

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from triage.model.graphcase import GraphCase
 from triage.model.signature import FailureSignature
-from triage.model.stage import Verdict
+from triage.model.stage import Stage, Verdict
 from triage.reduce.interface import (
     Budget,
     CandidateResult,
@@ -102,7 +102,7 @@ def choose(
             notes.append(f"Engine {found.engine}: {found.reason}.".replace("..", "."))
             continue
         try:
-            result = verified(found, attempt.oracle, verify, emit)
+            result = verified(found, attempt.oracle, verify, emit, has_graph=problem.stage is not Stage.DYNAMO)
         except KeyboardInterrupt:
             raise InterruptedReductionError(_as_it_is(found, 0, 0)) from None
         if result.verified:
@@ -118,9 +118,17 @@ def choose(
     return replace(fallback, siblings=tuple(siblings), notes=(*notes, *fallback.notes)), tuple(notes)
 
 
-def verified(found: Reduction, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> Reproduced:
-    """Run the reduction's script in fresh processes and count how often it fails the same way."""
-    return _as_it_is(found, *_count(found.source, oracle, verify, emit))
+def verified(
+    found: Reduction, oracle: Oracle, verify: Verifier, emit: Callable[..., None], *, has_graph: bool = True
+) -> Reproduced:
+    """Run the reduction's script in fresh processes and count how often it fails the same way.
+
+    The operations of a script that was reduced as text are those of its failing graph, where the failure `has_graph`.
+    """
+    same, runs, graph = _count(found.source, oracle, verify, emit)
+    if found.ops is None and graph is not None and has_graph:
+        found = replace(found, ops=count_ops(graph, unused=True))
+    return _as_it_is(found, same, runs)
 
 
 def _as_it_is(found: Reduction, same: int, runs: int) -> Reproduced:
@@ -155,12 +163,15 @@ def _interrupted(found: Reduction | NoReduction) -> bool:
     return "interrupted" in str(found.statistics.get("stopped", ""))
 
 
-def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> tuple[int, int]:
+def _count(
+    source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None]
+) -> tuple[int, int, GraphCase | None]:
+    """(runs that failed the same way, runs, the graph that failed)."""
     emit("verify_started", runs=VERIFY_RUNS)
     results = verify(source, VERIFY_RUNS)
-    same = sum(oracle.judge(result).verdict is Verdict.SAME_FAILURE for result in results)
-    emit("verify_ended", runs=len(results), same=same)
-    return same, len(results)
+    same = [result for result in results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
+    emit("verify_ended", runs=len(results), same=len(same))
+    return len(same), len(results), next((result.graph for result in same if result.graph is not None), None)
 
 
 def _unreduced(
@@ -172,7 +183,7 @@ def _unreduced(
             source = print_case(case, header=header, form=form)
         except Unprintable:
             continue
-        same, runs = _count(source, oracle, verify, emit)
+        same, runs, _ = _count(source, oracle, verify, emit)
         if same:
             return _plain(source, "graph", count_ops(case), same, runs, case, "The captured graph is shown unreduced.")
     return None
@@ -182,7 +193,7 @@ def _script(script: str | None, oracle: Oracle, verify: Verifier, emit: Callable
     """The script itself, if it fails the same way alone in an empty directory."""
     if script is None:
         return None
-    same, runs = _count(script, oracle, verify, emit)
+    same, runs, _ = _count(script, oracle, verify, emit)
     if not same:
         return None
     return _plain(script, "source", None, same, runs, None, "The reproducer is the script itself, unreduced.")

@@ -29,6 +29,7 @@ class CandidateResult:
     signature: FailureSignature | None
     compiled: bool
     seconds: float = 0.0
+    graph: GraphCase | None = None  # the graph that failed, where it was asked for
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,13 @@ def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -
     return _Script(case, form or Form()).text(header)
 
 
-def count_ops(case: GraphCase) -> int:
-    """Operations that count: not mode switches, sizes, arithmetic of sizes, or picking an element of a result."""
-    bodies = [live_nodes(case.nodes, list(case.outputs)), *(graph.nodes for graph in case.subgraphs)]
+def count_ops(case: GraphCase, *, unused: bool = False) -> int:
+    """Operations that count: not mode switches, sizes, arithmetic of sizes, or picking an element of a result.
+
+    Those whose results nothing uses count only where they are asked for: the printer leaves them out.
+    """
+    nodes = case.nodes if unused else live_nodes(case.nodes, list(case.outputs))
+    bodies = [nodes, *(graph.nodes for graph in case.subgraphs)]
     return sum(_counts(node, {other.name for other in body if other.multi}) for body in bodies for node in body)
 
 

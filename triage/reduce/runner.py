@@ -197,6 +197,7 @@ def run_fresh(
     neutral: Path | None,
     cancel: Cancel | None = None,
     accuracy: Comparison | None = None,
+    capture: bool = False,
 ) -> CandidateResult:
     """Run `python repro.py` in an empty directory below `directory`, with the agent watching."""
     place = directory / "cwd"
@@ -215,6 +216,7 @@ def run_fresh(
         neutral=neutral,
         verbose_logs=False,
         accuracy=accuracy,
+        capture=capture,
     )
     return result_of_probe(run_probe(request, cancel))
 
@@ -228,7 +230,10 @@ def verify(
     rung: str | None = None,
     neutral: Path | None = None,
 ) -> list[CandidateResult]:
-    """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings."""
+    """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings.
+
+    The results hold the graph that failed.
+    """
     runner = _Verifier(python, neutral, 1 if meets_others(source) else min(runs, os.cpu_count() or 1, VERIFY_JOBS))
     try:
         answers = dict(runner.run_many([source] * runs, rung=rung, timeout=timeout))
@@ -242,7 +247,10 @@ class _Verifier(FreshProcessRunner):
         super().__init__(python, jobs=jobs, neutral=neutral)
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        return run_fresh(query, self._python, self._new_directory(), extra_env={}, neutral=self._neutral, cancel=cancel)
+        directory = self._new_directory()
+        return run_fresh(
+            query, self._python, directory, extra_env={}, neutral=self._neutral, cancel=cancel, capture=True
+        )
 
 
 def _outcome(server: ForkServer, future: Future[ForkExit], timeout: float, cancel: Cancel) -> ForkExit:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.model.codec import decode
+from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind
@@ -48,9 +51,19 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
 
 def result_of_probe(probe: Probe) -> CandidateResult:
     """A candidate that had a process of its own."""
+    compiled = bool(probe.notes.compile_calls)
     return CandidateResult(
-        probe.outcome, probe.notes, probe.signature, bool(probe.notes.compile_calls), probe.outcome.seconds
+        probe.outcome, probe.notes, probe.signature, compiled, probe.outcome.seconds, _graph_of(probe)
     )
+
+
+def _graph_of(probe: Probe) -> GraphCase | None:
+    """The graph that failed, in the user's own calls where it was seen so: it is the first of the captured ones."""
+    found = []
+    for path in probe.graphs:
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            found.append(decode(GraphCase, json.loads(path.read_text(encoding="utf-8"))))
+    return min(found, key=lambda case: case.level != "dynamo", default=None)
 
 
 def not_run(reason: str) -> CandidateResult:
