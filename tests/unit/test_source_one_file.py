@@ -12,6 +12,7 @@ from triage.reduce.source.cut import executed_part
 from triage.reduce.source.direct import needed
 from triage.reduce.source.evidence import Call, Module, Moment, Trace, failing_frames, outer_frames, packages_of, read
 from triage.reduce.source.extract import closed, pumped
+from triage.reduce.source.line import without_the_rest
 from triage.reduce.source.script import Script
 from triage.reduce.source.starts import Request, prelude, starts
 from triage.reduce.source.tidy import tidy
@@ -359,6 +360,18 @@ REGISTERED = (
 def test_what_is_found_by_its_name_at_run_time_is_kept(call, found):
     kept = tidy("".join(needed(Script(REGISTERED), call)) + call + "\n")
     assert {name for name in ("Kind", "Base", "Soft", "Other", "TABLE", "put", "by_name") if name in kept} == found
+
+
+def test_nothing_below_the_failing_lines_is_needed():
+    text = (
+        "def g(x):\n    for n in x:\n        if n:\n            fail(n)\n            x.a()\n        x.b()\n    return x\n\n"
+        "def f(x):\n    y = g(x)\n    return y + 1\n\nf(2)\n"
+    )
+    frames = (Frame("/p/s.py", 90, "f", "y = g(x)"), Frame("/p/s.py", 80, "g", "fail(n)"), Frame("/p/s.py", 1, "f", ""))
+    assert without_the_rest(Script(text), frames).text == (
+        "def g(x):\n    for n in x:\n        if n:\n            fail(n)\n\ndef f(x):\n    y = g(x)\n\nf(2)\n"
+    )
+    assert without_the_rest(Script(text), (Frame("/p/s.py", 1, "f", "elsewhere"),)).text == text
 
 
 def test_a_line_that_nothing_tells_is_no_start():

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triage.model.outcome import CompileCall, RaisedException
+from triage.model.outcome import CompileCall, Frame, RaisedException
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
@@ -29,6 +29,7 @@ from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.eager import eager_first
 from triage.reduce.source.evidence import Trace
 from triage.reduce.source.extract import closed, pumped
+from triage.reduce.source.line import without_the_rest
 from triage.reduce.source.script import Script
 from triage.reduce.source.search import Limit, Search
 from triage.reduce.source.shape import shaped
@@ -105,7 +106,8 @@ class SourceEngine:
         try:
             with ThreadPoolExecutor(1) as beside:  # the warm interpreter starts while the program is watched
                 beside.submit(runner.run, "pass\n", timeout=self._timeout)
-                return _Reducing(driver, search, render, lambda: self._trace(problem, limit), self._request(rung)).run()
+                asked, frames = self._request(rung), evidence.failing_frames(self._seen.exception)
+                return _Reducing(driver, search, render, lambda: self._trace(problem, limit), asked, frames).run()
         finally:
             routed.close()
 
@@ -138,9 +140,10 @@ class _Reducing:
         render: Callable[[Script], str],
         learn: Callable[[], Trace | None],
         asked: Request,
+        frames: Sequence[Frame],
     ) -> None:
         self._driver, self._search, self._render = driver, search, render
-        self._learn, self._asked = learn, asked
+        self._learn, self._asked, self._frames = learn, asked, frames
         self._shown: str | None = None
         self._began = time.monotonic()
         self._stopped = self._reason = ""
@@ -167,11 +170,17 @@ class _Reducing:
         found = self._driver.first(texts)
         if found is None:
             return
+        found = self._without_the_rest(found)
         if list(foreign_imports(found)):
             found = self._without_packages(found, trace)
         self._minimal = self._search.reduce(found)
         self._search.polish()
         self._show_eager()
+
+    def _without_the_rest(self, found: Script) -> Script:
+        """In one step what a pass over statements would find in many: nothing below the failing lines is needed."""
+        less = without_the_rest(found, self._frames)
+        return less if less.weight() < found.weight() and self._driver.fails(less) else found
 
     def _show_eager(self) -> None:
         """The final text with an eager call first, where it fails the same way and stays short."""
@@ -189,7 +198,7 @@ class _Reducing:
         """
         self._driver.begin("packages")
         copied = (text for text in closed(found, trace.modules) if len(list(foreign_imports(text))) <= MOST_IMPORTS)
-        found = next((text for text in copied if self._driver.fails(text)), found)
+        found = self._without_the_rest(next((text for text in copied if self._driver.fails(text)), found))
         for _ in range(MOST_PUMPS):
             self._search.fewer_statements(found)
             found = self._search.current

@@ -1,7 +1,7 @@
 """The failing line by itself: a function that does nothing else, called on what its names stood for.
 
 The compiler names the line that it cannot take. In most programs that line, or the statement it belongs to, fails alone:
-then there is nothing left to reduce of what led to it.
+then there is nothing left to reduce of what led to it. Where it does not, what comes after it is never reached.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from triage.model.outcome import Frame
 from triage.reduce.source.names import bound_globals
-from triage.reduce.source.script import BLOCKS, Script, reindent
+from triage.reduce.source.script import BLOCKS, Edit, Script, reindent
+from triage.reduce.source.tidy import deletion, tidy
 
 _NAMES = ("f", "fn", "failing")
 
@@ -96,6 +98,38 @@ def alone(script: Script, statement: ast.stmt, known: Sequence[str]) -> Alone | 
     body = reindent(script.text[start:end], script.indent(statement), "    ")
     text = f"def {name}({', '.join(parameters)}):\n{body}"
     return Alone(name, text, parameters, frozenset(read) - set(parameters))
+
+
+def without_the_rest(script: Script, frames: Sequence[Frame]) -> Script:
+    """The failing functions without what stands below the lines that fail: the compiler never came there.
+
+    They are found by name and by the text of the line, as the script is no longer the program that these frames are of.
+    """
+    edits: dict[Edit, None] = {}
+    for frame in frames:
+        for node in ast.walk(script.tree):
+            if isinstance(node, ast.FunctionDef) and node.name == frame.function:
+                edits |= dict.fromkeys(_below(script, node, (frame.code or "").strip()))
+    chosen = [edit for edit in edits if not any(other != edit and _holds(other, edit) for other in edits)]
+    return Script(tidy(script.replaced(chosen)))
+
+
+def _below(script: Script, function: ast.FunctionDef, code: str) -> Iterator[Edit]:
+    lines = script.text.splitlines()
+    found = [n for n in range(function.lineno + 1, (function.end_lineno or 0) + 1) if lines[n - 1].strip() == code]
+    node: ast.AST | None = function if len(found) == 1 and code else None
+    while node is not None:
+        below = None
+        for field, index, item in _parts(node):
+            if _has(script, item, found[0]):
+                below = item
+                rest = getattr(node, field)[index + 1 :]
+                yield from (deletion(script, late) for late in rest if isinstance(late, ast.stmt))
+        node = below
+
+
+def _holds(outer: Edit, inner: Edit) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _is_changed(script: Script, node: ast.Name) -> bool:
