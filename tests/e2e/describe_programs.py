@@ -448,6 +448,13 @@ def lazy_conjugate():
     compiled(lambda x: x.real + x.imag)(torch.randn(3, dtype=torch.complex64).conj())
 
 
+@program
+def known_zero():
+    leaf = torch.randn(3, requires_grad=True)
+    (grad,) = torch.autograd.grad(torch.sgn(leaf).sum(), leaf)
+    compiled(lambda x: x[-1] + 10)(grad)
+
+
 def run(name, function):
     torch._dynamo.reset()
     CAPTURED.clear()

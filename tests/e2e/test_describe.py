@@ -90,7 +90,7 @@ def outputs(case: GraphCase) -> list[Any]:
 
 
 def inputs(case: GraphCase) -> Counter[Any]:
-    """(shape, stride, dtype, device, requires_grad, offset) of the inputs that the graph reads."""
+    """(shape, stride, dtype, device, requires_grad, offset, what is left undone) of the inputs that the graph reads."""
     text = json.dumps([[node.args, node.kwargs] for node in case.nodes]) + json.dumps(case.outputs)
     used = [item for item in case.inputs if f'"ref": "{item.name}"' in text and item.role != "constant"]
     return Counter(
@@ -103,6 +103,7 @@ def inputs(case: GraphCase) -> Counter[Any]:
             item.meta.device,
             item.meta.requires_grad,
             item.meta.storage_offset,
+            item.meta.lazy,
         )
         for item in used
     )

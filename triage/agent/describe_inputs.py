@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Set, Tuple
 
+from . import compat
 from . import describe_values as values
 
 
@@ -94,6 +95,7 @@ class Inputs:
 
         seen = real if values.is_real(real) else tensor
         entry = graph_input(name, meta=values.tensor_meta(tensor), role=role, source=source, fill=values.fill(seen))
+        entry["meta"]["lazy"] = compat.left_undone(seen)  # a fake tensor does not know of a zero
         if role == "parameter" or isinstance(tensor, torch.nn.Parameter):
             entry["role"] = "parameter"
             # A parameter that is all zeros or ones is an untrained bias or scale; it says nothing.
