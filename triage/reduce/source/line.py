@@ -117,7 +117,7 @@ def without_the_rest(script: Script, frames: Sequence[Frame]) -> Script:
 def _below(script: Script, function: ast.FunctionDef, code: str) -> Iterator[Edit]:
     lines = script.text.splitlines()
     found = [n for n in range(function.lineno + 1, (function.end_lineno or 0) + 1) if lines[n - 1].strip() == code]
-    node: ast.AST | None = function if len(found) == 1 and code else None
+    node: ast.AST | None = function if found and code else None  # of several alike the first is met first
     while node is not None:
         below = None
         for field, index, item in _parts(node):
