@@ -15,6 +15,7 @@ from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, pl
 from triage.model.graphcase import Context, GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
+from triage.reduce import shrink
 from triage.reduce.driver import Repeats
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
@@ -328,3 +329,17 @@ def test_the_printed_text_is_the_reported_text():
     assert found.source in runner.asked
     assert "seen on torch 2.13.0" in found.source
     assert "TORCH_COMPILE_BACKEND" in found.source
+
+
+def test_where_candidates_take_long_sizes_stay_and_the_report_says_so(monkeypatch):
+    monkeypatch.setattr(shrink, "SECONDS", -1.0)
+    found, _ = reduce(target("torch.lerp"), model())
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert (found.ops, found.minimal, found.complete) == (1, True, True)
+    assert [item.meta.shape for item in found.graph.inputs] == [(8, 64)]
+    assert any("not made as small" in note for note in found.notes)
+    monkeypatch.undo()
+    found, _ = reduce(target("torch.lerp"), model())
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert found.graph.inputs[0].meta.shape != (8, 64)
+    assert not any("not made as small" in note for note in found.notes)

@@ -110,7 +110,7 @@ class _Reducing:
         self._problem, self._driver, self._render, self._groups = problem, driver, render, groups
         self._passes, self._seen = passes, seen
         self._began = time.monotonic()
-        self._minimal = False
+        self._minimal = self._rough = False
         self._neighbour: Neighbour | None = None
         self._stopped = ""
 
@@ -154,6 +154,7 @@ class _Reducing:
                 break
             thinned(self._driver, self._seen(self._best()))
         self._minimal = True
+        self._rough = shrinker.cut_short
         near = nearest_passing(self._driver, self._best(), shrinker.needed)
         if near is not None and self._passes(self._render(near.candidate)):
             self._neighbour = near
@@ -200,6 +201,8 @@ class _Reducing:
             notes.append(
                 f"Minimality was not shown: {self._stopped}." if not self._minimal else f"Then {self._stopped}."
             )
+        if self._rough:
+            notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
         if any(item.fill == "values" and item.role != "constant" for item in best.case.inputs):
             notes.append("Some inputs keep the values that the script had.")
         if best.case.level != "dynamo":

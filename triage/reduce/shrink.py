@@ -1,10 +1,13 @@
 """Making a small failing graph plain: the passes of the table, round after round, until nothing changes.
 
 What was rejected once is not tried again unless operations went since; so a round that changes little costs little.
+Where every candidate takes long (a hang, a kernel that takes half a minute to compile), the details are left as they are
+after a while: who waits has the guilty operation by then.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +19,7 @@ from triage.reduce.turn import turned
 from triage.reduce.weight import operations
 
 ROUNDS = 3
+SECONDS = 120.0  # for the details, from the first of them on
 SPELLED_APART = 8  # operations, up to which each is asked whether it alone needs its exact spelling
 
 
@@ -24,6 +28,8 @@ class Shrinker:
     """Runs the passes, and remembers what the failure did not survive."""
 
     driver: Driver[Candidate]
+    cut_short: bool = False
+    _end: float | None = None
     _rejected: dict[str, tuple[str, Choice]] = field(default_factory=dict)
     _turned: set[str] = field(default_factory=set)
 
@@ -41,12 +47,21 @@ class Shrinker:
                 current = self._settled(one.name, [one], current)
             current = self._settled("simpler", SIMPLER, current)
             for one in DETAILS:
+                if self._late():
+                    break
                 current = self._settled(one.name, [one], current)
                 current = self._turned_down(one, current)
             current = self._spelled(current)
             if current is before:
                 break
         return current
+
+    def _late(self) -> bool:
+        if self._end is None:
+            self._end = time.monotonic() + SECONDS
+        late = time.monotonic() > self._end
+        self.cut_short = self.cut_short or late
+        return late
 
     def _settled(self, phase: str, passes: Sequence[Pass], current: Candidate) -> Candidate:
         self.driver.begin(phase)
@@ -67,7 +82,7 @@ class Shrinker:
     def _turned_down(self, one: Pass, current: Candidate) -> Candidate:
         while True:
             dial = next((dial for dial in one.dials(current.case) if dial.slot not in self._turned), None)
-            if dial is None:
+            if dial is None or self._late():
                 return current
             before, current = current, turned(self.driver, current, dial)
             self.driver.statistics.proposed(one.name, current is not before)
