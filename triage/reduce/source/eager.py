@@ -19,7 +19,7 @@ WIDEST = 100
 
 def eager_first(script: Script) -> Iterator[Script]:
     """The script with an eager call before its first compiled one; nothing where there is none to tell."""
-    uses = [node for node in ast.walk(script.tree) if isinstance(node, ast.Call) and is_torch_compile(node.func)]
+    uses = [node for node in script.nodes if isinstance(node, ast.Call) and is_torch_compile(node.func)]
     if len(uses) == 1 and uses[0].args:
         yield from _before_the_call(script, uses[0])
     decorated = [

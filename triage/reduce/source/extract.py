@@ -214,7 +214,7 @@ def _defines(statement: ast.stmt, name: str) -> bool:
 
 def import_of(script: Script, module: Module, name: str) -> str | None:
     """The import statement that gives a script this global of a module; None for a builtin."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if (alias.asname or alias.name.split(".")[0]) == name:

@@ -107,7 +107,7 @@ def without_the_rest(script: Script, frames: Sequence[Frame]) -> Script:
     """
     edits: dict[Edit, None] = {}
     for frame in frames:
-        for node in ast.walk(script.tree):
+        for node in script.nodes:
             if isinstance(node, ast.FunctionDef) and node.name == frame.function:
                 edits |= dict.fromkeys(_below(script, node, (frame.code or "").strip()))
     chosen = [edit for edit in edits if not any(other != edit and _holds(other, edit) for other in edits)]

@@ -33,7 +33,7 @@ def used_globals(script: Script) -> frozenset[str]:
 
 def undefined(script: Script) -> frozenset[str]:
     """Names that are read, and that nothing binds. Empty where everything might be bound by a star import."""
-    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(script.tree)):
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in script.nodes):
         return frozenset()
     table = _table(script)
     return frozenset(set(_used(table)) - set(_bound(table)) - KNOWN)

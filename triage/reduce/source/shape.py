@@ -42,13 +42,13 @@ def compile_uses(script: Script) -> list[ast.Call | ast.Attribute]:
     """Every `torch.compile(...)`, `module.compile(...)`, `partial(torch.compile, ...)` and bare decorator."""
     modules = {
         alias.asname or alias.name.split(".")[0]
-        for node in ast.walk(script.tree)
+        for node in script.nodes
         if isinstance(node, ast.Import)
         for alias in node.names
         if alias.name.split(".")[0] != "torch"
     }
     found: list[ast.Call | ast.Attribute] = []
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.Call):
             through = node.args[0] if is_partial(node) else node.func
             of_module = (

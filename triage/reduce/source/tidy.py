@@ -118,14 +118,14 @@ def _constants(script: Script) -> list[Edit]:
     """Statements that are a constant, docstrings among them."""
     return [
         Edit(*script.span(node), "pass")
-        for node in ast.walk(script.tree)
+        for node in script.nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     ]
 
 
 def _superfluous_pass(script: Script) -> list[Edit]:
     edits = []
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         for block in blocks_of(node):
             empty = [item for item in block if isinstance(item, ast.Pass)]
             if len(empty) == len(block) and not isinstance(node, ast.Module):
@@ -136,7 +136,7 @@ def _superfluous_pass(script: Script) -> list[Edit]:
 
 def _empty_parts(script: Script) -> list[Edit]:
     """One `else`, `finally` or `elif` that does nothing. One at a time, as they nest."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         orelse: Block = getattr(node, "orelse", None) or []
         if isinstance(orelse, list) and _does_nothing(orelse) and not is_elif(script, orelse[0]):
             return [_with_header(script, orelse, "else")]
@@ -161,7 +161,7 @@ def _unused(script: Script) -> list[Edit]:
     """Imports and definitions at module level that nothing names."""
     seen = Occurrences(script)
     quoted = " ".join(
-        node.value for node in ast.walk(script.tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        node.value for node in script.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
 
     def needed(name: str, statement: ast.stmt) -> bool:

@@ -36,12 +36,12 @@ def weigh(script: Script) -> tuple[float, ...]:
         if token.type in (tokenize.NUMBER, tokenize.STRING) or not keyword.iskeyword(token.string):
             size += len(token.string)
     foreign = sum(len(names) for _, names in foreign_imports(script))
-    return (foreign, statements, tokens, nesting, size + _numbers(script.tree), len(script.text))
+    return (foreign, statements, tokens, nesting, size + _numbers(script), len(script.text))
 
 
 def foreign_imports(script: Script) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[ast.alias]]]:
     """Imports of what is neither torch nor comes with Python, anywhere in the script."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.Import):
             names = [alias for alias in node.names if alias.name.split(".")[0] not in STANDARD]
         elif isinstance(node, ast.ImportFrom):
@@ -52,10 +52,10 @@ def foreign_imports(script: Script) -> Iterator[tuple[ast.Import | ast.ImportFro
             yield node, names
 
 
-def _numbers(tree: ast.Module) -> float:
+def _numbers(script: Script) -> float:
     """Small numbers read better: 2 before 64 before 1000, and 1 before 0.37."""
     total = 0.0
-    for node in ast.walk(tree):
+    for node in script.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
             total += min(abs(node.value), 10_000) / 10_000
     return round(total, 6)

@@ -11,7 +11,7 @@ from triage.reduce.source.shape import without_argument
 
 
 def propose(script: Script) -> Iterator[Choice]:
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 yield one(without_argument(script, node, keyword))

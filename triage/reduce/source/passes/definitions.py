@@ -14,7 +14,7 @@ from triage.reduce.source.shape import without_argument
 def propose(script: Script) -> Iterator[Choice]:
     yield from _annotations(script)
     yield from _base_of_base(script)
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, Definition):
             for decorator in node.decorator_list:
                 if script.source(decorator) == "staticmethod":
@@ -30,7 +30,7 @@ def propose(script: Script) -> Iterator[Choice]:
 
 
 def _annotations(script: Script) -> Iterator[Choice]:
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.arg) and node.annotation is not None:
             yield one(Edit(script.span(node)[0] + len(node.arg), script.span(node.annotation)[1]))
         elif isinstance(node, Function) and node.returns is not None:
@@ -61,7 +61,7 @@ def _base_of_base(script: Script) -> Iterator[Choice]:
         places = [
             base for other in kinds for base in other.bases if isinstance(base, ast.Name) and base.id == kind.name
         ]
-        told = [node for node in ast.walk(script.tree) if isinstance(node, ast.Name) and node.id == kind.name]
+        told = [node for node in script.nodes if isinstance(node, ast.Name) and node.id == kind.name]
         if not places or len(places) != len(told):
             continue
         own = script.source(kind.bases[0]) if kind.bases else "object"
@@ -162,13 +162,13 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
     made = set(names) | ({owner.name} if isinstance(owner, ast.ClassDef) and node.name != "__init__" else set())
     aliases: set[str] = set()
     for _ in range(3):
-        for item in ast.walk(script.tree):
+        for item in script.nodes:
             if isinstance(item, ast.Assign) and (made | aliases) & _names_in(item.value):
                 aliases |= {target.id for target in item.targets if isinstance(target, ast.Name)}
     heirs = _heirs(script, owner) if isinstance(owner, ast.ClassDef) and node.name == "__init__" else []
     names |= {heir.name for heir in heirs}
     through_super = {call for heir in heirs for call in _super_calls(heir)}
-    for item in ast.walk(script.tree):
+    for item in script.nodes:
         if not isinstance(item, ast.Call):
             continue
         if item in through_super:
@@ -190,7 +190,7 @@ def _heirs(script: Script, kind: ast.ClassDef) -> list[ast.ClassDef]:
     """Classes that are constructed by this one's `__init__`, or call it through `super()`."""
     found = [
         node
-        for node in ast.walk(script.tree)
+        for node in script.nodes
         if isinstance(node, ast.ClassDef)
         and any(isinstance(base, ast.Name) and base.id == kind.name for base in node.bases)
     ]

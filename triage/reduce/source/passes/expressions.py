@@ -31,7 +31,7 @@ _VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was 
 
 def propose(script: Script) -> Iterator[Choice]:
     """The largest expressions first within a statement; statements in order."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.expr) and _may_go(script, node):
             edits = [Edit(*script.span(node), text) for text in _smaller(script, node)]
             for edit in edits:

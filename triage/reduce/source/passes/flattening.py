@@ -180,7 +180,7 @@ def _methods(script: Script) -> Iterator[Choice]:
         for method in kind.body if isinstance(kind, ast.ClassDef) else ():
             if not isinstance(method, ast.FunctionDef) or method.decorator_list or method.name.startswith("__"):
                 continue
-            told = [n for n in ast.walk(script.tree) if isinstance(n, ast.Attribute) and n.attr == method.name]
+            told = [n for n in script.nodes if isinstance(n, ast.Attribute) and n.attr == method.name]
             call = script.parents[told[0]] if len(told) == 1 else None
             statement = script.parents[call] if call is not None else None
             if not isinstance(call, ast.Call) or call.func is not told[0] or not isinstance(statement, ast.Expr):

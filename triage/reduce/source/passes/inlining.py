@@ -61,7 +61,7 @@ def classes(script: Script) -> Iterator[Choice]:
         if name in {item.name for scope in seen.scopes for item in scope.found}:
             name = method.name if method.name != "forward" else "forward"
         edits = [_as_function(script, node, method, name)]
-        calls = [item for item in ast.walk(script.tree) if isinstance(item, ast.Call)]
+        calls = [item for item in script.nodes if isinstance(item, ast.Call)]
         for call in calls:
             if _makes(call, node.name):
                 above = script.parents[call]
@@ -179,7 +179,7 @@ def _argument_for_parameter(script: Script, node: Function) -> Iterator[Choice]:
     positional = node.args.args
     calls = [
         item
-        for item in ast.walk(script.tree)
+        for item in script.nodes
         if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == node.name
     ]
     if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
@@ -240,7 +240,7 @@ def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) ->
     )
     if not isinstance(target, ast.Attribute) or not everywhere:
         return
-    places = [item for item in ast.walk(script.tree) if isinstance(item, ast.Attribute) and item.attr == target.attr]
+    places = [item for item in script.nodes if isinstance(item, ast.Attribute) and item.attr == target.attr]
     reads = [item for item in places if isinstance(item.ctx, ast.Load)]
     if reads and len(places) == len(reads) + 1:
         gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")

@@ -11,7 +11,7 @@ from triage.reduce.source.script import Edit, Script
 
 def propose(script: Script) -> Iterator[Choice]:
     places: dict[tuple[str, object], list[ast.expr]] = {}
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.Constant) and not _within_fstring(script, node) and not isinstance(node.value, bool):
             if isinstance(node.value, int | float | str):
                 places.setdefault((type(node.value).__name__, node.value), []).append(node)

@@ -21,11 +21,7 @@ def propose(script: Script) -> Iterator[Choice]:
     seen = Occurrences(script)
     taken = {item.name for scope in seen.scopes for item in scope.found} | KNOWN
     taken |= {
-        keyword.arg
-        for node in ast.walk(script.tree)
-        if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg
+        keyword.arg for node in script.nodes if isinstance(node, ast.Call) for keyword in node.keywords if keyword.arg
     }
     for scope in seen.scopes:
         if isinstance(scope.node, ast.ClassDef):

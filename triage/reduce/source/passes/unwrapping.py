@@ -122,7 +122,7 @@ def _one_element(script: Script, loop: ast.For | ast.AsyncFor) -> Iterator[tuple
     if not isinstance(loop.iter, ast.Name):
         return
     name = loop.iter.id
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.List) or len(node.value.elts) != 1:
             continue
         if any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
