@@ -26,3 +26,13 @@ def test_a_limit_that_learns_nothing() -> None:
     fixed = Patience(120.0, least=120.0)
     fixed.passed(0.1)
     assert fixed.seconds() == 120.0
+
+
+def test_a_limit_that_something_exceeded_stays() -> None:
+    patience = Patience(60.0)
+    patience.hung()  # under the program's own limit: nothing is learned yet
+    patience.passed(6.0)
+    assert patience.seconds() == 15.0
+    patience.hung()
+    patience.passed(14.0)
+    assert patience.seconds() == 15.0
