@@ -11,11 +11,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind
-from triage.reduce import trees
 from triage.reduce.candidate import Candidate
 from triage.reduce.interface import CandidateResult
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from reduce_cases import case, meta, op, r, tensor
 
+from triage.model import trees
 from triage.model.graphcase import Context, GraphInput, SubGraph
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Verdict
-from triage.reduce import trees
 from triage.reduce.canonical import canonical, kind_of
 from triage.reduce.effects import mutated
 from triage.reduce.evidence import suspects

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from triage.locate.conclude import Conclusion
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import RaisedException
 from triage.model.report import Culprit
@@ -86,15 +87,9 @@ def _operators_of(case: GraphCase) -> list[str]:
         several = {node.name for node in nodes if node.multi}
         for node in nodes:
             picks = node.target == "operator.getitem" and node.args[0] in [{"ref": name} for name in several]
-            if not (picks or _holds_a_graph([node.args, node.kwargs]) or _MODE_SWITCH.search(node.target)):
+            if not (picks or any(trees.graphs([node.args, node.kwargs])) or _MODE_SWITCH.search(node.target)):
                 found.append(operator_name(node))
     return list(dict.fromkeys(found))
-
-
-def _holds_a_graph(tree: object) -> bool:
-    if isinstance(tree, dict):
-        return isinstance(tree.get("graph"), str) or any(map(_holds_a_graph, tree.values()))
-    return isinstance(tree, (list, tuple)) and any(map(_holds_a_graph, tree))
 
 
 def _most_telling(targets: Sequence[str], named: Sequence[str], error: RaisedException | None) -> str:

@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from triage.model import trees
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
-from triage.reduce import trees
 from triage.reduce.wiring import Wiring
 
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, TensorMeta
-from triage.reduce import trees
 from triage.reduce.effects import mutated
 from triage.reduce.slices import RefusedError, assemble, keep, prune
 from triage.reduce.wellformed import flaw

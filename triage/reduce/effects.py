@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from triage.model import trees
 from triage.model.graphcase import GraphNode
-from triage.reduce import trees
 
 _INPLACE_OPERATORS = frozenset(
     {

@@ -13,8 +13,8 @@ import struct
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase
-from triage.reduce import trees
 from triage.reduce.candidate import Candidate
 from triage.reduce.printer import Unprintable, print_case
 from triage.reduce.printer_run import VALUES

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
-from triage.reduce import effects, fills, trees
+from triage.reduce import effects, fills
 from triage.reduce import printer_hop as hop
 from triage.reduce import printer_inputs as facts
 from triage.reduce import printer_ranks as ranks

@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphNode, TensorMeta
-from triage.reduce import effects, trees
+from triage.reduce import effects
 from triage.reduce import spelling_table as table
 from triage.reduce.printer_modes import modes_of, switches_mode
 from triage.reduce.printer_names import Names

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphNode, SubGraph
-from triage.reduce import trees
 from triage.reduce.printer_body import node_references
 from triage.reduce.spelling import Expression, Speller, Unprintable
 

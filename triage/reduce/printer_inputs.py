@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce import effects, fills, trees
+from triage.reduce import effects, fills
 from triage.reduce.printer_body import changes_something, node_references
 from triage.reduce.printer_run import Output
 from triage.reduce.printer_values import Creation

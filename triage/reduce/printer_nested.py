@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphNode, SubGraph
-from triage.reduce import effects, trees
+from triage.reduce import effects
 from triage.reduce import printer_hop as hop
 from triage.reduce.printer_body import Body, Style, indented
 from triage.reduce.printer_names import Names, parameter_name

@@ -10,8 +10,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphNode, TensorMeta
-from triage.reduce import trees
 from triage.reduce.effects import operation
 
 _ARITHMETIC: dict[str, Callable[..., Any]] = {

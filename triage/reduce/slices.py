@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
-from triage.reduce import trees
 from triage.reduce.effects import mutated
 from triage.reduce.wiring import Wiring, node_refs
 

@@ -6,8 +6,8 @@ that is heavier than the one it has, so a reduction ends, and never ends larger 
 
 from __future__ import annotations
 
+from triage.model import trees
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode
-from triage.reduce import trees
 from triage.reduce.scalars import elements
 from triage.reduce.wiring import Wiring
 

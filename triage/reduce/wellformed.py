@@ -7,8 +7,8 @@ candidate runs eagerly first, in a warm interpreter, which costs less than an im
 
 from __future__ import annotations
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
-from triage.reduce import trees
 from triage.reduce.slices import is_floating
 from triage.reduce.wiring import node_refs
 

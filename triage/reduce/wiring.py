@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce import trees
 from triage.reduce.effects import is_context, mutated, opener_of, opens, operation, sets_grad_mode
 from triage.reduce.scalars import evaluate
 

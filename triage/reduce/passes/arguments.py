@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
-from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
 from triage.reduce.effects import mutated, operation
 from triage.reduce.passes.proposal import Choice, map_nodes

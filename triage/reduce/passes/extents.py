@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
-from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
 from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
 from triage.reduce.slices import RefusedError, cropped

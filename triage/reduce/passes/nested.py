@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
-from triage.reduce import trees
 from triage.reduce.edits import Edit, checked, drop_dead, same_kind
 from triage.reduce.effects import operation
 from triage.reduce.passes.proposal import Choice

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase
-from triage.reduce import trees
 from triage.reduce.edits import DropOutput, Edit, ReturnOnly
 from triage.reduce.passes.proposal import Choice
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase
-from triage.reduce import trees
 from triage.reduce.edits import Edit, checked
 from triage.reduce.fills import element
 from triage.reduce.passes.proposal import ChangeInput, Choice, map_nodes, tensors
