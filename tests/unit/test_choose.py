@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from printer_cases import case, meta, node, tensor
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.choose import Attempt, InterruptedReductionError, choose
+from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, choose
 from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
 
@@ -64,3 +65,27 @@ def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_gra
     )  # type: ignore[arg-type]
     assert found is not None and found.verified
     assert found.ops == ops
+
+
+def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path: Path) -> None:
+    class FindsTwo(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            small, large = super().reduce(), replace(super().reduce(), source="large\n", ops=3, minimal=False)
+            return replace(small, ops=2, larger=(large, replace(large, source="whole\n", ops=8)))
+
+    failing = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
+    passing = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
+    asked: list[str] = []
+
+    def verify(source: str, runs: int) -> list[CandidateResult]:
+        asked.append(source)
+        return [failing if source == "large\n" else passing] * runs
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
+    found, _ = choose(
+        problem, [Attempt(FindsTwo(), ORACLE)], None, ORACLE, verify, None, lambda *_, **__: None, None, ""
+    )  # type: ignore[arg-type]
+    assert found is not None and (found.source, found.ops, found.verified, found.minimal) == ("large\n", 3, True, False)
+    assert SMALLER_FAILED in found.notes
+    assert len(asked) == 2

@@ -343,3 +343,11 @@ def test_where_candidates_take_long_sizes_stay_and_the_report_says_so(monkeypatc
     assert isinstance(found, Reduction) and found.graph is not None
     assert len(found.graph.inputs[0].meta.shape) < len(rough)
     assert not any("not made as small" in note for note in found.notes)
+
+
+def test_larger_ones_that_were_found_on_the_way_are_kept():
+    found, _ = reduce(contains(5, 30), chain(40))
+    assert isinstance(found, Reduction) and found.larger
+    ops = [found.ops, *(one.ops for one in found.larger)]
+    assert ops == sorted(set(ops))
+    assert not any(one.minimal for one in found.larger)

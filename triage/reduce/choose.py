@@ -26,6 +26,7 @@ from triage.reduce.interface import (
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 VERIFY_RUNS = 3
+SMALLER_FAILED = "A smaller graph failed in the warm interpreter, but not in every fresh process."
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,19 @@ def choose(
             notes.append(f"Engine {found.engine}: {found.reason}.".replace("..", "."))
             continue
         try:
-            result = verified(found, attempt.oracle, verify, emit, has_graph=problem.stage is not Stage.DYNAMO)
+            first = verified(found, attempt.oracle, verify, emit, has_graph=problem.stage is not Stage.DYNAMO)
+            result = first
+            for larger in () if first.verified else found.larger:
+                result = verified(replace(larger, notes=(*found.notes, SMALLER_FAILED)), attempt.oracle, verify, emit)
+                if result.verified:
+                    break
         except KeyboardInterrupt:
             raise InterruptedReductionError(_as_it_is(found, 0, 0)) from None
         if result.verified:
             said = (*notes, *([attempt.note] if attempt.note else []), *result.notes)
             return replace(result, siblings=tuple(siblings), notes=said, oracle=attempt.oracle), tuple(notes)
         notes.append(
-            f"Engine {found.engine} ended in a script that failed the same way in {result.verified_runs} of {result.runs} "
+            f"Engine {found.engine} ended in a script that failed the same way in {first.verified_runs} of {first.runs} "
             "fresh processes; it is not shown as a reproducer."
         )
     fallback = _unreduced(problem, oracle, verify, emit, header, unreduced) or _script(script, oracle, verify, emit)

@@ -114,6 +114,7 @@ class Driver(Generic[C]):
         self._by_source: dict[str, Judgement] = {}
         self._siblings: dict[str, tuple[FailureSignature, str]] = {}
         self.best: Held[C] | None = None
+        self.history: list[Held[C]] = []  # what was best before, the first found first
         self.queries = 0
         self._left: int | None = None  # operations of the best so far
         self.statistics = Statistics()
@@ -177,6 +178,8 @@ class Driver(Generic[C]):
         mass = candidate.weight()
         if self.best is None or mass < self.best.weight:
             source = self._render(candidate)
+            if self.best is not None:
+                self.history.append(self.best)
             self.best = Held(candidate, source, mass)
             self.statistics.accepted()
             facts = self._measure(candidate, source)

@@ -107,6 +107,7 @@ class Reduction:
     siblings: tuple[tuple[FailureSignature, str], ...] = ()  # (signature, candidate that showed it)
     notes: tuple[str, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)
+    larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
 
 
 @dataclass(frozen=True)

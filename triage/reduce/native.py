@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from triage.model.signature import one_line
 from triage.model.stage import Verdict
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver, Repeats, StopReductionError
+from triage.reduce.driver import Driver, Held, Repeats, StopReductionError
 from triage.reduce.evidence import suspects
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.neighbour import Neighbour, nearest_passing
@@ -30,6 +31,7 @@ from triage.reduce.thin import removable, thinned
 from triage.reduce.wiring import Wiring
 
 Render = Callable[[Candidate], str]
+MOST_LARGER = 2
 
 
 class NativeEngine:
@@ -168,23 +170,39 @@ class _Reducing:
         held = driver.best
         if held is None:
             return NoReduction("native", self._reason(), driver.queries, seconds, driver.siblings)
-        return Reduction(
-            source=held.source,
-            engine="native",
-            case="graph",
-            ops=count_ops(held.candidate.case),
-            queries=driver.queries,
-            seconds=seconds,
+        return replace(
+            self._as_reduction(held, seconds),
             minimal=self._minimal,
-            complete=not self._stopped,
-            graph=held.candidate.case,
-            form=held.candidate.form,
+            larger=tuple(self._as_reduction(other, seconds) for other in self._larger(held)),
             passing=self._render(self._neighbour.candidate) if self._neighbour else None,
             passing_difference=self._neighbour.difference if self._neighbour else None,
             siblings=driver.siblings,
             notes=tuple(self._notes(held.candidate)),
             statistics={**driver.statistics.as_data(), "stopped": self._stopped},
         )
+
+    def _as_reduction(self, held: Held[Candidate], seconds: float) -> Reduction:
+        return Reduction(
+            source=held.source,
+            engine="native",
+            case="graph",
+            ops=count_ops(held.candidate.case),
+            queries=self._driver.queries,
+            seconds=seconds,
+            minimal=False,
+            complete=not self._stopped,
+            graph=held.candidate.case,
+            form=held.candidate.form,
+        )
+
+    def _larger(self, best: Held[Candidate]) -> list[Held[Candidate]]:
+        """The last ones found that have more operations than what was found after them."""
+        found, most = [], count_ops(best.candidate.case)
+        for held in reversed(self._driver.history):
+            if count_ops(held.candidate.case) > most:
+                found.append(held)
+                most = count_ops(held.candidate.case)
+        return found[:MOST_LARGER]
 
     def _reason(self) -> str:
         if self._stopped:
