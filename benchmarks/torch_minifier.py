@@ -97,10 +97,11 @@ def measure(
             result = bench.run(final, program_limit)
             seen.append(judge_script(result, oracle.judge(result), problem.signature, compares=compared))
         wrong = next((one.sentence for one in seen if not one.same), "")
+        ops = operations(source)
         return replace(
             found,
-            ops=operations(source),
-            lines=code_lines(source),
+            ops=ops,
+            lines=None if ops is None else code_lines(source),
             verified=sum(one.same for one in seen),
             runs=runs,
             remark=f"{chosen}{': its script ' + wrong if wrong else ''}",
