@@ -291,3 +291,16 @@ def test_a_program_whose_main_thread_ended_passes_and_one_that_failed_before_fai
     handled = RaisedException("TypeError", "bad operand", phase="compile", swallowed=True)
     assert outcome_of(done, AgentNotes(True, raised=(handled,)), "", "").exception == handled
     assert outcome_of(done, AgentNotes(True, raised=(handled,)), "", "", uncompiled=True).kind is OutcomeKind.HANG
+
+
+@pytest.mark.parametrize(
+    ("stacks", "kind"), [("Timeout (0:01:29.500000)!\nThread 0x1", OutcomeKind.HANG), ("", OutcomeKind.CRASH)]
+)
+def test_a_process_that_dies_while_its_stacks_are_written_was_late(stacks: str, kind: OutcomeKind) -> None:
+    notes = notes_of([event("start"), event("breadcrumb", text="codegen of the forward graph 0/0")])
+    found = outcome_of(
+        Exit(code=-11, seconds=89.6), notes, "", "", f"Fatal Python error: Segmentation fault\n\n{stacks}"
+    )
+    assert found.kind is kind
+    if kind is OutcomeKind.HANG:
+        assert (found.signal, found.detail) == (None, "codegen of the forward graph 0/0")

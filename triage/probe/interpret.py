@@ -38,6 +38,7 @@ _COMPARISON = re.compile(
     r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Not equal to tolerance|"
     r"Arrays are not (?:almost )?equal|Mismatched elements"
 )
+_LATE_DUMP = re.compile(r"^Timeout \(\d+:\d\d:\d\d", re.MULTILINE)  # as faulthandler heads it
 _LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
 # Raised by a program because a process that it started failed: the failure is that process's.
 _LAUNCHERS = ("ChildFailedError", "ProcessExitedException", "CalledProcessError")
@@ -181,7 +182,7 @@ def outcome_of(
     failures = [exception for exception in notes.raised if not exception.swallowed]
     ended = next((exception for exception in failures if not _is_launchers(exception)), None)
     swallowed = None if uncompiled else next((exception for exception in notes.raised if exception.swallowed), None)
-    if done.timed_out:
+    if done.timed_out or _died_of_the_dump(done, stacks):
         base["signal"] = None  # it was ours
         exception = ended or swallowed
         if exception is not None:  # whatever went on after it was not waited for
@@ -210,6 +211,15 @@ def outcome_of(
         detail = _last_line(stderr) or _last_line(stdout)
         return Outcome(OutcomeKind.EXCEPTION, detail=detail, exception=bare_exit(done.code, detail), **base)
     return Outcome(_kind(exception), exception=exception, **base)
+
+
+def _died_of_the_dump(done: Exit, stacks: str) -> bool:
+    """Whether a process that was about to reach its limit died while its stacks were written.
+
+    `faulthandler.dump_traceback_later` reads the frames of threads that go on running, without the interpreter's lock: in a
+    deep and busy stack it now and then reads one that has just gone. That is our doing, and the process was late.
+    """
+    return done.signal_name in ("SIGSEGV", "SIGBUS") and _LATE_DUMP.search(stacks) is not None
 
 
 def _is_launchers(exception: RaisedException) -> bool:
