@@ -337,3 +337,18 @@ def test_rungs_below_a_hang_are_given_many_times_what_passes(walk: Callable[...,
         ("uncompiled", 300.0),
         ("aot_eager_decomp_partition", 160.0),
     ]
+
+
+def test_an_interrupt_among_seeded_runs_ends_them(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.cycle([error(), None])})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        if request.seed is not None:
+            raise KeyboardInterrupt
+        return machine(request, cancel)
+
+    found = walk(machine)
+    found.probe = probe
+    with pytest.raises(KeyboardInterrupt):
+        go(found)
+    assert found.session.cancel.is_set()

@@ -7,8 +7,9 @@ blamed for it; one that does not is repeated until its rate is known.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
@@ -192,7 +193,7 @@ class Walk:
         Ends with the first seed with which both happens.
         """
         for seed in range(SEEDS):
-            with ThreadPoolExecutor(max_workers=min(self.jobs(), RUNS_PER_SEED)) as pool:
+            with self._pool(min(self.jobs(), RUNS_PER_SEED)) as pool:
                 names = [f"{rung.name}-seed-{seed}-{number + 1}" for number in range(RUNS_PER_SEED)]
                 probes = list(pool.map(lambda name: self._run(rung, name, seed=seed), names))  # noqa: B023
             for probe in probes:
@@ -212,15 +213,10 @@ class Walk:
 
     def _patience(self) -> float:
         """The limit in seconds of one probe. A script that hangs has told nothing by its time, the rungs that pass have."""
-        if self.rungs[self.top].name in self.seen:
-            passed = [
-                probe.outcome.seconds
-                for probes in self.seen.values()
-                for probe in probes
-                if probe.outcome.kind is OutcomeKind.OK
-            ]
-            if self.start.outcome.kind is OutcomeKind.HANG and passed:
-                return max(HANG_SECONDS, HANG_FACTOR * max(passed))
+        every = [probe.outcome for probes in self.seen.values() for probe in probes]
+        passed = [outcome.seconds for outcome in every if outcome.kind is OutcomeKind.OK]
+        if passed and self.start.outcome.kind is OutcomeKind.HANG:
+            return max(HANG_SECONDS, HANG_FACTOR * max(passed))
         return float("inf")
 
     def values_matter(self) -> bool:
@@ -244,6 +240,18 @@ class Walk:
             memory = MEMORY_PER_PROBE
         return max(1, min(os.cpu_count() or 1, int(memory / MEMORY_PER_PROBE), 4))
 
+    @contextlib.contextmanager
+    def _pool(self, size: int) -> Iterator[ThreadPoolExecutor]:
+        """Threads for probes side by side. Whatever interrupts the wait for them ends them all."""
+        pool = ThreadPoolExecutor(max_workers=size)
+        try:
+            yield pool
+        except BaseException:
+            self.session.cancel.set()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
     def _visit(self, rungs: Sequence[Rung]) -> None:
         """Probe these rungs, side by side. Stops the others once the script is known to fail uncompiled.
 
@@ -253,10 +261,9 @@ class Walk:
         if not rungs:
             return
         side_by_side = min(self.jobs(), len(rungs))
-        pool = ThreadPoolExecutor(max_workers=side_by_side)
         stop = Cancel(self.session.cancel)
         crowded: list[tuple[Rung, Probe]] = []
-        try:
+        with self._pool(side_by_side) as pool:
             waiting: dict[Future[Probe], Rung] = {}
             for rung in rungs:
                 number = len(self.seen.get(rung.name, [])) + list(waiting.values()).count(rung)
@@ -277,11 +284,6 @@ class Walk:
                     if rung is UNCOMPILED and probe.outcome.failed:
                         stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
-        except BaseException:
-            self.session.cancel.set()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
         for rung, probe in crowded:
             alone = self._run(rung, f"{probe.name}-alone")
             self.seen[rung.name] = [alone if each is probe else each for each in self.seen[rung.name]]
