@@ -14,30 +14,25 @@ Path = tuple[str | int, ...]
 
 def refs(tree: Any) -> Iterator[str]:
     """Names of the values that a tree refers to, in reading order, with repetitions."""
-    if isinstance(tree, dict):
-        name = tree.get("ref")
-        if isinstance(name, str) and len(tree) == 1:
-            yield name
-        else:
-            for item in tree.values():
-                yield from refs(item)
-    elif isinstance(tree, (list, tuple)):
-        for item in tree:
-            yield from refs(item)
+    return _tagged(tree, "ref")
 
 
 def graphs(tree: Any) -> Iterator[str]:
     """Names of the sub-graphs that a tree mentions."""
+    return _tagged(tree, "graph")
+
+
+def _tagged(tree: Any, tag: str) -> Iterator[str]:
     if isinstance(tree, dict):
-        name = tree.get("graph")
+        name = tree.get(tag)
         if isinstance(name, str) and len(tree) == 1:
             yield name
         else:
             for item in tree.values():
-                yield from graphs(item)
+                yield from _tagged(item, tag)
     elif isinstance(tree, (list, tuple)):
         for item in tree:
-            yield from graphs(item)
+            yield from _tagged(item, tag)
 
 
 def ref(name: str) -> dict[str, str]:

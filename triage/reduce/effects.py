@@ -41,6 +41,10 @@ _PAIRS = (
     ("_enter_dual_level", "_exit_dual_level"),
     ("_functionalization_increment_nesting", "_functionalization_decrement_nesting"),
 )
+# Collectives: the namespaces of torch/csrc/distributed/c10d/Functional.cpp; their operators return new tensors.
+COLLECTIVES = ("_c10d_functional", "_c10d_functional_autograd")
+# An operator of torch's own changes what its name says; of another nothing is known without its schema.
+OWN_NAMESPACES = ("aten", "prims", "higher_order", *COLLECTIVES)
 _OPENERS = dict(_PAIRS)
 _CLOSERS = {closer: opener for opener, closer in _PAIRS}
 _OVERLOAD = re.compile(r"^torch\.ops\.(?P<space>[^.]+)\.(?P<name>[^.]+)(?:\.[^.]+)?$")

@@ -103,10 +103,9 @@ class _Script:
         if case.unprintable:
             raise Unprintable("; ".join(case.unprintable))
         self.form = form
-        every = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
-        custom = _custom_operators(every)
+        nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
+        custom = _custom_operators([*case.nodes, *nested_nodes])
         pure = frozenset(target for target, name in custom.items() if not changes_arguments(case.preamble, *name))
-        pure |= {node.target for node in every if ranks.is_collective(node)}
         self.style = Style(form.nice, form.exact, form.inline, pure)
         nodes, graphs = hop.pruned(case.nodes, case.subgraphs)
         nodes, outputs, bare = hop.unwrapped(nodes, list(case.outputs))
@@ -126,7 +125,6 @@ class _Script:
         opaque = next((node for node in self.live if node.opaque), None)
         if opaque is not None:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
-        nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
         self.process_group = ranks.setup(case, [*self.live, *nested_nodes])
         self.preamble = preamble(case.preamble, _custom_operators([*self.live, *nested_nodes]).values())
         self.names = Names(self.preamble.names())
@@ -270,7 +268,6 @@ def _without_mask(node: GraphNode) -> GraphNode:
     )
 
 
-_OWN_NAMESPACES = ("aten", "prims", "higher_order", *ranks.NAMESPACES)
 _MODULE = re.compile(r"\b(torch\._(?:dynamo|inductor|functorch|higher_order_ops)\.[a-z_]+)\.")
 _IMPORTS = (
     (r"\bjson\.", "import json"),
@@ -327,7 +324,7 @@ def _custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:
     for node in nodes:
         for target in [node.target, *_codes([node.args, node.kwargs])]:
             parts = target.split(".")
-            if parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] not in _OWN_NAMESPACES:
+            if parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] not in effects.OWN_NAMESPACES:
                 found[target] = (parts[2], parts[3])
     return found
 

@@ -60,7 +60,7 @@ def changes_something(node: GraphNode, pure: Collection[str] = ()) -> bool:
         return True  # in place on a list of tensors
     if node.target in pure or not node.target.startswith("torch.ops."):
         return False
-    return node.target.split(".")[2] not in ("aten", "prims", "higher_order")
+    return node.target.split(".")[2] not in effects.OWN_NAMESPACES
 
 
 def is_random(node: GraphNode) -> bool:

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from triage.model.graphcase import GraphCase, GraphNode
+from triage.reduce import effects
 
-# The namespaces of torch/csrc/distributed/c10d/Functional.cpp; their operators return new tensors.
-NAMESPACES = ("_c10d_functional", "_c10d_functional_autograd")
+_PREFIXES = tuple(f"torch.ops.{namespace}." for namespace in effects.COLLECTIVES)
 _DEFAULT_GROUP = "0"  # what torch.distributed calls the group of all ranks
 
 
 def is_collective(node: GraphNode) -> bool:
-    parts = node.target.split(".")
-    return parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] in NAMESPACES
+    return node.target.startswith(_PREFIXES)
 
 
 def in_default_group(nodes: Iterable[GraphNode]) -> list[GraphNode]:
@@ -46,11 +45,7 @@ def meets_others(source: str) -> bool:
 
 
 def _regrouped(node: GraphNode) -> GraphNode:
-    if (
-        not node.args
-        or not isinstance(node.args[-1], str)
-        or node.target.endswith(("wait_tensor", ".wait_tensor.default"))
-    ):
+    if not node.args or not isinstance(node.args[-1], str):
         return node
     return replace(node, args=[*node.args[:-1], _DEFAULT_GROUP])
 
