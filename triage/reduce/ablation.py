@@ -80,20 +80,20 @@ def ablate(
             texts.append(print_case(variant.case, form=form))
         except Unprintable as reason:
             texts.append(reason)
-    questions = [(variant.rung, text) for variant, text in zip(asked, texts, strict=True) if isinstance(text, str)]
+    questions: dict[tuple[str | None, str], str] = {}  # by backend and text: the first setting that asks this
+    for variant, text in zip(asked, texts, strict=True):
+        if isinstance(text, str):
+            questions.setdefault((variant.rung, text), variant.setting)
     answers: dict[tuple[str | None, str], AblationRow] = {}
     for rung in dict.fromkeys(rung for rung, _ in questions):
         if budget.spent():
             break
-        sources = list(
-            dict.fromkeys(text for other, text in questions if other == rung)
-        )  # different settings, same text
+        sources = [text for other, text in questions if other == rung]
         limit = max(0.0, min(seconds, budget.left()))
         for index, result in runner.run_many(sources, rung=rung, timeout=limit):
-            answers[rung, sources[index]] = row = _judged("", result, oracle)
-            emit(
-                "ablated", setting=_first(asked, texts, rung, sources[index]), outcome=row.outcome, seconds=row.seconds
-            )
+            key = (rung, sources[index])
+            answers[key] = row = _judged(questions[key], result, oracle)
+            emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
     table: list[AblationRow] = []
     for variant, text in zip(asked, texts, strict=True):
         if isinstance(text, Unprintable):
@@ -108,11 +108,6 @@ def ablate(
         if row.outcome == "ok" and variant.workaround is not None
     ]
     return tuple(table), tuple(cures)
-
-
-def _first(asked: Sequence[Variant], texts: Sequence[str | Unprintable], rung: str | None, source: str) -> str:
-    """The setting that is meant, of those with the same text the first."""
-    return next(v.setting for v, text in zip(asked, texts, strict=True) if v.rung == rung and text == source)
 
 
 def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignore[no-untyped-def]

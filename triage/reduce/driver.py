@@ -124,6 +124,10 @@ class Driver(Generic[C]):
         """Other failures that were met, each with the first candidate that showed it."""
         return tuple(self._siblings.values())
 
+    def timeout(self) -> float | None:
+        """The limit of a candidate now, in seconds; None where it is the runner's own."""
+        return None if self._patience is None else self._patience.seconds()
+
     def begin(self, phase: str) -> None:
         """What follows is done for this phase, in the statistics and for listeners."""
         self.statistics.begin(phase)
@@ -149,7 +153,7 @@ class Driver(Generic[C]):
         if times > 1 and self.fails(candidate):
             source = self._render(candidate)
             self._check_budget()
-            again = self._runner.run_many([source] * times, rung=self._rung, timeout=self._timeout())
+            again = self._runner.run_many([source] * times, rung=self._rung, timeout=self.timeout())
             if all(self._record(source, result).verdict is Verdict.SAME_FAILURE for _, result in again):
                 self._repeats = Repeats()
         return self._repeats.runs == 1
@@ -237,7 +241,7 @@ class Driver(Generic[C]):
         while tallies:
             sources = list(tallies)
             self._check_budget()
-            stream = self._runner.run_many(sources, rung=self._rung, timeout=self._timeout())
+            stream = self._runner.run_many(sources, rung=self._rung, timeout=self.timeout())
             try:
                 for index, result in stream:
                     source = sources[index]
@@ -274,9 +278,6 @@ class Driver(Generic[C]):
             left=self._left,
         )
         return judgement
-
-    def _timeout(self) -> float | None:
-        return None if self._patience is None else self._patience.seconds()
 
     def _check_budget(self) -> None:
         if self._budget.spent():

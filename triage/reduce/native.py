@@ -87,8 +87,7 @@ class NativeEngine:
 
         def passes(source: str) -> bool:
             # In full: the search for one failure may stop a candidate as soon as it is past it.
-            timeout = None if self._patience is None else self._patience.seconds()
-            result = runner.run(source, rung=problem.rung or None, timeout=timeout)
+            result = runner.run(source, rung=problem.rung or None, timeout=driver.timeout())
             return oracle.judge(result).verdict is Verdict.NO_FAILURE
 
         def seen(candidate: Candidate) -> Candidate:
