@@ -31,7 +31,6 @@ from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import Redactor
 from triage.report.store import write_report
-from triage.reproduce import reproduce_small, warm_runner
 from triage.resume import Earlier
 from triage.session import BudgetSpentError, open_session, reopen_session
 from triage.settings import Settings
@@ -72,6 +71,8 @@ def run(
             first = found.walk.first()
             _check_usable(first, asked)
             if settings.reduce and first.outcome.failed:
+                from triage.reproduce import warm_runner
+
                 warm_runner(found)  # its seconds pass while the ladder runs
         if found.walk.worth_comparing():
             with session.timed("compare"):
@@ -131,6 +132,8 @@ def _reproduce(found: Findings) -> None:
     if not session.settings.reduce:
         found.reproducer_note = "Reduction was switched off (--no-reduce)."
         return
+    from triage.reproduce import reproduce_small
+
     try:
         reproduce_small(found, conclusion)
     finally:

@@ -66,9 +66,9 @@ def direct_script(
     else:
         lines = [f"{said.callee}({given})" for given in said.arguments]
     text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
-    own = ast.parse(definition).body
-    parameters = {item.arg for node in own if isinstance(node, ast.FunctionDef) for item in node.args.args}
-    kept = "".join(needed(bundled, text, {name, *imported, *parameters}))
+    own = [node for node in ast.parse(definition).body if isinstance(node, ast.FunctionDef)]
+    known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
+    kept = "".join(needed(bundled, text, {name, *imported, *known}))
     imports = [] if _imports_torch(kept) else ["import torch\n"]
     imports += ["import types\n"] if "types.SimpleNamespace" in text else []
     futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))

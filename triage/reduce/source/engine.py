@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,10 +103,8 @@ class SourceEngine:
         )
         search = Search(driver, runner.jobs, limit)
         try:
-            with ThreadPoolExecutor(1) as beside:  # the warm interpreter starts while the program is watched
-                beside.submit(runner.run, "pass\n", timeout=self._timeout)
-                asked, frames = self._request(rung), evidence.failing_frames(self._seen.exception)
-                return _Reducing(driver, search, render, lambda: self._trace(problem, limit), asked, frames).run()
+            asked, frames = self._request(rung), evidence.failing_frames(self._seen.exception)
+            return _Reducing(driver, search, render, lambda: self._trace(problem, limit), asked, frames).run()
         finally:
             routed.close()
 

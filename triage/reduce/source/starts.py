@@ -163,19 +163,13 @@ def _said(
     if said is None:
         return
     try:
-        text = direct_script(script, said, options, {*imports, *_defined(definition)}, definition)
+        text = direct_script(script, said, options, imports, definition)
     except SyntaxError:
         return
     text = _after_future(Script(text), "".join(imports.values()))
     yield text
     if before:
         yield _after_future(Script(text), before)
-
-
-def _defined(text: str) -> Iterator[str]:
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef):
-            yield node.name
 
 
 def _options(call: CompileCall) -> str:
