@@ -79,6 +79,9 @@ def run(
                 found.walk.compare()
         with session.timed("locate"):
             found.walk.settle()
+        if found.walk.worth_checking():
+            with session.timed("compare"):
+                found.walk.check()
         emit("located", **_located_facts(found.walk.conclusion()))
         _reproduce(found)
         found.environment = asked.answer()
@@ -146,8 +149,9 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
     problem = None
     names = [conclusion.failing.name] if conclusion.failing is not None else []
     names.append(walk.rungs[walk.top].name)
-    for name in dict.fromkeys(names):
-        for probe in reversed(walk.seen.get(name, [])):  # the later ones recorded values
+    compared = [walk.checked] if walk.checked is not None and walk.checked.notes.wrong is not None else []
+    for probes in [compared, *(walk.seen.get(name, []) for name in dict.fromkeys(names))]:
+        for probe in reversed(probes):  # the later ones recorded values
             for path in probe.graphs:
                 try:
                     case = decode(GraphCase, json.loads(path.read_text(encoding="utf-8")))
@@ -174,7 +178,8 @@ def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[Grap
     training = replace(case, backward=True, backward_order=order)
     if conclusion.direction is Direction.BACKWARD:
         return [replace(training, direction="backward")]
-    if conclusion.outcome is not None and is_script_check(conclusion.outcome) and probe.notes.point.backwards:
+    unknown = conclusion.wrong is None and conclusion.outcome is not None and is_script_check(conclusion.outcome)
+    if unknown and probe.notes.point.backwards:
         return [case, training]
     return [case]
 

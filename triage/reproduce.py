@@ -16,9 +16,9 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
 from triage.reduce.ablation import ablate, best_cures
-from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
+from triage.reduce.check_oracle import ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, choose
-from triage.reduce.compare import comparison_of
+from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.driver import Repeats
 from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Budget, CandidateResult, Oracle, Problem
@@ -43,10 +43,7 @@ MOST_REPEATS = 12
 FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 SCRIPT_ALONE = "The script itself is what reproduces the failure."
-CHECK_NOTES = {
-    "values": "The reproducer compares compiled with eager itself, in the place of the script's own check.",
-    "strides": "The reproducer compares the layout of compiled and eager results, in the place of the script's own check.",
-}
+CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place of the script's own check."
 
 
 def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
@@ -58,8 +55,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     oracle: Oracle = (ComparisonOracle if compared else SignatureOracle)(conclusion.signature)
     patience = patience_for(found, conclusion)
     runner = found.runner or warm_runner(found)
-    if compared:
-        runner.compare(Comparison(gradients=conclusion.direction is Direction.BACKWARD))
+    if compares(conclusion):
+        runner.compare(comparison_for(conclusion))
 
     def verified(source: str, runs: int) -> list[CandidateResult]:
         # A fresh process also takes the time until its first compile, which no candidate does.
@@ -73,7 +70,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     try:
         with session.timed("reduce"):
             attempts = attempts_for(found, conclusion, oracle, patience)
-            if compared and conclusion.stage is Stage.BACKEND and problem.cases:
+            if compares(conclusion) and conclusion.stage is Stage.BACKEND and problem.cases:
                 problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
             if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 problem, attempts = comparing(problem, attempts, runner, session.clock)
@@ -87,7 +84,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 session.emit,
                 None if compared else _single_file(found),
                 header_of(found, conclusion),
-                Form(check="values") if compared else None,
+                forms_of(conclusion.signature.wrong)[0] if compared else None,
             )
             if found.reproduced is None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
@@ -108,6 +105,23 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         raise
     if session.clock.spent():
         raise BudgetSpentError
+
+
+def compares(conclusion: Conclusion) -> bool:
+    """Whether candidates are judged by what the agent finds wrong with their graphs."""
+    outcome = conclusion.outcome
+    if outcome is None or conclusion.signature is None or conclusion.stage is Stage.DYNAMO:
+        return False
+    return is_comparison(outcome) or conclusion.wrong is not None or is_script_check(outcome)
+
+
+def comparison_for(conclusion: Conclusion) -> Comparison:
+    """What is compared in each candidate: what was wrong in the script."""
+    assert conclusion.signature is not None and conclusion.outcome is not None
+    wrong = conclusion.signature.wrong
+    found = conclusion.wrong is not None or is_comparison(conclusion.outcome)
+    backward = conclusion.direction is Direction.BACKWARD or not found
+    return Comparison(gradients=backward, signs=wrong is not None and wrong.kind == "zero_sign")
 
 
 def warm_runner(found: Findings) -> ForkServerRunner:
@@ -173,15 +187,19 @@ def attempts_for(
         return []
     chosen = found.session.settings.engine
     if is_comparison(conclusion.outcome):  # the program's text never fails by itself: only its graphs can be reduced
-        return [Attempt(native_engine(conclusion, Form(check="values")), oracle)] if found.cases else []
+        return (
+            [Attempt(native_engine(conclusion, forms_of(conclusion.signature.wrong)[0]), oracle)] if found.cases else []
+        )
     of_text = [Attempt(source_engine(found, conclusion, patience), oracle)] if chosen in ("auto", "native") else []
     if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
         return of_text
-    judge = CheckOracle(conclusion.signature) if is_script_check(conclusion.outcome) else oracle
-    note = CHECK_NOTES["values"] if judge is not oracle else None
+    judge, note = oracle, None
+    if is_script_check(conclusion.outcome):
+        judge = ComparisonOracle(conclusion.signature, lenient=conclusion.wrong is None)
+        note = CHECK_NOTE
     attempts: list[Attempt] = []
     if chosen in ("auto", "native"):
-        form = Form(check="values") if note else None
+        form = forms_of(conclusion.signature.wrong)[0] if note else None
         attempts.append(Attempt(native_engine(conclusion, form, patience), judge, note))
     if chosen in ("auto", "repro_after"):
         engine = ReproAfterEngine(
@@ -211,7 +229,7 @@ def comparing(
     if found is None:
         return problem, attempts
     case, form = found
-    fitting = replace(first, engine=first.engine.comparing(form), note=CHECK_NOTES[form.check] if first.note else None)
+    fitting = replace(first, engine=first.engine.comparing(form), note=first.note)
     return replace(problem, cases=(case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
 
 

@@ -89,6 +89,7 @@ def test_the_words_of_the_contract() -> None:
         "crash",
         "hang",
         "wrong_result",
+        "rounding",
         "nondeterministic",
         "none",
     }

@@ -84,7 +84,7 @@ def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
         return str(comparison_note(Probe("p", None, Outcome(kind), None, notes, Path("x"))))
 
     assert comparison_note(None) is None
-    assert note(AgentNotes(wrong=GRADIENT, compared=1)) == "None"
+    assert note(AgentNotes(wrongs=(GRADIENT,), compared=1)) == "None"
     assert note(AgentNotes(compared=3)).startswith("3 calls of compiled graphs were compared with eager")
     skipped = note(AgentNotes(not_compared=("graph 0/0: a DTensor",)))
     assert skipped == "No call of a compiled graph could be compared with eager (graph 0/0: a DTensor)."
@@ -104,7 +104,7 @@ class Machine:
         rung = names.index(request.rung or "inductor")
         hit = request.accuracy is not None and self.wrong is not None and rung >= names.index(self.wrong)
         calls = (CompileCall(None),)
-        notes = AgentNotes(True, "2.13.0", compile_calls=calls, graphs=1, backwards=2, wrong=GRADIENT if hit else None)
+        notes = AgentNotes(True, "2.13.0", compile_calls=calls, graphs=1, backwards=2, wrongs=(GRADIENT,) if hit else ())
         outcome = ran(notes)
         return Probe(request.name, request.rung, outcome, signature_of(outcome), notes, Path("x"))
 
@@ -151,21 +151,56 @@ def test_never_is_never(walk: Callable[..., Walk]) -> None:
 CHECK = RaisedException("AssertionError", "eager: 1, compiled: 2", (Frame("repro.py", 9, "<module>"),))
 
 
-def judged(outcome: Outcome, notes: AgentNotes) -> Verdict:
-    signature = signature_of(ran(interpret.notes_of(EVENTS)))
-    assert signature is not None
-    return ComparisonOracle(signature).judge(CandidateResult(outcome, notes, signature_of(outcome), True)).verdict
+OUTPUT = WrongResult("0/1", 4, "output 3", "forward", wrong=1, elements=6)
+NAN = replace(OUTPUT, kind="nan", sense="compiled")
+FAILS = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
+
+
+def judged(outcome: Outcome, notes: AgentNotes, wanted: WrongResult = OUTPUT, **how: bool) -> Verdict:
+    signature = signature_of(ran(AgentNotes(wrongs=(wanted,))))
+    assert signature is not None and signature.wrong == wanted.wrongness
+    oracle = ComparisonOracle(signature, **how)
+    return oracle.judge(CandidateResult(outcome, notes, signature_of(outcome), True)).verdict
 
 
 def test_a_candidate_needs_both_verdicts() -> None:
-    fails = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
-    assert judged(fails, AgentNotes(wrong=GRADIENT, compared=1)) is Verdict.SAME_FAILURE
-    assert judged(fails, AgentNotes(compared=1)) is Verdict.UNRESOLVED  # a broken tie, an unstable operation
-    assert judged(fails, AgentNotes(not_compared=("graph 0/0: ...",))) is Verdict.UNRESOLVED
-    assert judged(fails, AgentNotes()) is Verdict.SAME_FAILURE  # a plain run, to verify
-    assert judged(ran(AgentNotes(wrong=GRADIENT)), AgentNotes(wrong=GRADIENT, compared=1)) is Verdict.NO_FAILURE
+    wrong = AgentNotes(wrongs=(replace(OUTPUT, item="output 0"),), compared=1)
+    assert judged(FAILS, wrong) is Verdict.SAME_FAILURE
+    assert judged(FAILS, AgentNotes()) is Verdict.SAME_FAILURE  # a plain run, to verify
+    assert judged(ran(wrong), wrong) is Verdict.NO_FAILURE
     crash = Outcome(OutcomeKind.CRASH, 1.0, -11, "SIGSEGV")
     assert judged(crash, AgentNotes()) is Verdict.UNRESOLVED
+
+
+def test_what_eager_explains_is_no_failure() -> None:
+    assert judged(FAILS, AgentNotes(compared=1)) is Verdict.NO_FAILURE
+    assert judged(FAILS, AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",))) is Verdict.UNRESOLVED
+    skipped = AgentNotes(not_compared=("graph 0/0: ...",))
+    assert judged(FAILS, skipped) is Verdict.UNRESOLVED
+    assert judged(FAILS, skipped, lenient=True) is Verdict.SAME_FAILURE
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        NAN,
+        GRADIENT,
+        replace(OUTPUT, item="x after the call"),
+        replace(OUTPUT, kind="dtype", words="dtype is bfloat16 compiled, float32 in eager"),
+    ],
+)
+def test_another_kind_of_wrongness_is_another_failure(other: WrongResult) -> None:
+    assert judged(FAILS, AgentNotes(wrongs=(other,), compared=1)) is Verdict.UNRESOLVED
+    assert judged(FAILS, AgentNotes(wrongs=(other, OUTPUT), compared=1)) is Verdict.SAME_FAILURE  # it is wrong in both ways
+
+
+def test_a_nan_in_eager_alone_is_not_a_nan_compiled() -> None:
+    assert judged(FAILS, AgentNotes(wrongs=(replace(NAN, sense="eager"),), compared=1), NAN) is Verdict.UNRESOLVED
+
+
+def test_the_kind_is_part_of_the_fingerprint() -> None:
+    prints = {signature_of(ran(AgentNotes(wrongs=(each,)))) for each in (OUTPUT, NAN, GRADIENT)}
+    assert len({signature.fingerprint for signature in prints if signature}) == 3
 
 
 class WrongAt:

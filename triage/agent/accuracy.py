@@ -2,28 +2,21 @@
 
 One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
 program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
-probe found it; once past it, the program ends), `seconds` that comparisons may take. The program itself goes on with what
-the compiled graph gives it. Most calls are settled by two runs; where they are not close, `accuracy_rule` says what it takes
-to blame the compiler.
+probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared, and
+what rounds otherwise is told), `signs` (of zeros are compared, too), `seconds` that comparisons may take. The program itself
+goes on with what the compiled graph gives it. How one call is judged stands in `accuracy_call`.
 """
 
 import json
 import threading
 import time
 
-from . import accuracy_measure as measure
-from . import accuracy_modes as modes
-from . import accuracy_rule as rule
-from .accuracy_copies import CannotCopyError, Copier
+from .accuracy_call import Call
 from .accuracy_graph import Kept, alone, collective, without_dropout
-from .accuracy_run import Runner
 
 SECONDS = 120.0
 ALWAYS_COMPARED = 2  # calls of each graph; later ones at powers of two
 TOLD_AT_MOST = 5
-FIRST_ROUND, SECOND_ROUND = 2, 22
-TRIED = 4  # values that look wrong and are looked at again
-SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
 
 
 class NotComparedError(Exception):
@@ -37,8 +30,10 @@ class Comparer:
         self.torch, self.recorder = torch, recorder
         self.gradients = bool(asked.get("gradients"))
         self.stop, self.until = bool(asked.get("stop")), asked.get("until")
+        self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
         self.left = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
+        self.roughest = 0.0  # of the roundings that were told, how many tolerances
         self.busy = threading.local()
 
     def keep(self, gm, graph_id):
@@ -70,28 +65,31 @@ class Comparer:
             return False
         if self._is_last(graph_id, number):
             return True
-        return self.left > 0 and (number <= ALWAYS_COMPARED or number & (number - 1) == 0)
+        often = self.own_check or number <= ALWAYS_COMPARED or number & (number - 1) == 0
+        return self.left > 0 and often
 
     def _is_last(self, graph_id, number):
         return bool(self.until) and (self.until["graph"], self.until["call"]) == (graph_id, number)
 
     def _compare(self, compiled, kept, graph, number, args):
         began, self.busy.now = time.monotonic(), True
-        found = None
+        found = []
         try:
             self.recorder.breadcrumb("compare graph %s, call %d" % (graph["id"], number))
-            found = _Call(self.torch, compiled, kept, args, self.gradients).wrong()
+            call = Call(self.torch, compiled, kept, args, self.gradients, self.signs)
+            found = call.wrong()
             self.calls += 1
+            self._note(call, graph["id"], number)
         except Exception as error:
             self._not_compared(graph["id"], error)
         finally:
             self.busy.now = False
             self.left -= time.monotonic() - began
         try:
-            if found is not None:
+            if found:
                 self._tell(found, kept, graph, number, args)
             spent = self.left <= 0 and not self.until
-            if (self.stop and (found is not None or spent)) or self._is_last(graph["id"], number):
+            if (self.stop and (found or spent)) or self._is_last(graph["id"], number):
                 self.recorder.leave_early()
         except Exception as error:
             self._not_compared(graph["id"], error)
@@ -101,12 +99,23 @@ class Comparer:
             "not_compared", graph=graph_id, reason="%s: %s" % (type(error).__name__, str(error)[:300])
         )
 
+    def _note(self, call, graph_id, number):
+        """What a call that nobody is blamed for left to say: that eager is no measure for it, or that it rounds otherwise."""
+        for name in call.unsteady:
+            self.recorder.channel.say("unsteady", graph=graph_id, call=number, item=name)
+        rounding = call.rounding() if self.own_check else None
+        if rounding is not None and rounding["tolerances"] > self.roughest:
+            self.roughest = rounding["tolerances"]
+            self.recorder.channel.say("rounding", result=dict(rounding, graph=graph_id, call=number))
+
     def _tell(self, found, kept, graph, number, args):
+        """All that is wrong with one call; the graph is captured once."""
         self.told += 1
         if self.told > TOLD_AT_MOST:
             return
         file = self._capture(kept, graph, args)
-        self.recorder.channel.say("wrong", file=file, result=dict(found, graph=graph["id"], call=number))
+        for facts in found:
+            self.recorder.channel.say("wrong", file=file, result=dict(facts, graph=graph["id"], call=number))
         if file is not None:
             self.recorder.channel.say("graph_failed", graph=graph["id"], file=file, when="compare")
 
@@ -126,100 +135,3 @@ class Comparer:
         except Exception as error:
             self._not_compared(graph["id"], error)
             return None
-
-
-class _Call:
-    """One call of a compiled graph, judged."""
-
-    def __init__(self, torch, compiled, kept, args, gradients):
-        self.torch, self.compiled, self.kept = torch, compiled, kept
-        self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
-        self.names = None  # what is looked at closely; None for everything
-        self.measured = True
-
-    def wrong(self):
-        """What is wrong, as facts, or None."""
-        torch = self.torch
-        eager, compiled = self._eager(), self._compiled()
-        self.names = measure.suspicious(torch, eager, compiled)
-        if not self.names:
-            return None
-        reference = self._reference()
-        varied = [self._eager(), *self._others(range(FIRST_ROUND))]
-        for name in [name for name in self.names if self._values(name, eager, compiled, reference, varied)][:TRIED]:
-            # Once more and for certain: many runs, of which this one tensor is kept.
-            self.names = [name]
-            count = SECOND_ROUND if eager.tensors[name].numel() <= SMALL else FIRST_ROUND + SECOND_ROUND // 3
-            more = [*varied, *self._others(range(FIRST_ROUND, FIRST_ROUND + count))]
-            facts = self._values(name, eager, compiled, reference, more)
-            if facts is not None:
-                return self._named(name, eager, facts)
-        return self._metadata(eager, compiled, varied)
-
-    def _values(self, name, eager, compiled, reference, varied):
-        others = [given.tensors.get(name) for given in varied]
-        exact = reference.tensors.get(name) if reference is not None else None
-        if any(other is None for other in others):
-            return None
-        return measure.wrong_value(
-            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
-        )
-
-    def _metadata(self, eager, compiled, varied):
-        for name, known in eager.facts.items():
-            found = rule.metadata_difference(known, compiled.facts[name]) if name in compiled.facts else None
-            if found is not None and varied[0].facts.get(name) == known:
-                return self._named(name, eager, {"kind": found[0], "words": found[1]})
-        return None
-
-    @staticmethod
-    def _named(name, eager, facts):
-        tensor = eager.tensors[name]
-        gradient = name.startswith("gradient of ")
-        return dict(
-            facts,
-            item=name,
-            direction="backward" if gradient else "forward",
-            dtype=str(tensor.dtype).split(".")[-1],
-            shape=list(tensor.shape),
-        )
-
-    def _eager(self, **how):
-        module = self.kept.fresh(bool(how.get("double")))
-        return self._only(self.runner.run(module, parameters=self.kept.parameters(module), **how))
-
-    def _compiled(self):
-        put_back = self.kept.state()
-        try:
-            return self.runner.run(self.compiled, parameters=self.kept.parameters(self.kept.gm))
-        finally:
-            put_back()
-
-    def _reference(self):
-        try:
-            return self._eager(double=True, mode=modes.doubled(self.torch))
-        except Exception:  # no such kernel, or the graph needs its own precision
-            return None
-
-    def _others(self, numbers):
-        """What else eager may give: gently and roughly nudged in turn. An operation that no mode sees ends the nudging."""
-        found = []
-        for number in numbers:
-            rough = bool(number % 2)
-            if self.measured:
-                try:
-                    found.append(self._eager(mode=modes.nudged(self.torch, rough), seed=number, shaken=None))
-                    continue
-                except Exception:
-                    self.measured = False
-            try:
-                found.append(self._eager(shaken=rough, seed=number))
-            except CannotCopyError:
-                break
-        return found
-
-    def _only(self, given):
-        """Without what nobody looks at: a run's gradients are as large as the model."""
-        if self.names is not None:
-            given.tensors = {name: given.tensors[name] for name in self.names if name in given.tensors}
-        return given

@@ -5,6 +5,7 @@ A copy may be in double precision, or have nudged values. Invariant: nothing tha
 
 import os
 
+from . import accuracy_memory as memory
 from . import accuracy_modes as modes
 from . import accuracy_rule as rule
 from . import describe_values as values
@@ -51,19 +52,17 @@ class Copier:
 
     def _base(self, item):
         """The whole storage, copied, as one dimension of the item's dtype."""
-        storage = item.untyped_storage()
-        plain = self.torch.empty(0, dtype=item.dtype, device=item.device)
-        plain.set_(storage, 0, (storage.nbytes() // item.element_size(),), (1,))
-        return plain.clone()
+        return memory.plain_storage(self.torch, item).clone()
 
     @staticmethod
     def _layout(item):
         return tuple(item.shape), tuple(item.stride()), item.storage_offset()
 
-    def copies(self, double=False, shaken=None):
+    def copies(self, double=False, shaken=None, around=None):
         """New arguments, and which of them are leaves of autograd: ([argument], [(position, leaf)]).
 
-        `shaken` (None, or whether roughly) nudges the values. Raises CannotCopyError where the inputs cannot be doubles.
+        `shaken` (None, or whether roughly) nudges the values; `around` is a byte that lies on either side of each.
+        Raises CannotCopyError where the inputs cannot be doubles.
         """
         torch = self.torch
         made, leaves, fresh, known = [], [], {}, {}
@@ -72,7 +71,7 @@ class Copier:
                 made.append(item)
                 continue
             if key not in fresh:
-                fresh[key] = self._fresh(self.bases[key], double, shaken)
+                fresh[key] = self._fresh(self.bases[key], double, shaken, around)
             if double and self.bases[key].dtype != item.dtype:
                 raise CannotCopyError("two inputs read one storage as different dtypes")
             with torch.no_grad():
@@ -103,11 +102,13 @@ class Copier:
         known[id(item)] = copy
         return copy
 
-    def _fresh(self, base, double, shaken):
+    def _fresh(self, base, double, shaken, around):
         name = str(base.dtype).split(".")[-1]
         if double and name.startswith("float8"):
             raise CannotCopyError("an input is %s" % name)
         copy = base.to(getattr(self.torch, modes.DOUBLE[name])) if double and name in modes.DOUBLE else base.clone()
+        if around is not None:
+            copy = memory.surrounded(self.torch, copy, around)
         return copy if shaken is None else modes.shaken(self.torch, copy, shaken)
 
 

@@ -10,9 +10,9 @@ def close(torch, eager, compiled):
     """Whether all is as close as the dtype promises. Shapes and dtypes agree."""
     if torch.equal(eager, compiled):
         return True
-    if not _rounded(eager):
+    if not rounded(eager):
         return False
-    one, other = _plain(torch, eager), _plain(torch, compiled)
+    one, other = plain(torch, eager), plain(torch, compiled)
     if not torch.equal(_kinds(torch, one), _kinds(torch, other)):
         return False
     return not bool(_apart(torch, one, other, eager.dtype).any())
@@ -24,12 +24,27 @@ def suspicious(torch, eager, compiled):
     for name, one in eager.tensors.items():
         other = compiled.tensors.get(name)
         if other is None:
+            found.append(name)
             continue
         facts = name in eager.facts and rule.metadata_difference(eager.facts[name], compiled.facts[name])
         same = one.shape == other.shape and one.dtype == other.dtype
         if facts or not same or not close(torch, one, other):
             found.append(name)
     return found
+
+
+def same_again(torch, eager, given):
+    """Whether another run of eager gave the same, as far as its dtype promises. What is not a number stays that."""
+    if given is None or eager.shape != given.shape or eager.dtype != given.dtype:
+        return False
+    return close(torch, eager, given)
+
+
+def identical(torch, one, other):
+    """Whether two tensors hold the same, NaN being the same as NaN."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def wrong_value(torch, eager, compiled, reference, varied, measured):
@@ -45,7 +60,7 @@ def wrong_value(torch, eager, compiled, reference, varied, measured):
         return None  # the shape depends on what was nudged
     if reference is not None and reference.shape != eager.shape:
         reference = None
-    judge = (_Rounded if _rounded(eager) else _Exact)(torch, eager, reference, varied, measured)
+    judge = (_Rounded if rounded(eager) else _Exact)(torch, eager, reference, varied, measured)
     wrong = judge.wrong(compiled)
     count = int(wrong.sum())
     if not count:
@@ -64,7 +79,7 @@ class _Exact:
         self.moved = torch.zeros_like(eager, dtype=torch.uint8)
         for item in varied:
             self.moved += item != eager
-        comparable = reference is not None and not _rounded(reference)
+        comparable = reference is not None and not rounded(reference)
         self.reference = reference if comparable else None
         self.sure = reference == eager if comparable else torch.ones_like(eager, dtype=torch.bool)
 
@@ -78,6 +93,7 @@ class _Exact:
         known = self.reference is not None
         return dict(
             _facts(wrong, self.eager, compiled, self.reference, worst),
+            kind="values",
             eager_error=0.0,
             compiled_error=float(self.torch.where(wrong, off, self.torch.zeros_like(off)).max()),
             spread=0.0,
@@ -90,8 +106,8 @@ class _Rounded:
 
     def __init__(self, torch, eager, reference, varied, measured):
         self.torch, self.dtype = torch, eager.dtype
-        self.eager = _plain(torch, eager)
-        self.reference = None if reference is None else _plain(torch, reference)
+        self.eager = plain(torch, eager)
+        self.reference = None if reference is None else plain(torch, reference)
         self.exact = self.eager if reference is None else self.reference
         self.kinds = _kinds(torch, self.eager)
         self.sure = _kinds(torch, self.exact.to(_real(torch, eager.dtype)).to(torch.float64)) == self.kinds
@@ -99,7 +115,7 @@ class _Rounded:
         self.spread, self.second = torch.zeros_like(self.eager), torch.zeros_like(self.eager)
         self.widest = torch.full_like(self.kinds, 255)  # which run has the largest distance
         for number, item in enumerate(varied):
-            self._add(number, _plain(torch, item))
+            self._add(number, plain(torch, item))
         same = self.sure & (self.kinds == NONE)
         self.error = torch.where(same, (self.eager - self.exact).abs(), torch.zeros_like(self.eager))
         self.typical = _rms(torch, torch.maximum(self.error, self.spread))
@@ -117,7 +133,7 @@ class _Rounded:
 
     def wrong(self, item, number=None):
         """Where `item` is wrong; `number` says that it is one of the varied runs itself."""
-        torch, item = self.torch, _plain(self.torch, item)
+        torch, item = self.torch, plain(self.torch, item)
         changed = _kinds(torch, item) != self.kinds
         moved = self.moved if number is None else self.moved - changed.to(torch.uint8)
         spread = self.spread if number is None else torch.where(self.widest == number, self.second, self.spread)
@@ -128,12 +144,14 @@ class _Rounded:
         return steady & (changed | ((self.kinds == NONE) & apart))
 
     def facts(self, compiled, wrong):
-        torch, item = self.torch, _plain(self.torch, compiled)
-        changed = wrong & (_kinds(torch, item) != self.kinds)
+        torch, item = self.torch, plain(self.torch, compiled)
+        kinds = _kinds(torch, item)
+        changed = wrong & (kinds != self.kinds)
         off = torch.where(wrong & ~changed, (item - self.exact).abs(), torch.zeros_like(item))
         worst = int(torch.where(changed, torch.full_like(off, float("inf")), off).argmax())
         return dict(
             _facts(wrong, self.eager, item, self.reference, worst),
+            **_kind(changed, self.kinds, kinds),
             eager_error=float(self.error.max()),
             compiled_error=float("inf") if bool(changed.any()) else float(off.max()),
             spread=float(torch.where(self.spread.isfinite(), self.spread, torch.zeros_like(self.spread)).max()),
@@ -141,9 +159,18 @@ class _Rounded:
         )
 
 
+def _kind(changed, eager, compiled):
+    """`nan` or `inf` where elements changed into, or from, what is no finite number, and which of the two has it."""
+    for kind, marks in (("nan", (NAN,)), ("inf", (UP, DOWN))):
+        has = [changed & sum(kinds == mark for mark in marks).bool() for kinds in (eager, compiled)]
+        if bool((has[0] | has[1]).any()):
+            first, second = bool(has[0].any()), bool(has[1].any())
+            return {"kind": kind, "sense": "both" if first and second else "eager" if first else "compiled"}
+    return {"kind": "values"}
+
+
 def _facts(wrong, eager, compiled, reference, worst):
     return {
-        "kind": "values",
         "wrong": int(wrong.sum()),
         "elements": wrong.numel(),
         "at": _position(worst, wrong.shape),
@@ -153,11 +180,12 @@ def _facts(wrong, eager, compiled, reference, worst):
     }
 
 
-def _rounded(tensor):
+def rounded(tensor):
+    """Whether its numbers are rounded."""
     return tensor.dtype.is_floating_point or tensor.dtype.is_complex
 
 
-def _plain(torch, tensor):
+def plain(torch, tensor):
     """Doubles; complex numbers as pairs of them."""
     if tensor.dtype.is_complex:
         return torch.view_as_real(tensor.resolve_conj().to(torch.complex128))

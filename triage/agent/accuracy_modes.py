@@ -5,6 +5,7 @@ might legitimately have: every result that is rounded is a few units off, equal 
 memory that nobody wrote holds something else. Both see ATen operations, of the backward pass too.
 """
 
+from . import accuracy_memory as memory
 from . import accuracy_rule as rule
 from . import compat
 
@@ -110,6 +111,48 @@ def _nudged(torch, rough, func, args, kwargs):
         if _written(argument) and isinstance(value, torch.Tensor) and is_float(value) and value.numel():
             value.copy_(shaken(torch, value, rough))
     return result
+
+
+def unchanged(torch):
+    """A mode that changes nothing. Where a result is another one under it, no mode can be trusted: `linalg_pinv` of complex
+    numbers loses a conjugation when it is dispatched to Python (torch 2.13).
+    """
+
+    class Unchanged(compat.dispatch_mode()):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    return Unchanged()
+
+
+def surrounded(torch, byte):
+    """A mode in which every new tensor lies between bytes of this value, and what was not written holds them."""
+
+    class Surrounded(compat.dispatch_mode()):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            if _name(func) in UNWRITTEN:
+                return _of_bytes(torch, result, byte)
+            schema = getattr(func, "_schema", None)
+            if schema is None or _is_view(schema) or any(_written(argument) for argument in schema.arguments):
+                return result
+            return _each(torch, result, lambda tensor: _placed(torch, tensor, byte))
+
+    return Surrounded()
+
+
+def _of_bytes(torch, tensor, byte):
+    if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.numel():
+        memory.plain_storage(torch, tensor).view(torch.uint8).fill_(byte)
+    return tensor
+
+
+def _placed(torch, tensor, byte):
+    """The tensor somewhere else, its strides kept; as it is where it is no plain tensor of its own memory."""
+    if tensor.layout != torch.strided or type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
+        return tensor
+    flat = memory.surrounded(torch, memory.plain_storage(torch, tensor), byte)
+    return flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
 def _name(func):

@@ -26,18 +26,19 @@ FACTOR_WITHOUT_REFERENCE = 10.0
 
 def tolerance(dtype):
     """The tolerance for a dtype's name; of what is not known here that of bfloat16, the coarsest."""
-    return TOLERANCE.get(_real(dtype), TOLERANCE["bfloat16"])
+    return TOLERANCE.get(real_name(dtype), TOLERANCE["bfloat16"])
 
 
 def nudge(dtype, rough):
     """How far results of this dtype are nudged, relative to them."""
-    epsilon = EPSILON.get(_real(dtype), EPSILON["bfloat16"])
+    epsilon = EPSILON.get(real_name(dtype), EPSILON["bfloat16"])
     if epsilon > COARSE:
         return epsilon * (ROUGH_COARSE if rough else GENTLE_COARSE)
     return epsilon * (ROUGH if rough else GENTLE)
 
 
-def _real(dtype):
+def real_name(dtype):
+    """The dtype's name; of a complex one that of its parts."""
     return {"complex128": "float64", "complex64": "float32", "complex32": "float16"}.get(dtype, dtype)
 
 

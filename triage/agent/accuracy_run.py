@@ -28,10 +28,19 @@ class Runner:
         self.torch, self.copier, self.names = torch, copier, names
         self.gradients = gradients and torch.is_grad_enabled()
 
-    def run(self, function, mode=None, double=False, shaken=None, seed=None, parameters=()):
+    def before(self):
+        """What the inputs are before the call, under the names they have after it."""
+        arguments, _ = self.copier.copies()
+        return {
+            "%s after the call" % name: argument
+            for name, argument in zip(self.names, arguments)  # noqa: B905 - not in Python 3.9
+            if isinstance(argument, self.torch.Tensor)
+        }
+
+    def run(self, function, mode=None, double=False, shaken=None, seed=None, parameters=(), around=None):
         """What `function` gives under `mode`. `seed` draws other random numbers; `parameters` are leaves it holds itself."""
         torch = self.torch
-        arguments, leaves = self.copier.copies(double, shaken)
+        arguments, leaves = self.copier.copies(double, shaken, around)
         leaves = [("gradient of %s" % self.names[position], leaf) for position, leaf in leaves]
         leaves += [("gradient of %s" % name, leaf) for name, leaf in parameters if leaf.requires_grad]
         restore = randomness.kept(torch)

@@ -6,6 +6,8 @@ import re
 import sys
 import traceback
 
+from . import checks
+
 MESSAGE_LIMIT = 24_000
 FRAME_LIMIT = 80
 
@@ -27,6 +29,7 @@ def describe(error, phase, swallowed=False, depth=0):
         "user_code": _user_code(error, message),
         "phase": phase,
         "swallowed": swallowed,
+        "check": checks.compared(error) if depth == 0 and phase in ("uncaught", "test") else None,
         "rank": rank(),
         "world": world(),
     }

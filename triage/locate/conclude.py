@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung
 from triage.model import accuracy
+from triage.model.accuracy import Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.signature import FailureSignature, same_face, same_failure, signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -19,6 +20,7 @@ from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
 
 Seen = Mapping[str, Sequence[Probe]]
+GROSS = 0.3  # a difference of this share of the values is not called rounding where its way there was not seen
 SHORTEST_TELLING = 7  # a message that is shorter may be found in any other
 
 
@@ -38,6 +40,9 @@ class Conclusion:
     settled: bool = False
     monotone: bool = True
     random_check: bool = False  # the script's own check depends on which random numbers are drawn
+    wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
+    rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
+    unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
 
 
 def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
@@ -75,6 +80,49 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
 def not_to_blame(found: Conclusion) -> Conclusion:
     """The conclusion where the script's check fails uncompiled too, once its function draws other random numbers."""
     return replace(found, stage=Stage.NONE, symptom=Symptom.NONDETERMINISTIC, random_check=True)
+
+
+def with_graphs_compared(found: Conclusion, probe: Probe) -> Conclusion:
+    """The conclusion where a check of the script's own fails, once its graphs were compared: the compiler's fault, or none."""
+    assert found.signature is not None
+    wrong = probe.notes.wrong
+    if wrong is not None:
+        signature = replace(found.signature, wrong=wrong.wrongness)
+        direction = Direction(wrong.direction)
+        return replace(
+            found, wrong=wrong, signature=signature, direction=direction, symptom=_as_wrong_result(found.symptom)
+        )
+    if probe.notes.unsteady:
+        return replace(
+            found,
+            stage=Stage.NONE,
+            symptom=Symptom.NONDETERMINISTIC,
+            unsteady=probe.notes.unsteady,
+            failures=found.failures,
+        )
+    if only_rounds(probe, found.outcome):
+        return replace(found, stage=Stage.NONE, symptom=Symptom.ROUNDING, rounding=probe.notes.rounding)
+    return found
+
+
+def _as_wrong_result(symptom: Symptom) -> Symptom:
+    return symptom if symptom is Symptom.NONDETERMINISTIC else Symptom.WRONG_RESULT
+
+
+def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
+    """Whether rounding is all there is: every graph was compared up to the failing check, and what differs eager explains.
+
+    Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).
+    """
+    notes, exception = probe.notes, failed.exception if failed is not None else None
+    if notes.rounding is None or not notes.compared or notes.not_compared or notes.double_backward:
+        return False
+    if not probe.outcome.failed or notes.stopped_early:  # the time for comparisons ended before the check was reached
+        return False
+    check = exception.check if exception is not None else None
+    if check is None:
+        return True
+    return check.kind in ("values", "zero_sign") and (check.relative or 0.0) <= GROSS
 
 
 def is_script_check(outcome: Outcome) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +22,8 @@ from triage.locate.conclude import (
     is_comparison,
     is_script_check,
     not_to_blame,
+    rung_that_shows,
+    with_graphs_compared,
 )
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
 from triage.model.accuracy import Comparison, GraphCall
@@ -41,6 +43,9 @@ RUNS_PER_SEED = 2
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
 TRIES = 2  # more runs of a script that passed
+# What comparing every call of a script whose check fails may take: of the script's own time, and at least.
+CHECK_FACTOR, CHECK_SECONDS = 3.0, 120.0
+EMULATE = {"TORCHINDUCTOR_EMULATE_PRECISION_CASTS": "1"}  # Inductor rounds between fused operations as eager does
 MEMORY_PER_PROBE = 3 * 1024**3
 
 
@@ -58,14 +63,18 @@ class Walk:
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     compared: Probe | None = None
+    checked: Probe | None = None  # the graphs compared, of a script whose own check fails
+    emulated: Probe | None = None  # that script where Inductor rounds as eager does
     probe: Callable[..., Probe] = run_probe
 
     def conclusion(self) -> Conclusion:
         """What is known now."""
         found = conclude(self.rungs, self.top, self.seen)
-        if self.other_stream is None or not self.other_stream.outcome.failed or found.stage is Stage.SCRIPT:
+        if found.stage is Stage.SCRIPT:
             return found
-        return not_to_blame(found)
+        if self.other_stream is not None and self.other_stream.outcome.failed:
+            return not_to_blame(found)
+        return found if self.checked is None else with_graphs_compared(found, self.checked)
 
     def first(self) -> Probe:
         """Run the script as it is; fixes which rungs there are."""
@@ -107,6 +116,34 @@ class Walk:
         self.seen[top] = [self.compared]
         self._announce(self.rungs[self.top], self.compared)
         return self.compared
+
+    def worth_checking(self) -> bool:
+        """Whether to compare the graphs of a script whose own check fails: where a stage below its graphs is to blame."""
+        found = self.conclusion()
+        if self.session.settings.accuracy == "never" or self.checked is not None:
+            return False
+        if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
+            return False
+        return found.stage not in (Stage.NONE, Stage.SCRIPT, Stage.DYNAMO)
+
+    def check(self) -> Conclusion:
+        """Run the script once more on the rung to blame, its graphs compared: which value is wrong, or is it rounding?"""
+        found = self.conclusion()
+        assert found.failing is not None and found.outcome is not None
+        seen = found.outcome.exception.check if found.outcome.exception is not None else None
+        self.comparison = Comparison(
+            gradients=self.start.notes.backwards > 0,
+            stop=True,
+            own_check=True,
+            signs=seen is not None and seen.kind == "zero_sign",
+            seconds=max(CHECK_SECONDS, CHECK_FACTOR * self.start.outcome.seconds),
+        )
+        name = f"{found.failing.name}-compared"
+        self.checked = self._run(rung_that_shows(found, self.seen), name, capture=True)
+        self.comparison = None
+        if self.conclusion().symptom is Symptom.ROUNDING:
+            self.emulated = self._run(self.rungs[self.top], "emulated-casts", extra_env=EMULATE)
+        return self.conclusion()
 
     def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
@@ -304,6 +341,7 @@ class Walk:
         other_stream: bool = False,
         cancel: Cancel | None = None,
         seed: int | None = None,
+        extra_env: Mapping[str, str] | None = None,
     ) -> Probe:
         # The failing rung's graphs may be needed where the first run did not get that far.
         patience = min(self._patience(), self.session.settings.timeout)
@@ -320,6 +358,7 @@ class Walk:
             seed=seed,
             accuracy=self.comparison,
             neutral=self.session.neutral,
+            extra_env=extra_env or {},
         )
         self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)
         probe = self.probe(request, cancel or self.session.cancel)

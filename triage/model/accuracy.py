@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 PHASE = "compare"  # of the RaisedException that stands for a wrong result nobody raised
 TYPE = "WrongResult"
+AFTER = " after the call"
 
 
 @dataclass(frozen=True)
@@ -24,23 +25,53 @@ class Comparison:
     """What the agent is asked to do.
 
     `gradients`: the program takes gradients, compare them too. `stop`: end the program at the first wrong value. `until`: end
-    it after this call. `seconds`: what all comparisons of the probe may take.
+    it after this call. `own_check`: a check of the program's own fails, so every call is compared, and what only rounds
+    otherwise is told. `signs`: of zeros, too. `seconds`: what all comparisons of the probe may take.
     """
 
     gradients: bool = False
     stop: bool = False
     until: GraphCall | None = None
+    own_check: bool = False
+    signs: bool = False
     seconds: float = 120.0
 
 
 @dataclass(frozen=True)
-class WrongResult:
-    """The first value of a compiled graph that is wrong.
+class Wrongness:
+    """What makes two wrong results one: of which kind, and where. It is part of the failure's signature.
 
-    `kind` is values, dtype, shape, strides, requires_grad or aliasing; `words` tells what differs where that is no number. Errors
-    are the largest distances from the double-precision reference (from eager where there is none: `reference` is False);
-    `spread` is how far eager itself moves when its roundings are nudged. `eager`, `compiled` and `exact` are the values of
-    the element that is furthest off, at the index `at`.
+    `kind`: structure, shape, dtype, strides, aliasing, requires_grad, mutation, nan, inf, zero_sign, values. `where` names the
+    value (`output 0`, `gradient of w`, `x after the call`); its place is what counts, for the names change in a reduction.
+    `sense` says which of the two has the NaN, or made the change: eager, compiled, both; empty where that says nothing.
+    """
+
+    kind: str
+    where: str = ""
+    sense: str = ""
+
+    @property
+    def place(self) -> str:
+        """Output | gradient | input; empty where it is not known."""
+        if not self.where:
+            return ""
+        if self.where.startswith("gradient"):
+            return "gradient"
+        return "input" if self.where.endswith(AFTER) else "output"
+
+    def same(self, other: Wrongness) -> bool:
+        """Of one kind, in one place, of one sense; what is not known of one of them does not count."""
+        pairs = ((self.place, other.place), (self.sense, other.sense))
+        return self.kind == other.kind and all(one == two or not one or not two for one, two in pairs)
+
+
+@dataclass(frozen=True)
+class WrongResult:
+    """A value of a compiled graph that is wrong, by the rule of the agent.
+
+    `words` tells what differs where that is no number. Errors are the largest distances from the double-precision reference
+    (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
+    nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`.
     """
 
     graph: str
@@ -49,6 +80,7 @@ class WrongResult:
     direction: str
     kind: str = "values"
     words: str = ""
+    sense: str = ""
     dtype: str = ""
     shape: tuple[int, ...] = ()
     wrong: int = 0
@@ -62,10 +94,27 @@ class WrongResult:
     compiled: float | None = None
     exact: float | None = None
 
+    @property
+    def wrongness(self) -> Wrongness:
+        return Wrongness(self.kind, self.item, self.sense)
+
+    def face(self) -> str:
+        """What is wrong, as a headline: of the value alone, without its name."""
+        if self.words:
+            return self.words
+        if self.kind in ("nan", "inf"):
+            name = "NaN" if self.kind == "nan" else "infinite"
+            return {"eager": f"{name} in eager, not compiled", "compiled": f"{name} compiled, not in eager"}.get(
+                self.sense, f"{name} elsewhere than in eager"
+            )
+        if "float" not in self.dtype and "complex" not in self.dtype:
+            return "not what eager gives"
+        return f"off by {_few(self.compiled_error)} compiled, by {_few(self.eager_error)} in eager"
+
     def headline(self) -> str:
         """What is wrong, without numbers that change from run to run."""
         if self.kind != "values":
-            return f"{self.item} of a compiled graph: {self.words}"
+            return f"{self.item} of a compiled graph: {self.face()}"
         if "float" not in self.dtype and "complex" not in self.dtype:
             return f"{self.item} of a compiled graph is not what eager gives"
         against = "float64 than eager is" if self.reference else "eager than eager's own rounding explains"
@@ -73,7 +122,7 @@ class WrongResult:
 
     def details(self) -> str:
         """The numbers, one sentence."""
-        if self.kind != "values":
+        if not self.elements or self.kind == "zero_sign":
             return f"Graph {self.graph}, call {self.call}."
         place = f" at {_tuple(self.at)}" if self.at else ""
         values = f"compiled {_number(self.compiled)}, eager {_number(self.eager)}"
@@ -87,9 +136,56 @@ class WrongResult:
         )
 
 
+@dataclass(frozen=True)
+class Check:
+    """What a failing check of the program's own compared, as the agent saw it when it failed.
+
+    `kind` as in `Wrongness`; `how` names the check. `difference` is the largest one between finite elements, `relative` its root
+    mean square in units of the values'.
+    """
+
+    kind: str
+    how: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    difference: float | None = None
+    relative: float | None = None
+    mismatched: int = 0
+    elements: int = 0
+
+    @property
+    def wrongness(self) -> Wrongness:
+        return Wrongness(self.kind)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The value of a compiled graph that is furthest from eager's, where eager's own rounding explains it.
+
+    `difference` and the errors (against double precision; None where there is none) are the largest of the tensor, `relative` is
+    the root mean square of the difference in units of the values', `tolerances` the difference in default tolerances
+    of torch.testing.assert_close.
+    """
+
+    graph: str
+    call: int
+    item: str
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    difference: float = 0.0
+    relative: float = 0.0
+    tolerances: float = 0.0
+    compiled_error: float | None = None
+    eager_error: float | None = None
+
+
 def _tuple(numbers: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, numbers))})"
 
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.8g}"
+
+
+def _few(value: float) -> str:
+    return f"{value:.2g}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from triage.model.accuracy import WrongResult
+from triage.model.accuracy import Check, Rounding, Wrongness, WrongResult
 from triage.model.stage import OutcomeKind
 
 
@@ -41,6 +41,8 @@ class RaisedException:
     ended: str = ""  # what it ended in the end: `uncaught` (a process) | `test`; empty where the program handled it
     rank: int | None = None  # number of the process in its group, which has `world` processes
     world: int | None = None
+    check: Check | None = None  # of a check of the program's own: what it compared
+    wrong: Wrongness | None = None  # of a wrong value that the agent found
 
     def innermost(self) -> RaisedException:
         """The exception at the bottom of the wrappers."""
@@ -106,6 +108,15 @@ class AgentNotes:
     main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on
     distributed: bool = False  # a process called a compiled function as a member of a process group
     backwards: int = 0  # backward passes begun outside of compiled calls
-    wrong: WrongResult | None = None  # the first value of a compiled graph that was found wrong
+    wrongs: tuple[WrongResult, ...] = ()  # values of compiled graphs that were found wrong, the first found first
+    rounding: Rounding | None = None  # what eager's rounding explains, the furthest off
+    unsteady: tuple[
+        str, ...
+    ] = ()  # values that eager itself gives otherwise when unwritten memory holds something else
     compared: int = 0  # calls of compiled graphs that were compared with eager
     not_compared: tuple[str, ...] = ()  # why others were not
+
+    @property
+    def wrong(self) -> WrongResult | None:
+        """The first value of a compiled graph that was found wrong."""
+        return self.wrongs[0] if self.wrongs else None

@@ -3,8 +3,8 @@
 A signature is made of the exception's type at the bottom of torch's wrappers, the *skeleton* of its message (shapes,
 line numbers, addresses, temporary paths, generated symbol and kernel names, compiler command lines normalised away), and
 the innermost frames inside torch. A crash has its signal and the telling line of stderr in their place; a hang has its
-phase. Two failures are the same when type, skeleton and innermost torch frame agree; message text alone is never enough,
-and "any exception" never is.
+phase; a wrong result its kind and place besides. Two failures are the same when type, skeleton and innermost torch frame
+agree; message text alone is never enough, and "any exception" or "any difference" never is.
 
 The rules are versioned (`SIGNATURE_VERSION` is hashed into the fingerprint), so stored fingerprints never silently
 change their meaning.
@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from triage.model.accuracy import Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.skeleton import short_type as short_type  # its readers know it from here
 from triage.model.skeleton import skeleton, skeleton_of, telling_lines
@@ -24,6 +25,7 @@ from triage.model.skeleton import unwrap_text as unwrap_text
 from triage.model.stage import OutcomeKind
 
 SIGNATURE_VERSION = 1
+WRONG_VERSION = 2  # of a wrong result whose kind is known
 
 # An installed torch, or one built in place (where a package of its own name elsewhere is not torch).
 _TORCH_FILE = re.compile(
@@ -57,12 +59,15 @@ class FailureSignature:
     message: str = ""  # the telling lines as they were printed
     user_frame: str | None = None  # file:function of the innermost frame outside torch; shown, not compared
     wrapper: str | None = None  # outermost type, as the user saw it
+    wrong: Wrongness | None = None  # of a wrong result: its kind, and where
     version: int = SIGNATURE_VERSION
 
     @property
     def fingerprint(self) -> str:
         """16 hex digits: stable over runs, machines, shapes and paths."""
-        parts = (str(self.version), self.kind.value, self.exception_type, self.skeleton, self.innermost_frame)
+        parts = [str(self.version), self.kind.value, self.exception_type, self.skeleton, self.innermost_frame]
+        if self.wrong is not None:
+            parts = [str(WRONG_VERSION), *parts[1:], self.wrong.kind, self.wrong.place, self.wrong.sense]
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:16]
 
     @property
@@ -76,11 +81,16 @@ def same_failure(left: FailureSignature, right: FailureSignature) -> bool:
         return _one_throw(left, right) or _one_throw(right, left)
     if left.exception_type != right.exception_type:
         return False
-    if left.skeleton != right.skeleton:
+    if left.skeleton != right.skeleton or not same_wrongness(left, right):
         return False
     if not left.frames or not right.frames:
         return not left.frames and not right.frames
     return left.frames[0] == right.frames[0]
+
+
+def same_wrongness(left: FailureSignature, right: FailureSignature) -> bool:
+    """Whether two wrong results are of one kind and in one place, as far as both are known."""
+    return left.wrong is None or right.wrong is None or left.wrong.same(right.wrong)
 
 
 def _one_throw(crash: FailureSignature, error: FailureSignature) -> bool:
@@ -184,6 +194,7 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         message=telling[:4000],
         user_frame=f"{user.file.rsplit('/', 1)[-1]}:{user.function}" if user else None,
         wrapper=short_type(exception.type),
+        wrong=exception.wrong or (exception.check.wrongness if exception.check is not None else None),
     )
 
 

@@ -24,6 +24,7 @@ class Symptom(str, Enum):
     CRASH = "crash"
     HANG = "hang"
     WRONG_RESULT = "wrong_result"
+    ROUNDING = "rounding"  # the results differ, and no more than eager's own rounding explains
     NONDETERMINISTIC = "nondeterministic"
     NONE = "none"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.model import accuracy
-from triage.model.accuracy import WrongResult
+from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import decode
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Outcome, RaisedException
 from triage.model.signature import short_type
@@ -79,7 +79,8 @@ def notes_of(events: list[Event]) -> AgentNotes:
     crumb, point, missing = "", BoundaryPoint(), []
     torch_version = python_version = None
     early = False
-    wrong, not_compared = None, []
+    wrongs: list[WrongResult] = []
+    rounding, unsteady, not_compared = None, [], []
     for event in events:
         kind = event.get("e")
         if kind == "raised":
@@ -98,9 +99,14 @@ def notes_of(events: list[Event]) -> AgentNotes:
                 facts[name] += int(event.get(name) or 0)
         elif kind == "stopped_early":
             early = True
-        elif kind == "wrong" and wrong is None:
+        elif kind == "wrong":
             with contextlib.suppress(TypeError, ValueError, KeyError):
-                wrong = decode(WrongResult, event["result"])
+                wrongs.append(decode(WrongResult, event["result"]))
+        elif kind == "rounding":
+            with contextlib.suppress(TypeError, ValueError, KeyError):
+                rounding = decode(Rounding, event["result"])
+        elif kind == "unsteady":
+            unsteady.append(f"{event.get('item')} of graph {event.get('graph')}")
         elif kind == "not_compared":
             not_compared.append(f"graph {event.get('graph')}: {event.get('reason')}")
         elif kind == "graph_missing":
@@ -123,7 +129,9 @@ def notes_of(events: list[Event]) -> AgentNotes:
         main_ended=root is not None
         and any(event.get("e") == "main_ended" and event.get("pid") == root for event in events),
         distributed=any(event.get("e") == "distributed" for event in events),
-        wrong=wrong,
+        wrongs=tuple(wrongs),
+        rounding=rounding,
+        unsteady=tuple(dict.fromkeys(unsteady)),
         not_compared=tuple(dict.fromkeys(not_compared)),
         **facts,
     )
@@ -133,7 +141,9 @@ def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
     """The outcome of a program that saw nothing amiss while a compiled graph gave a wrong value."""
     if outcome.kind is not OutcomeKind.OK or notes.wrong is None:
         return outcome
-    exception = RaisedException(accuracy.TYPE, notes.wrong.headline(), phase=accuracy.PHASE)
+    exception = RaisedException(
+        accuracy.TYPE, notes.wrong.headline(), phase=accuracy.PHASE, wrong=notes.wrong.wrongness
+    )
     return replace(outcome, kind=OutcomeKind.WRONG_RESULT, exception=exception)
 
 

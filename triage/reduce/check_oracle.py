@@ -7,7 +7,7 @@ torch.compile was used; anything else, an exception of the compiler included, is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triage.model.outcome import RaisedException
 from triage.model.signature import FailureSignature, is_user_frame, torch_frame
@@ -38,20 +38,37 @@ class CheckOracle:
 class ComparisonOracle:
     """As `CheckOracle`, where the agent compared too: a candidate counts only if the agent blames the compiler as well.
 
-    A candidate's own few lines cannot tell a wrong value from a broken tie or an unstable operation; the agent's rule can.
-    A run in which nothing was compared (the plain runs that verify a reproducer) is judged by its own check alone.
+    A candidate's own few lines cannot tell a wrong value from a broken tie or an unstable operation; the agent's rule can, and
+    it says of which kind the wrongness is and where: another kind is another failure. What the rule explains is no failure.
+    A run in which the agent compared nothing (the plain runs that verify a reproducer) is judged by its own check alone, and
+    so is, if `lenient`, one whose graphs cannot be compared.
     """
 
     signature: FailureSignature
+    lenient: bool = False
 
     def judge(self, result: CandidateResult) -> Judgement:
         if result.outcome.exit_code == 0:
             return Judgement(Verdict.NO_FAILURE, "compiled and eager agree")
         own = CheckOracle(self.signature).judge(result)
         notes = result.notes
-        if own.verdict is Verdict.SAME_FAILURE and notes.wrong is None and (notes.compared or notes.not_compared):
-            return Judgement(Verdict.UNRESOLVED, "compiled differs from eager no more than eager may from itself")
-        return own
+        if own.verdict is not Verdict.SAME_FAILURE or not (notes.compared or notes.not_compared or notes.unsteady):
+            return own
+        if notes.wrongs:
+            return self._of_kind(result)
+        if notes.unsteady:
+            return Judgement(Verdict.UNRESOLVED, f"eager is not sure of {notes.unsteady[0]} itself")
+        if notes.not_compared:
+            return own if self.lenient else Judgement(Verdict.UNRESOLVED, f"not compared: {notes.not_compared[0]}")
+        return Judgement(Verdict.NO_FAILURE, "compiled differs from eager no more than eager may from itself")
+
+    def _of_kind(self, result: CandidateResult) -> Judgement:
+        wanted, found = self.signature.wrong, [each.wrongness for each in result.notes.wrongs]
+        if wanted is None or any(wanted.same(each) for each in found):
+            return Judgement(Verdict.SAME_FAILURE, "the comparison with eager fails")
+        wrong = result.notes.wrongs[0]
+        sibling = replace(self.signature, message=wrong.headline(), skeleton=wrong.kind, wrong=wrong.wrongness)
+        return Judgement(Verdict.UNRESOLVED, f"wrong in another way: {wrong.headline()}", sibling=sibling)
 
 
 def is_own_comparison(error: RaisedException) -> bool:

@@ -3,7 +3,8 @@
 A wrong result depends on values, so small pieces on made-up values say little at first. Each captured graph is run with
 the values the script had, under each way to compare, until one fails: values against a double-precision reference (for a
 backward pass from the sum of the outputs, then of their squares, for the sum of a softmax has no gradient); values
-against eager alone (a graph with constants of a fixed dtype cannot be run in double precision); strides and dtypes.
+against eager alone (a graph with constants of a fixed dtype cannot be run in double precision), as torch's tests compare
+them. Where the kind of wrongness is known, only what shows that kind.
 """
 
 from __future__ import annotations
@@ -11,19 +12,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.interface import Budget, CandidateRunner, Oracle, Problem
 from triage.reduce.prepare import starts
 from triage.reduce.printer import Form, Unprintable
 
-FORMS = (
+VALUES = (
     Form(check="values"),
     Form(check="values", squares=True),  # for gradients alone
     Form(check="values", reference=False),
-    Form(check="strides"),
+    Form(check="values", close=True),
 )
 CASES = 6
+
+
+def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
+    """The ways to compare that can show it, the plainest first."""
+    if wrong is None:
+        return (*VALUES, Form(check="strides"))
+    if wrong.kind == "mutation":
+        return (Form(check="mutation"), Form(check="mutation", reference=False))
+    return VALUES if wrong.kind in ("values", "nan", "inf") else (Form(check=wrong.kind),)
 
 
 def comparison_of(
@@ -34,7 +45,7 @@ def comparison_of(
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
     """
     for case in _cases(problem.cases[:CASES]):
-        for form in FORMS:
+        for form in forms_of(problem.signature.wrong):
             if form.squares and not case.backward:
                 continue
             for start in starts(replace(problem, cases=(case,)), form)[0][:1]:  # the script's own values come first

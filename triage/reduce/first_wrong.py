@@ -22,7 +22,7 @@ def first_wrong(
 ) -> GraphNode | None:
     """The operation whose result is the first that is wrong; None where none is alone, or the graph is too large."""
     inner = [node for node in case.nodes if len(node.out) == 1 and node.out[0] is not None and not node.multi]
-    if case.backward or form is None or form.check != "values" or len(inner) > MOST:
+    if case.backward or form is None or not form.compares_values or len(inner) > MOST:
         return None
     if count_ops(case) == 1 and inner:
         return inner[-1]

@@ -26,8 +26,8 @@ from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
 from triage.reduce.printer_nested import nested
 from triage.reduce.printer_preamble import changes_arguments, preamble
-from triage.reduce.printer_run import Calls, exception_lines, in_modes, observe_lines, strides_lines
-from triage.reduce.printer_values import values_lines
+from triage.reduce.printer_run import FACTS, Calls, exception_lines, facts_lines, in_modes, observe_lines
+from triage.reduce.printer_values import Comparing, values_lines
 from triage.reduce.spelling import Expression, Unprintable
 
 __all__ = ["Form", "Unprintable", "code_lines", "count_ops", "print_case"]
@@ -39,8 +39,9 @@ class Form:
 
     `nice` writes `x @ y` and `F.linear`, otherwise each recorded target is called as it is; `exact` names nodes that
     keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
-    dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double
-    precision. With `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
+    dynamic=True. `check` is exception, or what must be as in eager: values, mutation (what the inputs hold after the call), a
+    fact such as strides; with `reference` values are judged against double precision, with `close` as torch's tests do. With
+    `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -57,7 +58,12 @@ class Form:
     fresh_inputs: bool | None = None  # None: where the function changes inputs that share their storage
     check: str = "exception"
     reference: bool = True
+    close: bool = False
     squares: bool = False
+
+    @property
+    def compares_values(self) -> bool:
+        return self.check in ("values", "mutation")
 
 
 def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -> str:
@@ -142,7 +148,7 @@ class _Script:
         if self.case.context.deterministic:
             config.append("torch.use_deterministic_algorithms(True)")
         config += self.process_group
-        if self.form.check == "values" and any(map(is_random, self.live)):
+        if self.form.compares_values and any(map(is_random, self.live)):
             config.append("torch._inductor.config.fallback_random = True  # the same random numbers as in eager")
         body = [*self.preamble.lines(), *self.nested.lines, "", "", *self._function(), "", "", *self._main()]
         parts = ["# " + line if line else "#" for line in header.splitlines()]
@@ -176,11 +182,15 @@ class _Script:
         calls = self._calls()
         seed, made = self._seed(), facts.creations(self.case, self.arguments, self.titles, self.changed)
         masks = [f"{mask.name} = {mask.creation(self.nested.functions[mask.graph])}" for mask in self.masks.values()]
-        if self.form.check == "values":
-            alone = bool(self.changed) or any(map(is_random, self.live))
-            lines = [*masks, *values_lines(calls, made, seed=seed, reference=self.form.reference, alone=alone)]
+        if self.form.compares_values:
+            if self.form.check == "mutation":
+                calls = replace(calls, changed=frozenset(item.name for item in made))
+            alone = bool(calls.changed) or any(map(is_random, self.live))
+            how = Comparing(self.form.reference and not self.form.close, self.form.close)
+            lines = [*masks, *values_lines(calls, made, seed=seed, how=how, alone=alone)]
         else:
-            lines = _CHECKS[self.form.check](calls)
+            check = self.form.check
+            lines = facts_lines(calls, check) if check in (*FACTS, "aliasing") else _CHECKS[check](calls)
             making = [*seed, *(f"{item.name} = {item.text}" for item in made)]
             if calls.fresh:
                 names = ", ".join(calls.parameters) + ("," if len(calls.parameters) == 1 else "")
@@ -258,7 +268,7 @@ class _Script:
         return tuple(modes)
 
 
-_CHECKS = {"exception": exception_lines, "strides": strides_lines, "observe": observe_lines}
+_CHECKS = {"exception": exception_lines, "observe": observe_lines}
 
 
 def _without_mask(node: GraphNode) -> GraphNode:

@@ -1,7 +1,7 @@
 """The end of a reproducer: how its function is called, uncompiled first, then compiled, and what is compared.
 
 `Calls` is what the rest of the script says of the function; the three checks are: an exception (or a crash) shows as
-itself, wrong values as a failed comparison against a double-precision reference, wrong strides as a failed assertion.
+itself, wrong values as a failed comparison against a double-precision reference, what else is wrong as a failed assertion.
 """
 
 from __future__ import annotations
@@ -128,25 +128,43 @@ def loss(text: str, output: Output) -> str:
     return text if output.scalar else f"{text}.sum()"
 
 
-def strides_lines(calls: Calls) -> list[str]:
-    """Shape, dtype and strides must be those of eager mode."""
+# What a check asks of the two results besides their numbers, and the words in which it fails.
+FACTS = {
+    "shape": ("{0}.shape == {1}.shape", "shape {{{0}.shape}} compiled, {{{1}.shape}} in eager"),
+    "dtype": ("{0}.dtype == {1}.dtype", "dtype {{{0}.dtype}} compiled, {{{1}.dtype}} in eager"),
+    "strides": ("{0}.stride() == {1}.stride()", "strides {{{0}.stride()}} compiled, {{{1}.stride()}} in eager"),
+    "requires_grad": (
+        "{0}.requires_grad == {1}.requires_grad",
+        "requires_grad is {{{0}.requires_grad}} compiled, {{{1}.requires_grad}} in eager",
+    ),
+    "zero_sign": (
+        "torch.equal(torch.signbit({0}), torch.signbit({1}))",
+        "signs of zeros: {{torch.signbit({0})}} compiled, {{torch.signbit({1})}} in eager",
+    ),
+    "structure": ("type({0}) is type({1})", "a {{type({0})}} compiled, a {{type({1})}} in eager"),
+}
+
+
+def facts_lines(calls: Calls, kind: str) -> list[str]:
+    """Eager, compiled, and one fact in which they must agree."""
     eager, compiled = f"{calls.function}({eager_arguments(calls)})", f"{calls.compiled}({compiled_arguments(calls)})"
-    if len(calls.outputs) == 1:
-        lines = [f"expected = {eager}", f"actual = {compiled}"]
-        return in_modes(calls.modes, lines) + _same_layout("")
+    single = len(calls.outputs) == 1
+    if single:
+        return [*in_modes(calls.modes, [f"expected = {eager}", f"actual = {compiled}"]), *_same_fact(calls, kind, "")]
     lines = in_modes(calls.modes, [f"eager = {eager}", f"results = {compiled}"])
     loop = "for expected, actual in zip(eager, results):"
-    if all(item.tensor for item in calls.outputs):
-        return [*lines, loop, *_same_layout("    ")]
-    return [*lines, loop, "    if isinstance(expected, torch.Tensor):", *_same_layout("        ")]
+    if all(item.tensor for item in calls.outputs) or kind == "structure":
+        return [*lines, loop, *_same_fact(calls, kind, "    ")]
+    return [*lines, loop, "    if isinstance(expected, torch.Tensor):", *_same_fact(calls, kind, "        ")]
 
 
-def _same_layout(indent: str) -> list[str]:
-    text = 'f"strides {actual.stride()} compiled, {expected.stride()} in eager"'
-    return [
-        f"{indent}assert actual.shape == expected.shape and actual.dtype == expected.dtype",
-        f"{indent}assert actual.stride() == expected.stride(), {text}",
-    ]
+def _same_fact(calls: Calls, kind: str, indent: str) -> list[str]:
+    if kind == "aliasing":
+        shared = [f"torch._C._is_alias_of({{0}}, {name})" for name in calls.parameters if name.isidentifier()]
+        both = [f"[{', '.join(shared)}]".format(name) for name in ("actual", "expected")]
+        return [f'{indent}assert {both[0]} == {both[1]}, "it shares its memory with other inputs than in eager"']
+    test, words = (text.format("actual", "expected") for text in FACTS[kind])
+    return [f'{indent}assert {test}, f"{words}"']
 
 
 VALUES = "values.json"

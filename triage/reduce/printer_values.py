@@ -26,13 +26,21 @@ class Creation:
     view: bool = False
 
 
+@dataclass(frozen=True)
+class Comparing:
+    """How values are compared: against a double-precision `reference`, or (`close`) by torch.testing.assert_close."""
+
+    reference: bool = True
+    close: bool = False
+
+
 def values_lines(
-    calls: Calls, made: Sequence[Creation], *, seed: Sequence[str], reference: bool, alone: bool
+    calls: Calls, made: Sequence[Creation], *, seed: Sequence[str], how: Comparing, alone: bool
 ) -> list[str]:
     """The runs and their comparison; `alone` says that runs influence each other. All lines of the script's end."""
-    exact = reference and any(item.dtype not in (None, "float64", "complex128") for item in made)
+    exact = how.reference and any(item.dtype not in (None, "float64", "complex128") for item in made)
     if not alone and not calls.backward:
-        return _side_by_side(calls, made, seed, exact)
+        return _side_by_side(calls, made, seed, exact, how)
     dtypes = sorted({item.dtype for item in made if item.dtype is not None and item.dtype not in COMPLEX})
     default = f"torch.{dtypes[0]}" if len(dtypes) == 1 else None
     lines = list(seed)
@@ -47,18 +55,21 @@ def values_lines(
     lines.append(f"return {', '.join(returned)}")
     head = f"def run(fn, dtype={default}):" if exact else "def run(fn):"
     check = [f"expected, actual = run({calls.function}), run({calls.compiled})"]
-    check += _comparison(f"run({calls.function}, torch.float64)" if exact else "")
+    check += _comparison(f"run({calls.function}, torch.float64)" if exact else "", how)
     check = check if calls.backward else in_modes(calls.modes, check)
     return [head, *("    " + line for line in lines), "", "", *check]
 
 
-def _side_by_side(calls: Calls, made: Sequence[Creation], seed: Sequence[str], exact: bool) -> list[str]:
+def _side_by_side(
+    calls: Calls, made: Sequence[Creation], seed: Sequence[str], exact: bool, how: Comparing
+) -> list[str]:
     lines = [*seed, *(f"{item.name} = {item.text}" for item in made)]
     dtypes: Mapping[str, str | None] = {item.name: item.dtype for item in made}
     arguments = ", ".join(calls.parameters)
     check = [f"expected = {calls.function}({arguments})", f"actual = {calls.compiled}({arguments})"]
     doubled = ", ".join(_double(name, dtypes.get(name)) for name in calls.parameters)
-    return [*lines, *in_modes(calls.modes, [*check, *_comparison(f"{calls.function}({doubled})" if exact else "")])]
+    check += _comparison(f"{calls.function}({doubled})" if exact else "", how)
+    return [*lines, *in_modes(calls.modes, check)]
 
 
 def _double(name: str, dtype: str | None) -> str:
@@ -67,7 +78,9 @@ def _double(name: str, dtype: str | None) -> str:
     return f"{name}.to(torch.complex128)" if dtype in COMPLEX else f"{name}.double()"
 
 
-def _comparison(exact: str) -> list[str]:
+def _comparison(exact: str, how: Comparing) -> list[str]:
+    if how.close:
+        return ["torch.testing.assert_close(actual, expected, equal_nan=True)"]
     arguments = ", ".join(["expected", "actual", *([exact] if exact else []), "equal_nan=True"])
     return [f'assert same({arguments}), f"eager: {{expected}}, compiled: {{actual}}"']
 

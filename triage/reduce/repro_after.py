@@ -18,7 +18,7 @@ from triage.model.signature import FailureSignature, same_failure
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
 from triage.reduce.boundary import boundary, gallop
-from triage.reduce.check_oracle import CheckOracle
+from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
 from triage.reduce.checkpoints import Checkpoint, queries_made
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, refuses_options
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
@@ -283,7 +283,7 @@ class Attempt:
 
 
 def _compares(problem: Problem, oracle: Oracle) -> bool:
-    return problem.signature.kind is OutcomeKind.WRONG_RESULT or isinstance(oracle, CheckOracle)
+    return problem.signature.kind is OutcomeKind.WRONG_RESULT or isinstance(oracle, CheckOracle | ComparisonOracle)
 
 
 def _trials(count: int) -> Iterator[int]:

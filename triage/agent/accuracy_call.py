@@ -1,0 +1,190 @@
+"""One call of a compiled graph, judged: what is wrong with it, of which kind, and where.
+
+Most calls are settled by two runs, eager and compiled. Where they are not close, eager is asked how sure it is of itself: with
+other things in memory that nobody wrote, with every rounding nudged, in double precision; `accuracy_rule` says what it then
+takes to blame the compiler. A mode that changes the result by being there at all (an operation with a path of its own
+below autograd) is not used.
+"""
+
+from . import accuracy_measure as measure
+from . import accuracy_memory as memory
+from . import accuracy_modes as modes
+from . import accuracy_roundoff as roundoff
+from . import accuracy_rule as rule
+from .accuracy_copies import CannotCopyError, Copier
+from .accuracy_run import Runner
+
+FIRST_ROUND, SECOND_ROUND = 2, 22
+TRIED = 4  # values that look wrong and are looked at again
+SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
+AFTER = " after the call"
+GRADIENT = "gradient of "
+
+
+class Call:
+    """`signs`: those of zeros are looked at, too, where nothing else is wrong."""
+
+    def __init__(self, torch, compiled, kept, args, gradients, signs=False):
+        self.torch, self.compiled, self.kept = torch, compiled, kept
+        self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
+        self.signs = signs
+        self.names = None  # what is looked at closely; None for everything
+        self.measured = True
+        self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote
+        self._both = None
+        self._doubled = self._varied = None
+
+    def wrong(self):
+        """All that is wrong, each as facts: values first, then what is known of the tensors besides."""
+        eager, compiled = self._both = self._eager(), self._compiled()
+        suspects = measure.suspicious(self.torch, eager, compiled)
+        steady = self._sure_of(suspects, eager) if suspects else []
+        found = self._wrong_values(steady, eager, compiled) if steady else []
+        found += self._wrong_facts(suspects, eager, compiled)
+        if not found and self.signs:
+            found = self._wrong_signs(eager, compiled)
+        return found
+
+    def rounding(self):
+        """Where nothing is wrong and yet not all is the same: the value that is furthest off, as facts; else None."""
+        eager, compiled = self._both
+        names = [name for name in eager.tensors if roundoff.rounds_otherwise(self.torch, eager, compiled, name)]
+        if not names:
+            return None
+        self.names = None
+        reference = self._reference()
+        told = [roundoff.rounding(self.torch, name, eager, compiled, reference) for name in names]
+        return max(told, key=lambda facts: facts["tolerances"])
+
+    # -- how sure eager is of itself ------------------------------------------------------------------------------
+
+    def _sure_of(self, names, eager):
+        """The names of what eager gives again whatever lies in memory that nobody wrote."""
+        self.names = names
+        self.measured = self._same(self._eager(mode=modes.unchanged(self.torch)), eager, names) == names
+        steady = names
+        for byte in memory.FILLINGS:
+            steady = self._same(self._filled(byte), eager, steady)
+        self.unsteady = [name for name in names if name not in steady]
+        return steady
+
+    def _filled(self, byte):
+        mode = modes.surrounded(self.torch, byte) if self.measured else None
+        with memory.fresh_memory_filled(byte):
+            return self._eager(mode=mode, around=byte)
+
+    def _same(self, given, eager, names):
+        return [name for name in names if measure.same_again(self.torch, eager.tensors[name], given.tensors.get(name))]
+
+    # -- what is wrong --------------------------------------------------------------------------------------------
+
+    def _wrong_values(self, names, eager, compiled):
+        self.names = names
+        reference, varied = self._reference(), [self._eager(), *self._others(range(FIRST_ROUND))]
+        self._varied = varied
+        doubtful = [name for name in names if self._values(name, eager, compiled, reference, varied)]
+        found = []
+        for name in doubtful[:TRIED]:
+            # Once more and for certain: many runs, of which this one tensor is kept.
+            self.names = [name]
+            count = SECOND_ROUND if eager.tensors[name].numel() <= SMALL else FIRST_ROUND + SECOND_ROUND // 3
+            more = [*varied, *self._others(range(FIRST_ROUND, FIRST_ROUND + count))]
+            facts = self._values(name, eager, compiled, reference, more)
+            if facts is not None:
+                found.append(self._named(name, eager, self._as_mutation(name, eager, compiled) or facts))
+        return found
+
+    def _values(self, name, eager, compiled, reference, varied):
+        others = [given.tensors.get(name) for given in varied]
+        exact = reference.tensors.get(name) if reference is not None else None
+        if name not in compiled.tensors or any(other is None for other in others):
+            return None
+        return measure.wrong_value(
+            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
+        )
+
+    def _as_mutation(self, name, eager, compiled):
+        """Facts where one of the two changed an input and the other did not."""
+        if not name.endswith(AFTER):
+            return None
+        before = self.runner.before()[name]
+        changed = [not measure.identical(self.torch, given.tensors[name], before) for given in (eager, compiled)]
+        if changed[0] == changed[1]:
+            return None
+        words = "is changed in eager, not compiled" if changed[0] else "is changed compiled, not in eager"
+        return {"kind": "mutation", "sense": "eager" if changed[0] else "compiled", "words": words}
+
+    def _wrong_facts(self, names, eager, compiled):
+        found = []
+        for name in names:
+            if name not in compiled.tensors:
+                facts = {"kind": "structure", "words": "is a tensor in eager, not compiled", "sense": "eager"}
+                found.append(self._named(name, eager, facts))
+                continue
+            known = eager.facts.get(name)
+            differs = rule.metadata_difference(known, compiled.facts[name]) if known else None
+            if differs is not None and (self._varied is None or self._varied[0].facts.get(name) == known):
+                found.append(self._named(name, eager, {"kind": differs[0], "words": differs[1]}))
+        return found
+
+    def _wrong_signs(self, eager, compiled):
+        names = [name for name in eager.tensors if roundoff.signs_differ(self.torch, eager, compiled, name)]
+        if not names:
+            return []
+        self.names = names
+        again = [given for given in (self._reference(), self._eager(), *self._others(range(FIRST_ROUND))) if given]
+        found = [(name, roundoff.wrong_sign(self.torch, name, eager, compiled, again)) for name in names]
+        return [self._named(name, eager, facts) for name, facts in found if facts is not None]
+
+    @staticmethod
+    def _named(name, eager, facts):
+        tensor = eager.tensors[name]
+        return dict(
+            facts,
+            item=name,
+            direction="backward" if name.startswith(GRADIENT) else "forward",
+            dtype=str(tensor.dtype).split(".")[-1],
+            shape=list(tensor.shape),
+        )
+
+    # -- runs -----------------------------------------------------------------------------------------------------
+
+    def _eager(self, **how):
+        module = self.kept.fresh(bool(how.get("double")))
+        return self._only(self.runner.run(module, parameters=self.kept.parameters(module), **how))
+
+    def _compiled(self):
+        put_back = self.kept.state()
+        try:
+            return self.runner.run(self.compiled, parameters=self.kept.parameters(self.kept.gm))
+        finally:
+            put_back()
+
+    def _reference(self):
+        try:
+            return self._eager(double=True, mode=modes.doubled(self.torch) if self.measured else None)
+        except Exception:  # no such kernel, or the graph needs its own precision
+            return None
+
+    def _others(self, numbers):
+        """What else eager may give: gently and roughly nudged in turn. An operation that no mode sees ends the nudging."""
+        found = []
+        for number in numbers:
+            rough = bool(number % 2)
+            if self.measured:
+                try:
+                    found.append(self._eager(mode=modes.nudged(self.torch, rough), seed=number, shaken=None))
+                    continue
+                except Exception:
+                    self.measured = False
+            try:
+                found.append(self._eager(shaken=rough, seed=number))
+            except CannotCopyError:
+                break
+        return found
+
+    def _only(self, given):
+        """Without what nobody looks at: a run's gradients are as large as the model."""
+        if self.names is not None:
+            given.tensors = {name: given.tensors[name] for name in self.names if name in given.tensors}
+        return given
