@@ -54,11 +54,26 @@ class Comparer:
 
         def run(*args):
             seen[0] += 1
-            if self._wanted(graph_id, seen[0]):
-                self._compare(compiled, kept, graph, seen[0], args)
-            return compiled(*args)
+            call = self._begun(compiled, kept, graph, seen[0], args)
+            result = compiled(*args)
+            if call is not None:
+                self._compare(call, result, kept, graph, seen[0], args)
+            return result
 
         return run
+
+    def _begun(self, compiled, kept, graph, number, args):
+        """The call that is about to happen, its inputs copied; None where it is not compared."""
+        if not self._wanted(graph["id"], number):
+            return None
+        began = time.monotonic()
+        try:
+            return Call(self.torch, compiled, kept, args, self.gradients, self.signs)
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+            return None
+        finally:
+            self.left -= time.monotonic() - began
 
     def _wanted(self, graph_id, number):
         if getattr(self.busy, "now", False):
@@ -71,15 +86,15 @@ class Comparer:
     def _is_last(self, graph_id, number):
         return bool(self.until) and (self.until["graph"], self.until["call"]) == (graph_id, number)
 
-    def _compare(self, compiled, kept, graph, number, args):
+    def _compare(self, call, result, kept, graph, number, args):
         began, self.busy.now = time.monotonic(), True
         found = []
         try:
             self.recorder.breadcrumb("compare graph %s, call %d" % (graph["id"], number))
-            call = Call(self.torch, compiled, kept, args, self.gradients, self.signs)
-            found = call.wrong()
-            self.calls += 1
-            self._note(call, graph["id"], number)
+            with call.as_it_began():
+                found = call.wrong(result, args)
+                self.calls += 1
+                self._note(call, found, graph["id"], number)
         except Exception as error:
             self._not_compared(graph["id"], error)
         finally:
@@ -87,7 +102,7 @@ class Comparer:
             self.left -= time.monotonic() - began
         try:
             if found:
-                self._tell(found, kept, graph, number, args)
+                self._tell(found, kept, graph, number, call.inputs())
             spent = self.left <= 0 and not self.until
             if (self.stop and (found or spent)) or self._is_last(graph["id"], number):
                 self.recorder.leave_early()
@@ -99,11 +114,11 @@ class Comparer:
             "not_compared", graph=graph_id, reason="%s: %s" % (type(error).__name__, str(error)[:300])
         )
 
-    def _note(self, call, graph_id, number):
+    def _note(self, call, found, graph_id, number):
         """What a call that nobody is blamed for left to say: that eager is no measure for it, or that it rounds otherwise."""
         for name in call.unsteady:
             self.recorder.channel.say("unsteady", graph=graph_id, call=number, item=name)
-        rounding = call.rounding() if self.own_check else None
+        rounding = call.rounding() if self.own_check and not found else None
         if rounding is not None and rounding["tolerances"] > self.roughest:
             self.roughest = rounding["tolerances"]
             self.recorder.channel.say("rounding", result=dict(rounding, graph=graph_id, call=number))

@@ -1,16 +1,20 @@
 """One call of a compiled graph, judged: what is wrong with it, of which kind, and where.
 
-Most calls are settled by two runs, eager and compiled. Where they are not close, eager is asked how sure it is of itself: with
-other things in memory that nobody wrote, with every rounding nudged, in double precision; `accuracy_rule` says what it then
-takes to blame the compiler. A mode that changes the result by being there at all (an operation with a path of its own
-below autograd) is not used.
+The program's own call is what is judged (some failures come with the first call only), against eager on copies of its
+inputs; gradients are those of another call. Most calls are settled by that. Where they are not close, eager is asked how sure
+it is of itself: with other things in memory that nobody wrote, with every rounding nudged, in double precision;
+`accuracy_rule` says what it then takes to blame the compiler. A mode that changes the result by being there at all (an
+operation with a path of its own below autograd) is not used.
 """
+
+import contextlib
 
 from . import accuracy_measure as measure
 from . import accuracy_memory as memory
 from . import accuracy_modes as modes
 from . import accuracy_roundoff as roundoff
 from . import accuracy_rule as rule
+from . import randomness
 from .accuracy_copies import CannotCopyError, Copier
 from .accuracy_run import Runner
 
@@ -27,6 +31,7 @@ class Call:
     def __init__(self, torch, compiled, kept, args, gradients, signs=False):
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
+        self.to_begin = randomness.kept(torch)
         self.signs = signs
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
@@ -34,9 +39,23 @@ class Call:
         self._both = None
         self._doubled = self._varied = None
 
-    def wrong(self):
-        """All that is wrong, each as facts: values first, then what is known of the tensors besides."""
-        eager, compiled = self._both = self._eager(), self._compiled()
+    @contextlib.contextmanager
+    def as_it_began(self):
+        """Inside, random numbers are drawn as they were when the call was made; then they go on from where it left them."""
+        to_go_on = randomness.kept(self.torch)
+        self.to_begin()
+        try:
+            yield
+        finally:
+            to_go_on()
+
+    def wrong(self, result, args):
+        """All that is wrong with this result, each as facts: values first, then what is known of the tensors besides."""
+        compiled = self.runner.given(result, args)
+        if self.runner.gradients:
+            compiled.tensors.update(_gradients(self._compiled().tensors))
+        eager = self._eager()
+        self._both = eager, compiled
         suspects = measure.suspicious(self.torch, eager, compiled)
         steady = self._sure_of(suspects, eager) if suspects else []
         found = self._wrong_values(steady, eager, compiled) if steady else []
@@ -44,6 +63,10 @@ class Call:
         if not found and self.signs:
             found = self._wrong_signs(eager, compiled)
         return found
+
+    def inputs(self):
+        """What the call was made with, as it was then."""
+        return self.runner.copier.copies()[0]
 
     def rounding(self):
         """Where nothing is wrong and yet not all is the same: the value that is furthest off, as facts; else None."""
@@ -188,3 +211,7 @@ class Call:
         if self.names is not None:
             given.tensors = {name: given.tensors[name] for name in self.names if name in given.tensors}
         return given
+
+
+def _gradients(tensors):
+    return {name: tensor for name, tensor in tensors.items() if name.startswith(GRADIENT)}

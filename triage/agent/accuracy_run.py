@@ -56,6 +56,12 @@ class Runner:
         given.live = None
         return given
 
+    def given(self, result, arguments):
+        """What a call gave that somebody else has made."""
+        found = self._gather(result, arguments)
+        found.live = None
+        return found
+
     def _gather(self, result, arguments):
         given = Given()
         given.live = []
