@@ -9,7 +9,7 @@ from pathlib import Path
 from triage.findings import Findings
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.locate.culprit import operators_in
-from triage.locate.ladder import AS_IS
+from triage.locate.ladder import AS_IS, UNCOMPILED
 from triage.model.accuracy import Comparison
 from triage.model.signature import one_line
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -162,6 +162,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         recalled=found.session.recalled,
         evidence=operators_in(outcome.exception if outcome else None),
         torch_version=_torch_version(found.walk.start),
+        passing=conclusion.passing.name if conclusion.passing else UNCOMPILED.name,
     )
 
 

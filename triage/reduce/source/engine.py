@@ -7,6 +7,7 @@ was judged the same failure is the result, and says what it is.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import time
 from collections.abc import Callable, Sequence
@@ -24,10 +25,11 @@ from triage.reduce.native import header_of
 from triage.reduce.patience import Patience
 from triage.reduce.printer import code_lines
 from triage.reduce.source import evidence
-from triage.reduce.source.checks import PairedRunner, RoutingRunner
+from triage.reduce.source.checks import UNCOMPILED, PairedRunner, RoutingRunner
 from triage.reduce.source.eager import eager_first
 from triage.reduce.source.evidence import Trace
 from triage.reduce.source.extract import closed, pumped
+from triage.reduce.source.guards import own_frames, own_raise
 from triage.reduce.source.line import without_the_rest
 from triage.reduce.source.script import Script
 from triage.reduce.source.search import Limit, Search
@@ -91,7 +93,7 @@ class SourceEngine:
             return shaped(script, rung, header)
 
         driver: Driver[Script] = Driver(
-            PairedRunner(routed, problem.signature),
+            self._paired(routed, problem),
             oracle,
             limit,
             emit,
@@ -107,6 +109,12 @@ class SourceEngine:
             return _Reducing(driver, search, render, lambda: self._trace(problem, limit), asked, frames).run()
         finally:
             routed.close()
+
+    def _paired(self, runner: CandidateRunner, problem: Problem) -> PairedRunner:
+        """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
+        passing = UNCOMPILED if problem.stage is Stage.BACKEND else problem.passing
+        own = own_raise(self._seen.exception, _texts(own_frames(self._seen.exception)))
+        return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check)
 
     def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
         seen, began = self._seen, time.monotonic()
@@ -243,6 +251,17 @@ class _Reducing:
         if names:
             notes.append(f"It still imports {', '.join(names)}.")
         return notes
+
+
+def _texts(frames: Sequence[Frame]) -> dict[str, str]:
+    """The files of these frames that can be read and parsed."""
+    found: dict[str, str] = {}
+    for file in {frame.file for frame in frames}:
+        with contextlib.suppress(OSError, ValueError, SyntaxError):
+            text = Path(file).read_text(encoding="utf-8")
+            ast.parse(text)
+            found[file] = text
+    return found
 
 
 def _package(node: Any) -> str:
