@@ -17,17 +17,17 @@ from triage.probe.run import Probe
 from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
 from triage.reduce.ablation import ablate, best_cures
 from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
-from triage.reduce.choose import Attempt, InterruptedReductionError, choose
+from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
 from triage.reduce.compare import comparison_of
 from triage.reduce.driver import Repeats
 from triage.reduce.first_wrong import first_wrong
-from triage.reduce.interface import Budget, CandidateResult, Oracle, Problem
+from triage.reduce.interface import Budget, Oracle, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.patience import Patience
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.runner import ForkServerRunner, verify
+from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError
@@ -61,14 +61,16 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     if compared:
         runner.compare(Comparison(gradients=conclusion.direction is Direction.BACKWARD))
 
-    def verified(source: str, runs: int) -> list[CandidateResult]:
+    def verified(source: str, runs: int) -> Shown:
         # A fresh process also takes the time until its first compile, which no candidate does.
         limit = seconds_for(found) if patience is None else patience.seconds() + start_seconds(found)
-        results = verify(source, found.target.python, runs=runs, timeout=limit, neutral=session.neutral)
+        results, control = verify_with_control(
+            source, found.target.python, problem.passing, runs=runs, timeout=limit, neutral=session.neutral
+        )
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
             results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral)
-        return results
+        return Shown(results, control)
 
     try:
         with session.timed("reduce"):

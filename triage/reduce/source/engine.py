@@ -11,7 +11,7 @@ import ast
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from triage.model.outcome import CompileCall, Frame, RaisedException
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
-from triage.reduce.driver import Driver, StopReductionError
+from triage.reduce.driver import Driver, Held, StopReductionError
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.native import header_of
 from triage.reduce.patience import Patience
@@ -43,6 +43,7 @@ MOST_IMPORTS = 8  # of packages, in a script that was to need none
 MOST_LINES = 19  # under 20 is what a reader takes in at once
 SECONDS = 120.0
 MOST_SECONDS = 300.0
+MOST_LARGER = 3
 RUNS = 10  # what a reduction may cost, in runs of the program
 
 
@@ -219,7 +220,7 @@ class _Reducing:
         held = driver.best
         if held is None:
             return NoReduction("native", self._why(), driver.queries, seconds, driver.siblings)
-        return Reduction(
+        found = Reduction(
             source=self._shown or held.source,
             engine="native",
             case="source",
@@ -232,6 +233,17 @@ class _Reducing:
             notes=tuple(self._notes(held.candidate)),
             statistics={**driver.statistics.as_data(), "stopped": self._stopped},
         )
+        return replace(found, larger=tuple(replace(found, source=text, minimal=False) for text in self._larger(held)))
+
+    def _larger(self, best: Held[Script]) -> list[str]:
+        """The final text without its eager call, and the last ones found that are noticeably longer than what followed."""
+        found = [best.source] if self._shown is not None else []
+        least = code_lines(best.source)
+        for held in reversed(self._driver.history):
+            if code_lines(held.source) > 1.5 * least:
+                found.append(held.source)
+                least = code_lines(held.source)
+        return found[:MOST_LARGER]
 
     def _why(self) -> str:
         if self._stopped:
