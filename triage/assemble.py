@@ -215,6 +215,7 @@ def _reproducer(found: Findings) -> Reproducer | None:
         seconds=round(made.seconds, 2),
         minimal=made.minimal,
         note=" ".join(made.notes) or None,
+        control=made.control,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from triage.findings import Findings
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.locate.culprit import operators_in
-from triage.locate.ladder import AS_IS
+from triage.locate.ladder import AS_IS, UNCOMPILED
 from triage.model.accuracy import Comparison
 from triage.model.signature import one_line
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -17,17 +17,17 @@ from triage.probe.run import Probe
 from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
 from triage.reduce.ablation import ablate, best_cures
 from triage.reduce.check_oracle import ComparisonOracle
-from triage.reduce.choose import Attempt, InterruptedReductionError, choose
+from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.driver import Repeats
 from triage.reduce.first_wrong import first_wrong
-from triage.reduce.interface import Budget, CandidateResult, Oracle, Problem
+from triage.reduce.interface import Budget, Oracle, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.patience import Patience
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.runner import ForkServerRunner, verify
+from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError
@@ -58,14 +58,16 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     if compares(conclusion):
         runner.compare(comparison_for(conclusion))
 
-    def verified(source: str, runs: int) -> list[CandidateResult]:
+    def verified(source: str, runs: int) -> Shown:
         # A fresh process also takes the time until its first compile, which no candidate does.
         limit = seconds_for(found) if patience is None else patience.seconds() + start_seconds(found)
-        results = verify(source, found.target.python, runs=runs, timeout=limit, neutral=session.neutral)
+        results, control = verify_with_control(
+            source, found.target.python, problem.passing, runs=runs, timeout=limit, neutral=session.neutral
+        )
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
             results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral)
-        return results
+        return Shown(results, control)
 
     try:
         with session.timed("reduce"):
@@ -176,6 +178,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         recalled=found.session.recalled,
         evidence=operators_in(outcome.exception if outcome else None),
         torch_version=_torch_version(found.walk.start),
+        passing=conclusion.passing.name if conclusion.passing else UNCOMPILED.name,
     )
 
 

@@ -55,15 +55,23 @@ class Ended:
         }
 
 
-def reduced(place: Path, out: Path, runner: ForkServerRunner, *words: str, command: tuple[str, ...] = ()) -> Ended:
-    """Reduce `script.py` of this directory (or what the command runs), which fails with Dynamo alone."""
+def reduced(
+    place: Path,
+    out: Path,
+    runner: ForkServerRunner,
+    *words: str,
+    command: tuple[str, ...] = (),
+    stage: Stage = Stage.DYNAMO,
+) -> Ended:
+    """Reduce `script.py` of this directory (or what the command runs), which fails with Dynamo alone, or its own backend."""
+    rung = None if stage is Stage.BACKEND else "eager"
     target = make_target(command or ["script.py", *words], module=None, raw=bool(command), python=PYTHON, cwd=place)
     out.mkdir()
-    request = ProbeRequest("failing", target, "eager", 200, out, neutral=neutral_store(), verbose_logs=False)
+    request = ProbeRequest("failing", target, rung, 200, out, neutral=neutral_store(), verbose_logs=False)
     probe = run_probe(request)
     assert probe.signature is not None, probe.log.read_text()
     oracle = SignatureOracle(probe.signature)
-    problem = Problem(probe.signature, Stage.DYNAMO, "eager", "forward", (), out)
+    problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
     seen = Seen(
         probe.outcome.exception, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome)
     )
@@ -251,3 +259,35 @@ def test_a_candidate_writes_in_its_own_directory_only(
             assert not goal.exists()
     finally:
         routed.close()
+
+
+REFUSING = """\
+import torch
+
+
+def backend(gm, example_inputs):
+    for node in gm.graph.nodes:
+        if node.op == "call_function" and "relu" in str(node.target):
+            raise RuntimeError("cannot run relu")
+    return gm.forward
+
+
+@torch.compile(backend=backend)
+def model(x):
+    y = torch.sin(x)
+    return torch.relu(y) + 1
+
+
+print(model(torch.randn(4, 4)).sum())
+"""
+
+
+def test_a_backend_that_refuses_an_operation_still_meets_it(tmp_path: Path, runner: ForkServerRunner) -> None:
+    place = tmp_path / "program"
+    place.mkdir()
+    (place / "script.py").write_text(REFUSING)
+    ended = reduced(place, tmp_path / "out", runner, stage=Stage.BACKEND)
+    assert "torch.relu(" in ended.source
+    (other,) = verify(ended.source.replace("torch.relu(", "torch.sin("), PYTHON, runs=1, neutral=neutral_store())
+    assert other.outcome.kind is OutcomeKind.OK, ended.source  # what it raises hangs on the operation
+    assert code_lines(ended.source) < 15

@@ -10,9 +10,10 @@ import pytest
 from printer_cases import case, meta, node, tensor
 
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.report import Control
 from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, choose
+from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose
 from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
 
@@ -30,7 +31,7 @@ class Finds:
 
 
 def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -> None:
-    def interrupted(source: str, runs: int) -> list[Any]:
+    def interrupted(source: str, runs: int) -> Shown:
         raise KeyboardInterrupt
 
     assert SIGNATURE is not None
@@ -57,7 +58,7 @@ def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_gra
         [Attempt(Finds(), ORACLE)],
         None,
         ORACLE,
-        lambda *_: [failing] * 3,
+        lambda *_: Shown([failing] * 3),
         None,
         lambda *_, **__: None,
         None,
@@ -77,9 +78,9 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
     passing = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
     asked: list[str] = []
 
-    def verify(source: str, runs: int) -> list[CandidateResult]:
+    def verify(source: str, runs: int) -> Shown:
         asked.append(source)
-        return [failing if source == "large\n" else passing] * runs
+        return Shown([failing if source == "large\n" else passing] * runs)
 
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
@@ -89,3 +90,51 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
     assert found is not None and (found.source, found.ops, found.verified, found.minimal) == ("large\n", 3, True, False)
     assert SMALLER_FAILED in found.notes
     assert len(asked) == 2
+
+
+FAILS = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
+PASSES = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
+
+
+def controlled(engine: Any, controls: dict[str, CandidateResult], script: str | None = None) -> tuple[Any, list[str]]:
+    """What is chosen where every script fails the same way, and ends like this on the passing rung."""
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager")
+    found, notes = choose(
+        problem, [Attempt(engine, ORACLE)], None, ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS] * runs, controls[source]),
+        None, lambda *_, **__: None, script, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    return found, list(notes)
+
+
+class FindsLarger(Finds):
+    def reduce(self, *_: Any) -> Reduction:
+        small = replace(super().reduce(), source="small\n")
+        return replace(small, larger=(replace(small, source="large\n", minimal=False),))
+
+
+def test_the_run_on_the_passing_rung_is_recorded() -> None:
+    found, _ = controlled(FindsLarger(), {"small\n": PASSES})
+    assert (found.source, found.verified, found.control) == ("small\n", True, Control("aot_eager", "ok"))
+
+
+def test_what_fails_on_the_passing_rung_as_well_gives_way_to_a_larger_one() -> None:
+    found, _ = controlled(FindsLarger(), {"small\n": FAILS, "large\n": PASSES})
+    assert (found.source, found.verified) == ("large\n", True)
+    assert "A smaller script fails with `aot_eager` too." in found.notes
+
+
+def test_where_all_of_them_fail_there_none_is_shown_and_the_note_says_why() -> None:
+    found, notes = controlled(FindsLarger(), dict.fromkeys(["small\n", "large\n", "script\n"], FAILS), "script\n")
+    assert found is None
+    assert (
+        notes[0] == "Engine native ended in a script that fails with `aot_eager` too; it is not shown as a reproducer."
+    )
+    assert notes[1] == "The script alone in an empty directory fails with `aot_eager` too."
+
+
+def test_a_control_that_could_not_be_run_says_nothing() -> None:
+    invalid = CandidateResult(Outcome(OutcomeKind.INVALID), AgentNotes(), None, compiled=False)
+    found, _ = controlled(FindsLarger(), {"small\n": invalid})
+    assert found.verified and found.control is None

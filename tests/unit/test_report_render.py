@@ -16,6 +16,7 @@ from triage.errors import TriageError, UsageError
 from triage.model.codec import decode
 from triage.model.report import (
     AblationRow,
+    Control,
     LadderRow,
     ReportSignature,
     ReportVerdict,
@@ -79,6 +80,9 @@ def test_the_reproducer_is_quoted_to_the_letter() -> None:
     ("changes", "says"),
     [
         ({}, "Verified: fails with this error in 3/3 runs, each in a fresh process."),
+        ({"control": Control("aot_eager", "ok")}, "each in a fresh process; passes with `aot_eager`."),
+        ({"control": Control("uncompiled", "ok")}, "each in a fresh process; passes uncompiled."),
+        ({"control": Control("aot_eager", "exception")}, "each in a fresh process."),
         ({"verified": False, "verified_runs": 0, "note": "g++ is missing"}, "**NOT verified.** g++ is missing"),
         ({"verified": False, "verified_runs": 3}, "**NOT verified.** It was run and did not fail again."),
         ({"verified": False, "verified_runs": 0}, "**NOT verified.** It was not run."),
@@ -91,7 +95,9 @@ def test_the_reproducer_is_quoted_to_the_letter() -> None:
 def test_the_reproducer_claims_no_more_than_was_shown(changes: dict[str, object], says: str) -> None:
     text = md(with_reproducer(**changes))
     assert says in text
-    assert ("Verified: fails with this error" in text) is (not changes or set(changes) <= {"minimal", "ops", "lines"})
+    assert ("Verified: fails with this error" in text) is (
+        not changes or set(changes) <= {"minimal", "ops", "lines", "control"}
+    )
 
 
 def test_a_missing_reproducer_says_why() -> None:

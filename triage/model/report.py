@@ -63,6 +63,14 @@ class Culprit:
 
 
 @dataclass(frozen=True)
+class Control:
+    """One run of the reproducer with the backend of the rung that passes: its outcome ought to be ok."""
+
+    rung: str
+    outcome: str
+
+
+@dataclass(frozen=True)
 class Reproducer:
     path: str
     verified: bool
@@ -76,6 +84,7 @@ class Reproducer:
     seconds: float
     minimal: bool
     note: str | None = None
+    control: Control | None = None  # null where it was not run
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """From a located failure to the reproducer that the report shows.
 
 Engines are tried in order; whatever they return is judged again by us: printed, run in a fresh process in an empty
-directory with the user's own settings, several times. What does not hold is not shown as verified. Where no engine ends in
+directory with the user's own settings, several times, and once more with the backend of the rung that passes, where it must
+end well: what fails there too shows another failure. What does not hold is not shown as verified. Where no engine ends in
 something that fails the same way, the best honest alternative is kept: the captured graph as it is, else the script.
 """
 
@@ -11,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from triage.model.graphcase import GraphCase
+from triage.model.report import Control
 from triage.model.signature import FailureSignature
-from triage.model.stage import Stage, Verdict
+from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.interface import (
     Budget,
     CandidateResult,
@@ -26,6 +28,7 @@ from triage.reduce.interface import (
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 VERIFY_RUNS = 3
+NOT_VERIFIED = "It was not verified in a fresh process."
 SMALLER_FAILED = "A smaller graph failed in the warm interpreter, but not in every fresh process."
 
 
@@ -53,6 +56,7 @@ class Reproduced:
     passing_difference: str | None = None
     siblings: tuple[tuple[FailureSignature, str], ...] = ()
     notes: tuple[str, ...] = ()
+    control: Control | None = None  # the run on the passing rung
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,29 @@ class InterruptedReductionError(KeyboardInterrupt):
         self.best = best
 
 
-Verifier = Callable[[str, int], Sequence[CandidateResult]]
+@dataclass(frozen=True)
+class Shown:
+    """What fresh processes showed of a script: as it is, and with the backend of the passing rung."""
+
+    results: Sequence[CandidateResult]
+    control: CandidateResult | None = None
+
+
+Verifier = Callable[[str, int], Shown]
+
+
+@dataclass(frozen=True)
+class _Count:
+    """`same` of `runs` fresh processes failed the same way, with this graph."""
+
+    same: int = 0
+    runs: int = 0
+    graph: GraphCase | None = None
+    control: Control | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self.same >= VERIFY_RUNS and not _drifted(self.control)
 
 
 def choose(
@@ -98,47 +124,67 @@ def choose(
         found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
         siblings += found.siblings
         if _interrupted(found):
-            raise InterruptedReductionError(None if isinstance(found, NoReduction) else _as_it_is(found, 0, 0))
+            raise InterruptedReductionError(None if isinstance(found, NoReduction) else _as_it_is(found, _Count()))
         if isinstance(found, NoReduction):
             notes.append(f"Engine {found.engine}: {found.reason}.".replace("..", "."))
             continue
         try:
-            first = verified(found, attempt.oracle, verify, emit, has_graph=problem.stage is not Stage.DYNAMO)
+            first = verified(found, problem, attempt.oracle, verify, emit)
             result = first
             for larger in () if first.verified else found.larger:
-                result = verified(replace(larger, notes=(*found.notes, SMALLER_FAILED)), attempt.oracle, verify, emit)
+                said = (*found.notes, _why_not(first))
+                result = verified(replace(larger, notes=said), problem, attempt.oracle, verify, emit)
                 if result.verified:
                     break
         except KeyboardInterrupt:
-            raise InterruptedReductionError(_as_it_is(found, 0, 0)) from None
+            raise InterruptedReductionError(_as_it_is(found, _Count())) from None
         if result.verified:
             said = (*notes, *([attempt.note] if attempt.note else []), *result.notes)
             return replace(result, siblings=tuple(siblings), notes=said, oracle=attempt.oracle), tuple(notes)
         notes.append(
-            f"Engine {found.engine} ended in a script that failed the same way in {first.verified_runs} of {first.runs} "
-            "fresh processes; it is not shown as a reproducer."
+            f"Engine {found.engine} ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
         )
-    fallback = _unreduced(problem, oracle, verify, emit, header, unreduced) or _script(script, oracle, verify, emit)
+    fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)
+    fallback = fallback or _script(script, problem, oracle, verify, emit, notes)
     if fallback is None:
         return None, tuple(notes)
     return replace(fallback, siblings=tuple(siblings), notes=(*notes, *fallback.notes)), tuple(notes)
 
 
 def verified(
-    found: Reduction, oracle: Oracle, verify: Verifier, emit: Callable[..., None], *, has_graph: bool = True
+    found: Reduction, problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None]
 ) -> Reproduced:
     """Run the reduction's script in fresh processes and count how often it fails the same way.
 
-    The operations of a script that was reduced as text are those of its failing graph, where the failure `has_graph`.
+    The operations of a script that was reduced as text are those of its failing graph, where the failure has one.
     """
-    same, runs, graph = _count(found.source, oracle, verify, emit)
-    if found.ops is None and graph is not None and has_graph:
-        found = replace(found, ops=count_ops(graph, unused=True))
-    return _as_it_is(found, same, runs)
+    has_graph = problem.stage is not Stage.DYNAMO
+    count = _count(found.source, oracle, verify, emit, problem.passing)
+    if found.ops is None and count.graph is not None and has_graph:
+        found = replace(found, ops=count_ops(count.graph, unused=True))
+    return _as_it_is(found, count)
 
 
-def _as_it_is(found: Reduction, same: int, runs: int) -> Reproduced:
-    """The reduction with what its verification showed: `same` of `runs` fresh processes failed the same way."""
+def _drifted(control: Control | None) -> str:
+    """What speaks against a script that fails the same way; empty where nothing does."""
+    if control is None or control.outcome == OutcomeKind.OK.value:
+        return ""
+    return "fails uncompiled too" if control.rung == "uncompiled" else f"fails with `{control.rung}` too"
+
+
+def _shortcoming(made: Reproduced) -> str:
+    told = f"failed the same way in {made.verified_runs} of {made.runs} fresh processes"
+    return _drifted(made.control) if made.verified_runs >= VERIFY_RUNS else told
+
+
+def _why_not(smaller: Reproduced) -> str:
+    """Why a larger reproducer is shown."""
+    drifted = _drifted(smaller.control) if smaller.verified_runs >= VERIFY_RUNS else ""
+    return f"A smaller script {drifted}." if drifted else SMALLER_FAILED
+
+
+def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
+    """The reduction with what its verification showed."""
     cut_short = "" if found.complete else "The reduction was cut short; a smaller reproducer may exist."
     return Reproduced(
         source=found.source,
@@ -149,16 +195,17 @@ def _as_it_is(found: Reduction, same: int, runs: int) -> Reproduced:
         queries=found.queries,
         seconds=found.seconds,
         minimal=found.minimal and found.complete,
-        verified=same >= VERIFY_RUNS,
-        runs=runs,
-        verified_runs=same,
-        same_signature=same > 0,
+        verified=count.holds,
+        runs=count.runs,
+        verified_runs=count.same,
+        same_signature=count.same > 0,
+        control=count.control,
         complete=found.complete,
         graph=found.graph,
         form=found.form,
         passing=found.passing,
         passing_difference=found.passing_difference,
-        notes=tuple(filter(None, (*found.notes, cut_short, "" if runs else "It was not verified in a fresh process."))),
+        notes=tuple(filter(None, (*found.notes, cut_short, "" if count.runs else NOT_VERIFIED))),
     )
 
 
@@ -169,45 +216,62 @@ def _interrupted(found: Reduction | NoReduction) -> bool:
     return "interrupted" in str(found.statistics.get("stopped", ""))
 
 
-def _count(
-    source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None]
-) -> tuple[int, int, GraphCase | None]:
-    """(runs that failed the same way, runs, the graph that failed)."""
+def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], passing: str) -> _Count:
     emit("verify_started", runs=VERIFY_RUNS)
-    results = verify(source, VERIFY_RUNS)
-    same = [result for result in results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
-    emit("verify_ended", runs=len(results), same=len(same))
-    return len(same), len(results), next((result.graph for result in same if result.graph is not None), None)
+    shown = verify(source, VERIFY_RUNS)
+    same = [result for result in shown.results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
+    emit("verify_ended", runs=len(shown.results), same=len(same))
+    graph = next((result.graph for result in same if result.graph is not None), None)
+    return _Count(len(same), len(shown.results), graph, _control(shown.control, passing))
+
+
+def _control(result: CandidateResult | None, passing: str) -> Control | None:
+    """What the run on the passing rung says; nothing where it says nothing."""
+    if result is None or result.outcome.kind is OutcomeKind.INVALID:
+        return None
+    # Also where the program handles an exception that it expects.
+    ended_well = result.outcome.kind is OutcomeKind.OK or result.outcome.exit_code == 0
+    return Control(passing, OutcomeKind.OK.value if ended_well else result.outcome.kind.value)
 
 
 def _unreduced(
-    problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None], header: str, form: Form | None
+    problem: Problem,
+    oracle: Oracle,
+    verify: Verifier,
+    emit: Callable[..., None],
+    header: str,
+    form: Form | None,
+    notes: list[str],
 ) -> Reproduced | None:
-    """The captured graph as it is, if it prints and fails the same way."""
+    """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
     for case in problem.cases[:3]:
         try:
             source = print_case(case, header=header, form=form)
         except Unprintable:
             continue
-        same, runs, _ = _count(source, oracle, verify, emit)
-        if same:
-            return _plain(source, "graph", count_ops(case), same, runs, case, "The captured graph is shown unreduced.")
+        count = _count(source, oracle, verify, emit, problem.passing)
+        if count.same and not _drifted(count.control):
+            return _plain(source, "graph", count_ops(case), count, case, "The captured graph is shown unreduced.")
+        if count.same:
+            notes.append(f"The captured graph by itself {_drifted(count.control)}.")
     return None
 
 
-def _script(script: str | None, oracle: Oracle, verify: Verifier, emit: Callable[..., None]) -> Reproduced | None:
-    """The script itself, if it fails the same way alone in an empty directory."""
+def _script(
+    script: str | None, problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None], notes: list[str]
+) -> Reproduced | None:
+    """The script itself, if it fails the same way alone in an empty directory. What speaks against it is added to the notes."""
     if script is None:
         return None
-    same, runs, _ = _count(script, oracle, verify, emit)
-    if not same:
-        return None
-    return _plain(script, "source", None, same, runs, None, "The reproducer is the script itself, unreduced.")
+    count = _count(script, oracle, verify, emit, problem.passing)
+    if count.same and _drifted(count.control):
+        notes.append(f"The script alone in an empty directory {_drifted(count.control)}.")
+    elif count.same:
+        return _plain(script, "source", None, count, None, "The reproducer is the script itself, unreduced.")
+    return None
 
 
-def _plain(
-    source: str, case: str, ops: int | None, same: int, runs: int, graph: GraphCase | None, note: str
-) -> Reproduced:
+def _plain(source: str, case: str, ops: int | None, count: _Count, graph: GraphCase | None, note: str) -> Reproduced:
     return Reproduced(
         source=source,
         engine="none",
@@ -217,10 +281,11 @@ def _plain(
         queries=0,
         seconds=0.0,
         minimal=False,
-        verified=same >= VERIFY_RUNS,
-        runs=runs,
-        verified_runs=same,
+        verified=count.holds,
+        runs=count.runs,
+        verified_runs=count.same,
         same_signature=True,
+        control=count.control,
         graph=graph,
         notes=(note,),
     )

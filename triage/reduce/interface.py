@@ -85,6 +85,7 @@ class Problem:
     workdir: Path  # private to the engine, inside the run directory
     evidence: tuple[str, ...] = ()  # op names in the error text, e.g. aten.lerp.Scalar
     torch_version: str = ""
+    passing: str = "uncompiled"  # backend of the rung below, where it passes
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
 
 

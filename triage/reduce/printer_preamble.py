@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from triage.reduce.kernels import may_write
+
 _QUALIFIED = re.compile(r"^(\w+)::(\w+)")
 _BARE = re.compile(r"^(\w+)\s*(\(|\.|$)")
 
@@ -60,7 +62,17 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
 
 
 def changes_arguments(statements: Sequence[str], namespace: str, name: str) -> bool:
-    """Whether the registration leaves open that the operator changes an argument: no schema or `mutates_args=()` seen."""
+    """Whether it is left open that the operator changes an argument.
+
+    So it is where the registration says so or says nothing, and where a function of it is not seen to write to none.
+    """
+    needed = preamble(statements, [(namespace, name)])
+    source = "\n".join((*needed.imports, *needed.statements))
+    return _may_say_so(statements, namespace, name) or may_write(ast.parse(source).body)
+
+
+def _may_say_so(statements: Sequence[str], namespace: str, name: str) -> bool:
+    """No schema without a mark of a changed argument, and no `mutates_args=()`, was seen."""
     text = "\n".join(statements)
     if re.search(rf"""["']{namespace}::{name}["'][^)]*mutates_args=(\(\)|\[\]|\{{\}})""", text):
         return False

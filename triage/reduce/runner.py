@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -234,9 +235,23 @@ def verify(
 
     The results hold the graph that failed.
     """
-    runner = _Verifier(python, neutral, 1 if meets_others(source) else min(runs, os.cpu_count() or 1, VERIFY_JOBS))
+    return _fresh([Query(source, rung, timeout)] * runs, python, neutral)
+
+
+def verify_with_control(
+    source: str, python: str, passing: str, *, runs: int = 3, timeout: float = 120.0, neutral: Path | None = None
+) -> tuple[list[CandidateResult], CandidateResult]:
+    """What `verify` gives, and beside it one run with the backend `passing`, which ought to end well."""
+    queries = [*[Query(source, None, timeout)] * runs, Query(source, passing, timeout)]
+    *results, control = _fresh(queries, python, neutral)
+    return results, control
+
+
+def _fresh(queries: Sequence[Query], python: str, neutral: Path | None) -> list[CandidateResult]:
+    alone = any(meets_others(query.source) for query in queries)
+    runner = _Verifier(python, neutral, 1 if alone else min(len(queries), os.cpu_count() or 1, VERIFY_JOBS))
     try:
-        answers = dict(runner.run_many([source] * runs, rung=rung, timeout=timeout))
+        answers = dict(runner.run_queries(queries))
         return [answers[number] for number in sorted(answers)]
     finally:
         runner.close()

@@ -48,11 +48,14 @@ class PooledRunner:
         self, sources: Sequence[str], *, rung: str | None = None, timeout: float | None = None
     ) -> Iterator[tuple[int, CandidateResult]]:
         """Yield (index, result) as they finish; closing the iterator ends what still runs."""
+        yield from self.run_queries([Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS) for source in sources])
+
+    def run_queries(self, queries: Sequence[Query]) -> Iterator[tuple[int, CandidateResult]]:
+        """The same for candidates that each have a rung and a limit of their own."""
         cancel = Cancel()
         running: dict[Future[CandidateResult], int] = {}
         try:
-            for index, source in enumerate(sources):
-                query = Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS)
+            for index, query in enumerate(queries):
                 running[self._pool().submit(self._unless_cancelled, query, cancel)] = index
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)

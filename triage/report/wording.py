@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from triage.model.report import AblationRow, LadderRow, Reproducer, TriageReport
+from triage.model.report import AblationRow, Control, LadderRow, Reproducer, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.report.markdown import clip, code, one_line, prose, table
 
@@ -191,7 +191,15 @@ def reproducer_claim(reproducer: Reproducer) -> str:
     if not reproducer.same_signature:
         return f"**Fails in {runs}/{runs} runs in fresh processes, but NOT with the error of this report.**{note}"
     minimal = " Nothing more can be taken away without losing the failure." if reproducer.minimal else ""
-    return f"Verified: fails with this error in {runs}/{runs} runs, each in a fresh process.{minimal}{note}"
+    passes = _passes(reproducer.control)
+    return f"Verified: fails with this error in {runs}/{runs} runs, each in a fresh process{passes}.{minimal}{note}"
+
+
+def _passes(control: Control | None) -> str:
+    """What the run on the passing rung showed; nothing where it was not run."""
+    if control is None or control.outcome != "ok":
+        return ""
+    return "; passes uncompiled" if control.rung == "uncompiled" else f"; passes with {code(clip(control.rung, 60))}"
 
 
 def reproducer_name(reproducer: Reproducer) -> str:

@@ -1,7 +1,7 @@
-"""The same failure, and only compiled: a candidate must also run to its end without the compiler.
+"""The same failure, and only compiled: a candidate must also run to its end where the program does.
 
 A script is not like a graph, whose printed form runs eager first: what the passes make of it may be broken in itself, or
-fail for a reason of its own. So whoever fails the same way is run once more with `torch.compile` doing nothing.
+fail for a reason of its own. So whoever fails the same way is run once more with the backend of the rung that passes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import shutil
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from triage.model.signature import FailureSignature, same_failure
@@ -20,6 +21,8 @@ from triage.reduce.printer_ranks import meets_others
 from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_pool import PooledRunner, Query
+from triage.reduce.source.guards import OwnRaise
+from triage.reduce.source.harmless import with_harmless
 
 UNCOMPILED = "uncompiled"
 CONFINE = "TRIAGE_CONFINE"
@@ -29,20 +32,51 @@ _OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
 
 
 class PairedRunner(PooledRunner):
-    """A view of a runner. What fails with `signature` fails uncompiled as well, or is a result. Close the runner alone."""
+    """A view of a runner. What fails with `signature` fails on the passing rung as well, or is a result.
 
-    def __init__(self, runner: CandidateRunner, signature: FailureSignature) -> None:
+    With `own`, where a statement of the program's own raised, its conditions must be there, and decide: once a candidate
+    did not fail with a harmless function in the place of the compiled one, none may. Close the runner alone.
+    """
+
+    def __init__(
+        self,
+        runner: CandidateRunner,
+        signature: FailureSignature,
+        passing: str = UNCOMPILED,
+        own: OwnRaise | None = None,
+        *,
+        exchanges: bool = True,
+    ) -> None:
         super().__init__(runner.jobs)
-        self._runner, self._signature = runner, signature
+        self._runner, self._signature, self._passing, self._own = runner, signature, passing, own
+        self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
+        self._decides = False
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         result = ask(self._runner, query, cancel)
         if result.signature is None or not same_failure(result.signature, self._signature) or cancel.is_set():
             return result
-        below = ask(self._runner, Query(query.source, UNCOMPILED, query.timeout), cancel)
-        if below.outcome.kind is OutcomeKind.OK:
-            return result
-        return not_run(f"it fails without a compiler too: {below.outcome.kind.value}")
+        flaw = self._flaw(query, result, cancel)
+        return not_run(flaw) if flaw else result
+
+    def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
+        """Why a candidate that fails the same way is none; empty where it is one."""
+        if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome.exception):
+            return "nothing decides whether its own statement raises"
+        if self._exchanges:
+            harmless = ask(self._runner, replace(query, source=with_harmless(query.source)), cancel)
+            if harmless.outcome.kind is OutcomeKind.OK:
+                self._decides = True
+                if self._passing == UNCOMPILED:  # the script's own functions ran so
+                    return ""
+            elif self._decides:
+                return "its own statement raises whatever is compiled"
+        below = ask(self._runner, replace(query, rung=self._passing), cancel)
+        return "" if below.outcome.kind is OutcomeKind.OK else f"{_without(self._passing)}: {below.outcome.kind.value}"
+
+
+def _without(passing: str) -> str:
+    return "it fails without a compiler too" if passing == UNCOMPILED else f"it fails with {passing} too"
 
 
 class RoutingRunner(PooledRunner):

@@ -7,10 +7,11 @@ was judged the same failure is the result, and says what it is.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,17 @@ from triage.model.outcome import CompileCall, Frame, RaisedException
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
-from triage.reduce.driver import Driver, StopReductionError
+from triage.reduce.driver import Driver, Held, StopReductionError
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.native import header_of
 from triage.reduce.patience import Patience
 from triage.reduce.printer import code_lines
 from triage.reduce.source import evidence
-from triage.reduce.source.checks import PairedRunner, RoutingRunner
+from triage.reduce.source.checks import UNCOMPILED, PairedRunner, RoutingRunner
 from triage.reduce.source.eager import eager_first
 from triage.reduce.source.evidence import Trace
 from triage.reduce.source.extract import closed, pumped
+from triage.reduce.source.guards import own_frames, own_raise
 from triage.reduce.source.line import without_the_rest
 from triage.reduce.source.script import Script
 from triage.reduce.source.search import Limit, Search
@@ -41,6 +43,7 @@ MOST_IMPORTS = 8  # of packages, in a script that was to need none
 MOST_LINES = 19  # under 20 is what a reader takes in at once
 SECONDS = 120.0
 MOST_SECONDS = 300.0
+MOST_LARGER = 3
 RUNS = 10  # what a reduction may cost, in runs of the program
 
 
@@ -91,7 +94,7 @@ class SourceEngine:
             return shaped(script, rung, header)
 
         driver: Driver[Script] = Driver(
-            PairedRunner(routed, problem.signature),
+            self._paired(routed, problem),
             oracle,
             limit,
             emit,
@@ -107,6 +110,12 @@ class SourceEngine:
             return _Reducing(driver, search, render, lambda: self._trace(problem, limit), asked, frames).run()
         finally:
             routed.close()
+
+    def _paired(self, runner: CandidateRunner, problem: Problem) -> PairedRunner:
+        """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
+        passing = UNCOMPILED if problem.stage is Stage.BACKEND else problem.passing
+        own = own_raise(self._seen.exception, _texts(own_frames(self._seen.exception)))
+        return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check)
 
     def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
         seen, began = self._seen, time.monotonic()
@@ -211,7 +220,7 @@ class _Reducing:
         held = driver.best
         if held is None:
             return NoReduction("native", self._why(), driver.queries, seconds, driver.siblings)
-        return Reduction(
+        found = Reduction(
             source=self._shown or held.source,
             engine="native",
             case="source",
@@ -224,6 +233,17 @@ class _Reducing:
             notes=tuple(self._notes(held.candidate)),
             statistics={**driver.statistics.as_data(), "stopped": self._stopped},
         )
+        return replace(found, larger=tuple(replace(found, source=text, minimal=False) for text in self._larger(held)))
+
+    def _larger(self, best: Held[Script]) -> list[str]:
+        """The final text without its eager call, and the last ones found that are noticeably longer than what followed."""
+        found = [best.source] if self._shown is not None else []
+        least = code_lines(best.source)
+        for held in reversed(self._driver.history):
+            if code_lines(held.source) > 1.5 * least:
+                found.append(held.source)
+                least = code_lines(held.source)
+        return found[:MOST_LARGER]
 
     def _why(self) -> str:
         if self._stopped:
@@ -243,6 +263,17 @@ class _Reducing:
         if names:
             notes.append(f"It still imports {', '.join(names)}.")
         return notes
+
+
+def _texts(frames: Sequence[Frame]) -> dict[str, str]:
+    """The files of these frames that can be read and parsed."""
+    found: dict[str, str] = {}
+    for file in {frame.file for frame in frames}:
+        with contextlib.suppress(OSError, ValueError, SyntaxError):
+            text = Path(file).read_text(encoding="utf-8")
+            ast.parse(text)
+            found[file] = text
+    return found
 
 
 def _package(node: Any) -> str:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from triage.model.graphcase import GraphCase
 from triage.reduce.driver import Driver, StopReductionError
 from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.kernels import misfit
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.runner_cutoff import focused
 from triage.reduce.slices import RefusedError
@@ -42,13 +43,14 @@ class Polished:
         if start is None:
             return found
         graph, form, header = found.graph, found.form or Form(), _comment_on_top(found.source)
+        fits = not misfit(start.text)
         limit, began = Limit(budget, SECONDS), time.monotonic()
         driver: Driver[Script] = Driver(
             focused(runner, problem.signature),
             oracle,
             limit,
             emit,
-            lambda script: printed(with_preamble(graph, script), form, header),
+            lambda script: printed(with_preamble(graph, fitting(script, fits)), form, header),
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )
@@ -71,6 +73,13 @@ def with_preamble(graph: GraphCase, script: Script) -> GraphCase:
     """The graph with these statements as its preamble."""
     spans = [script.lines_span(statement) for statement in script.tree.body]
     return replace(graph, preamble=tuple(script.text[start:end].rstrip("\n") for start, end in spans))
+
+
+def fitting(script: Script, fits: bool) -> Script:
+    """The same. Raises RefusedError where a kernel or fake takes other arguments than its operator, as none did before."""
+    if fits and (name := misfit(script.text)):
+        raise RefusedError(f"a registration for {name} does not take its arguments")
+    return script
 
 
 def printed(graph: GraphCase, form: Form, header: str) -> str:

@@ -130,6 +130,17 @@ class Script:
         yield from _statements(self.tree, 0)
 
 
+def after_future(script: Script, before: str) -> str:
+    """The text with these lines at its beginning, but below `from __future__` and the docstring."""
+    place = 0
+    for statement in script.tree.body:
+        documented = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not documented and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
+            break
+        place = script.lines_span(statement)[1]
+    return script.text[:place] + before + script.text[place:]
+
+
 def reindent(text: str, old: str, new: str) -> str:
     """Lines that begin with `old` begin with `new` instead."""
     lines = text.splitlines(keepends=True)

@@ -5,7 +5,6 @@ Pure: from the trace of the program to texts. Which of them really fails is foun
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from triage.reduce.source.direct import MOST_CALLS, Spoken, direct_script, spoke
 from triage.reduce.source.evidence import Call, Module, Moment, Trace
 from triage.reduce.source.extract import import_of
 from triage.reduce.source.line import alone, place_of, statement_at
-from triage.reduce.source.script import Script, readable
+from triage.reduce.source.script import Script, after_future, readable
 from triage.reduce.source.shape import plain
 from triage.reduce.source.tidy import imports_first, tidy
 
@@ -64,7 +63,7 @@ def _texts(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
         before = prelude(trace, asked.folder)
         yield from _direct(trace, asked, made, script, before)
         if main is not None:
-            yield _after_future(script, before), False
+            yield after_future(script, before), False
 
 
 def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
@@ -166,10 +165,10 @@ def _said(
         text = direct_script(script, said, options, imports, definition)
     except SyntaxError:
         return
-    text = _after_future(Script(text), "".join(imports.values()))
+    text = after_future(Script(text), "".join(imports.values()))
     yield text
     if before:
-        yield _after_future(Script(text), before)
+        yield after_future(Script(text), before)
 
 
 def _options(call: CompileCall) -> str:
@@ -213,17 +212,6 @@ def _file_lines(file: Path, folder: Path) -> list[str]:
         write = f"write_bytes({content!r})"
     parent = [f"pathlib.Path({name.rpartition('/')[0]!r}).mkdir(parents=True, exist_ok=True)"] if "/" in name else []
     return [*parent, f"pathlib.Path({name!r}).{write}"]
-
-
-def _after_future(script: Script, before: str) -> str:
-    """The text with these lines at its beginning, but below `from __future__` and the docstring."""
-    place = 0
-    for statement in script.tree.body:
-        documented = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if not documented and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
-            break
-        place = script.lines_span(statement)[1]
-    return script.text[:place] + before + script.text[place:]
 
 
 def without_trace(text: str) -> Trace:
