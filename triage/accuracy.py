@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from triage.findings import Findings
 from triage.locate.culprit import operator_name
+from triage.locate.walk import Walk
+from triage.model.accuracy import Rounding
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.probe.run import Probe
@@ -15,15 +18,19 @@ from triage.session import describe_outcome
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:
     """The report's `accuracy`; None where nothing was compared. Numbers that JSON does not have are strings."""
-    probe = found.walk.compared
+    probe = found.walk.checked or found.walk.compared
     if probe is None:
         return None
     notes = probe.notes
     facts: dict[str, Any] = {"compared": notes.compared, "not_compared": list(notes.not_compared[:20])}
+    if notes.unsteady:
+        facts["unsteady"] = list(notes.unsteady[:20])
     if notes.wrong is None:
+        if notes.rounding is not None:
+            facts["rounding"] = {name: _json(value) for name, value in encode(notes.rounding).items()}
         return facts
     facts |= {name: _json(value) for name, value in encode(notes.wrong).items()}
-    facts["details"] = notes.wrong.details()
+    facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
     facts["first_wrong"] = first_wrong_words(found.first_wrong)
     return facts
 
@@ -33,6 +40,42 @@ def first_wrong_words(node: GraphNode | None) -> str | None:
     if node is None:
         return None
     return f"{operator_name(node)} ({node.where})" if node.where else operator_name(node)
+
+
+def rounding_notes(walk: Walk, rounding: Rounding) -> list[str]:
+    """What a reader needs who takes rounding for a bug: how far both are off, and what a check of this dtype can ask for."""
+    exact = ""
+    if rounding.compiled_error is not None and rounding.eager_error is not None:
+        exact = (
+            f" Against double precision compiled is off by {rounding.compiled_error:.3g}, "
+            f"eager by {rounding.eager_error:.3g}."
+        )
+    notes = [
+        f"{rounding.item} of graph {rounding.graph}, call {rounding.call} ({rounding.dtype}): compiled and eager differ by "
+        f"{rounding.difference:.3g} at most.{exact}",
+        f"That is {rounding.tolerances:.3g} times the default tolerance of torch.testing.assert_close, which allows for one "
+        "rounding and not for those of several operations. Compare both with a run in double precision, or raise rtol and atol.",
+    ]
+    if walk.emulated is not None:
+        passes = not walk.emulated.outcome.failed
+        notes.append(
+            "With TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1, under which Inductor rounds between fused operations as eager does, "
+            + (
+                "the check passes."
+                if passes
+                else "the check fails as well: the rounding changes before Inductor's kernels."
+            )
+        )
+    return notes
+
+
+def unsteady_note(names: Sequence[str]) -> str:
+    """Why nobody is blamed for what eager does not give twice."""
+    return (
+        f"Eager itself gives something else for {', '.join(names[:3])} when other values lie in memory that the program never "
+        "wrote: it reads outside of a tensor, or what it never set. So it is no measure for the compiler. Check the sizes of "
+        "what the operations are given, and torch.empty."
+    )
 
 
 def comparison_note(probe: Probe | None) -> str | None:

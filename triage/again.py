@@ -45,10 +45,14 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
 
 
 def _compares_itself(report: TriageReport, results: Sequence[CandidateResult]) -> bool:
-    """Whether the reproducer of a wrong result fails by its own comparison, which stands for what the report tells."""
+    """Whether the reproducer of a wrong result fails by its own comparison, in the way that the report tells."""
     errors = [result.outcome.exception for result in results]
-    wrong = report.verdict.symptom is Symptom.WRONG_RESULT
-    return wrong and all(error is not None and is_own_comparison(error) for error in errors)
+    wrong = report.signature.wrong if report.signature is not None else None
+    if report.verdict.symptom is not Symptom.WRONG_RESULT:
+        return False
+    seen = [result.signature.wrong for result in results if result.signature is not None]
+    alike = all(wrong is None or each is None or wrong.same(each) for each in seen)
+    return alike and all(error is not None and is_own_comparison(error) for error in errors)
 
 
 def _check_usable(result: CandidateResult, python: str) -> None:

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 import triage
-from triage.accuracy import accuracy_facts, comparison_note
+from triage.accuracy import accuracy_facts, comparison_note, rounding_notes, unsteady_note
 from triage.findings import Findings
 from triage.flakiness import flaky_notes
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
@@ -130,6 +130,7 @@ def _signature(conclusion: Conclusion, reduced_line: str | None) -> ReportSignat
         fingerprint=signature.fingerprint,
         user_line=told,
         excerpt=_excerpt(conclusion),
+        wrong=signature.wrong,
     )
 
 
@@ -216,6 +217,7 @@ def _reproducer(found: Findings) -> Reproducer | None:
         minimal=made.minimal,
         note=" ".join(made.notes) or None,
         control=made.control,
+        runs=made.runs,
     )
 
 
@@ -239,6 +241,7 @@ def _artifacts(directory: Path) -> dict[str, str]:
 
 def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     notes = list(filter(None, [comparison_note(found.walk.compared)]))
+    notes += _rounding_notes(found, conclusion)
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."
@@ -265,6 +268,12 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     ):
         notes.append("The script never called torch.compile.")
     return notes
+
+
+def _rounding_notes(found: Findings, conclusion: Conclusion) -> list[str]:
+    if conclusion.unsteady:
+        return [unsteady_note(conclusion.unsteady)]
+    return rounding_notes(found.walk, conclusion.rounding) if conclusion.rounding is not None else []
 
 
 def _lacks_compiler(found: Findings, conclusion: Conclusion) -> bool:

@@ -120,6 +120,7 @@ def _face(report: TriageReport) -> Face | None:
             skeleton=skeleton_of(signature.exception_type, signature.message),
             frames=tuple(signature.frames),
             message=signature.message,
+            wrong=signature.wrong,
         ),
         place=f"{found['function']}: {found['code']}" if found else None,
         own_check=not signature.frames,

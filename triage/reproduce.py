@@ -264,9 +264,10 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     first = found.walk.start
     where = f" in {signature.innermost_frame}" if signature.innermost_frame else ""
     passing = conclusion.passing.name if conclusion.passing else "eager"
+    graph_is_wrong = signature.wrong is not None and conclusion.stage is not Stage.DYNAMO
+    what = f"Wrong result: {signature.wrong.words()}." if graph_is_wrong and signature.wrong else one_line(signature)
     return (
-        f"{one_line(signature)}\n"
-        f"Stage {conclusion.stage.value}{where}; passes with {passing}. Seen on torch {_torch_version(first)}."
+        f"{what}\nStage {conclusion.stage.value}{where}; passes with {passing}. Seen on torch {_torch_version(first)}."
     )
 
 

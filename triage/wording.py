@@ -28,6 +28,19 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
             f"The script's own check fails with {face}, and so it does without torch.compile when the function draws other "
             "random numbers: it compares random streams that torch.compile does not keep, not a compiler bug."
         )
+    if conclusion.unsteady:
+        return (
+            f"The script's own check fails with {face}, but eager gives something else itself when memory that nobody wrote "
+            "holds other values: no part of the compiler is blamed."
+        )
+    if conclusion.rounding is not None:
+        first_rung = (
+            f" `{conclusion.failing.name}` is the first backend that rounds otherwise." if conclusion.failing else ""
+        )
+        return (
+            f"It is rounding: the script's own check fails with {face}, but no compiled graph is further from double "
+            f"precision than eager's own rounding explains.{first_rung}"
+        )
     if not conclusion.settled or conclusion.failing is None:
         reason = f" ({incomplete})" if incomplete else ""
         return f"The script fails with {face}; the stage to blame was not settled{reason}."
@@ -67,6 +80,9 @@ def _face(conclusion: Conclusion) -> str:
     message = next((line.strip() for line in signature.message.splitlines() if line.strip()), "")[:160].rstrip(".")
     if is_comparison(outcome):
         return f"a wrong result: {message}"
+    if conclusion.wrong is not None:
+        own = f"{signature.exception_type}: {message}" if message else signature.exception_type
+        return f"a wrong result ({conclusion.wrong.sentence()}); the script's own check says {own}"
     if outcome.kind is OutcomeKind.HANG:
         return f"no end within {outcome.seconds:.0f} s ({message})"
     if outcome.kind is OutcomeKind.CRASH:

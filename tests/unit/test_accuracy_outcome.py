@@ -104,7 +104,9 @@ class Machine:
         rung = names.index(request.rung or "inductor")
         hit = request.accuracy is not None and self.wrong is not None and rung >= names.index(self.wrong)
         calls = (CompileCall(None),)
-        notes = AgentNotes(True, "2.13.0", compile_calls=calls, graphs=1, backwards=2, wrongs=(GRADIENT,) if hit else ())
+        notes = AgentNotes(
+            True, "2.13.0", compile_calls=calls, graphs=1, backwards=2, wrongs=(GRADIENT,) if hit else ()
+        )
         outcome = ran(notes)
         return Probe(request.name, request.rung, outcome, signature_of(outcome), notes, Path("x"))
 
@@ -191,7 +193,9 @@ def test_what_eager_explains_is_no_failure() -> None:
 )
 def test_another_kind_of_wrongness_is_another_failure(other: WrongResult) -> None:
     assert judged(FAILS, AgentNotes(wrongs=(other,), compared=1)) is Verdict.UNRESOLVED
-    assert judged(FAILS, AgentNotes(wrongs=(other, OUTPUT), compared=1)) is Verdict.SAME_FAILURE  # it is wrong in both ways
+    assert (
+        judged(FAILS, AgentNotes(wrongs=(other, OUTPUT), compared=1)) is Verdict.SAME_FAILURE
+    )  # it is wrong in both ways
 
 
 def test_a_nan_in_eager_alone_is_not_a_nan_compiled() -> None:

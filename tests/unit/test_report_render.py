@@ -79,12 +79,12 @@ def test_the_reproducer_is_quoted_to_the_letter() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({}, "Verified: fails with this error in 3/3 runs, each in a fresh process."),
+        ({}, "Verified: fails with this error in 3 of 3 runs, each in a fresh process."),
         ({"control": Control("aot_eager", "ok")}, "each in a fresh process; passes with `aot_eager`."),
         ({"control": Control("uncompiled", "ok")}, "each in a fresh process; passes uncompiled."),
         ({"control": Control("aot_eager", "exception")}, "each in a fresh process."),
         ({"verified": False, "verified_runs": 0, "note": "g++ is missing"}, "**NOT verified.** g++ is missing"),
-        ({"verified": False, "verified_runs": 3}, "**NOT verified.** It was run and did not fail again."),
+        ({"verified": False, "verified_runs": 3}, "**NOT verified.** It failed the same way in 3 of 3 runs."),
         ({"verified": False, "verified_runs": 0}, "**NOT verified.** It was not run."),
         ({"same_signature": False}, "but NOT with the error of this report"),
         ({"minimal": False}, "**Reproducer (1 op, 9 lines)**"),

@@ -20,7 +20,7 @@ _KNOWN = {
     "assertEqual": (("first", "second"), ("x", "y")),
 }
 _TESTING = ("/torch/testing/", "/numpy/testing/", "/unittest/")
-_COMPARING = ("allclose", "equal", "isclose", "array_equal", "array_equiv", "assert_close")
+_COMPARING = ("allclose", "equal", "isclose", "array_equal", "array_equiv", "assert_close", "same")
 _ASPECTS = {"stride": "strides", "strides": "strides", "dtype": "dtype", "shape": "shape", "size": "shape",
             "requires_grad": "requires_grad"}  # fmt: skip
 _CONVERTING = frozenset(
@@ -95,11 +95,13 @@ def _sides(torch, condition, frame):
 
 def _of_node(node):
     """(one side, other side, how, aspect) where an expression compares, else None."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING:
-        if len(node.args) >= 2:
-            return node.args[0], node.args[1], node.func.attr, None
-        if len(node.args) == 1:
-            return node.func.value, node.args[0], node.func.attr, None
+    name = _called(node)
+    if name in _COMPARING and len(node.args) >= 2:
+        signs = all(_called(side) == "signbit" for side in node.args[:2])
+        one, other = (side.args[0] if signs else side for side in node.args[:2])
+        return one, other, name, "zero_sign" if signs else None
+    if name in _COMPARING and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
+        return node.func.value, node.args[0], name, None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         return node.left, node.right, "difference", None
     if isinstance(node, ast.Compare) and len(node.comparators) == 1:
@@ -108,6 +110,13 @@ def _of_node(node):
             return owners[0][0], owners[1][0], "assert", owners[0][1]
         return node.left, node.comparators[0], "assert", None
     return None
+
+
+def _called(node):
+    """The last name of what is called, or None."""
+    if not isinstance(node, ast.Call):
+        return None
+    return getattr(node.func, "attr", None) or getattr(node.func, "id", None)
 
 
 def _owner(node):

@@ -15,7 +15,14 @@ from difflib import SequenceMatcher
 from triage.bisect.missing import missing_feature
 from triage.model.bisection import Standing
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import FailureSignature, is_user_frame, signature_of, torch_frame, user_frame
+from triage.model.signature import (
+    FailureSignature,
+    is_user_frame,
+    same_wrongness,
+    signature_of,
+    torch_frame,
+    user_frame,
+)
 from triage.model.stage import OutcomeKind
 
 # One failure under the name that each torch gives it; the renames that `model.signature` knows come on top.
@@ -93,7 +100,7 @@ def faces_of(outcome: Outcome, notes: AgentNotes) -> list[Face]:
 def alike(found: Face, wanted: Face) -> str | None:
     """Whether these are one failure: None where they are not, else what differs (an empty text where nothing does)."""
     left, right = found.signature, wanted.signature
-    if not _same_kind(left, right):
+    if not _same_kind(left, right) or not same_wrongness(left, right):
         return None
     if left.kind in (OutcomeKind.HANG, OutcomeKind.OOM):
         return ""

@@ -236,7 +236,9 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
     made = report.reproducer
     if made is not None:
-        state = f"verified {made.verified_runs}/{made.verified_runs}" if made.verified else "NOT verified"
+        state = (
+            f"verified {made.verified_runs}/{max(made.runs, made.verified_runs)}" if made.verified else "NOT verified"
+        )
         yield "reproducer", f"{shown(done.directory / made.path)} ({_ops(made.ops)}{made.lines} lines, {state})"
     elif report.reproducer_note:
         yield "reproducer", f"none: {report.reproducer_note}"
@@ -259,6 +261,8 @@ def _next(done: Run) -> str:
         return f"go on where it ended: triage run --resume {shown(done.directory)}"
     if verdict.symptom is Symptom.NONE:
         return "nothing to do: the script passes"
+    if verdict.symptom is Symptom.ROUNDING:
+        return "nothing to report: compare with double precision, or raise the tolerance of the check (see report.md)"
     if verdict.stage is Stage.NONE:
         return "read the notes in report.md: this is not a compiler bug as it stands"
     return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"

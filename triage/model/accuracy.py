@@ -37,6 +37,18 @@ class Comparison:
     seconds: float = 120.0
 
 
+_WORDS = {
+    "values": "wrong values",
+    "zero_sign": "zeros of the other sign",
+    "dtype": "another dtype than in eager",
+    "shape": "another shape than in eager",
+    "strides": "other strides than in eager",
+    "aliasing": "memory shared with other inputs than in eager",
+    "requires_grad": "requires_grad is not what it is in eager",
+    "structure": "another structure than in eager",
+}
+
+
 @dataclass(frozen=True)
 class Wrongness:
     """What makes two wrong results one: of which kind, and where. It is part of the failure's signature.
@@ -59,10 +71,27 @@ class Wrongness:
             return "gradient"
         return "input" if self.where.endswith(AFTER) else "output"
 
+    def words(self) -> str:
+        """The kind in words, without numbers: they are others in a reproducer."""
+        if self.kind in ("nan", "inf"):
+            name = "NaN" if self.kind == "nan" else "infinity"
+            return {"eager": f"{name} in eager, not compiled", "compiled": f"{name} compiled, not in eager"}.get(
+                self.sense, f"{name} elsewhere than in eager"
+            )
+        if self.kind == "mutation":
+            return "an input is changed in eager only" if self.sense == "eager" else "an input is changed compiled only"
+        said = _WORDS.get(self.kind, self.kind)
+        return f"{said}, of a gradient" if self.place == "gradient" else said
+
     def same(self, other: Wrongness) -> bool:
         """Of one kind, in one place, of one sense; what is not known of one of them does not count."""
         pairs = ((self.place, other.place), (self.sense, other.sense))
-        return self.kind == other.kind and all(one == two or not one or not two for one, two in pairs)
+        return self._same_kind(other) and all(one == two or not one or not two for one, two in pairs)
+
+    def _same_kind(self, other: Wrongness) -> bool:
+        """A check that looks at an input after the call sees its values, and not who changed it."""
+        kinds = {self.kind, other.kind}
+        return len(kinds) == 1 or (kinds == {"mutation", "values"} and not (self.where and other.where))
 
 
 @dataclass(frozen=True)
@@ -103,13 +132,14 @@ class WrongResult:
         if self.words:
             return self.words
         if self.kind in ("nan", "inf"):
-            name = "NaN" if self.kind == "nan" else "infinite"
-            return {"eager": f"{name} in eager, not compiled", "compiled": f"{name} compiled, not in eager"}.get(
-                self.sense, f"{name} elsewhere than in eager"
-            )
+            return self.wrongness.words()
         if "float" not in self.dtype and "complex" not in self.dtype:
             return "not what eager gives"
         return f"off by {_few(self.compiled_error)} compiled, by {_few(self.eager_error)} in eager"
+
+    def sentence(self) -> str:
+        """What is wrong and where, with its numbers: `output 0: off by 1.5 compiled, by 3.7e-07 in eager`."""
+        return f"{self.item}: {self.face()}"
 
     def headline(self) -> str:
         """What is wrong, without numbers that change from run to run."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from triage.model.accuracy import Wrongness
 from triage.model.stage import Stage, Symptom
 
 SCHEMA_VERSION = 1
@@ -31,6 +32,7 @@ class ReportSignature:
     fingerprint: str = ""
     user_line: str | None = None  # "train.py:31 in forward: y = self.lin(x)"
     excerpt: str = ""  # the telling part of the error text, bounded
+    wrong: Wrongness | None = None  # null unless a wrong result
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Reproducer:
     minimal: bool
     note: str | None = None
     control: Control | None = None  # null where it was not run
+    runs: int = 0  # fresh processes it was run in, of which `verified_runs` failed the same way
 
 
 @dataclass(frozen=True)

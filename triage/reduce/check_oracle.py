@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from triage.model.outcome import RaisedException
-from triage.model.signature import FailureSignature, is_user_frame, torch_frame
+from triage.model.signature import FailureSignature, is_user_frame, same_wrongness, torch_frame
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.interface import CandidateResult, Judgement
 
@@ -52,8 +52,12 @@ class ComparisonOracle:
             return Judgement(Verdict.NO_FAILURE, "compiled and eager agree")
         own = CheckOracle(self.signature).judge(result)
         notes = result.notes
-        if own.verdict is not Verdict.SAME_FAILURE or not (notes.compared or notes.not_compared or notes.unsteady):
+        if own.verdict is not Verdict.SAME_FAILURE:
             return own
+        if not (notes.compared or notes.not_compared or notes.unsteady):
+            return (
+                own if self._seen_alike(result) else Judgement(Verdict.UNRESOLVED, "its check sees another difference")
+            )
         if notes.wrongs:
             return self._of_kind(result)
         if notes.unsteady:
@@ -61,6 +65,10 @@ class ComparisonOracle:
         if notes.not_compared:
             return own if self.lenient else Judgement(Verdict.UNRESOLVED, f"not compared: {notes.not_compared[0]}")
         return Judgement(Verdict.NO_FAILURE, "compiled differs from eager no more than eager may from itself")
+
+    def _seen_alike(self, result: CandidateResult) -> bool:
+        """Whether what its own check compared differs in the way that is looked for, as far as that was seen."""
+        return result.signature is None or same_wrongness(result.signature, self.signature)
 
     def _of_kind(self, result: CandidateResult) -> Judgement:
         wanted, found = self.signature.wrong, [each.wrongness for each in result.notes.wrongs]

@@ -244,7 +244,9 @@ def printed(header: str) -> Render:
 def header_of(problem: Problem) -> str:
     """What fails, where, and on which torch; the comment at the top of a reproducer."""
     version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
-    return f"{one_line(problem.signature)}\nStage {problem.stage.value}{version}."
+    wrong = problem.signature.wrong
+    what = one_line(problem.signature) if wrong is None else f"Wrong result: {wrong.words()}."
+    return f"{what}\nStage {problem.stage.value}{version}."
 
 
 def facts(candidate: Candidate, source: str) -> dict[str, Any]:

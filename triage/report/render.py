@@ -114,6 +114,10 @@ def _kind(report: TriageReport) -> str:
         return "passes"
     if report.verdict.stage is Stage.SCRIPT:
         return "script"
+    if report.verdict.symptom is Symptom.ROUNDING:
+        return "rounding"
+    if report.verdict.stage is Stage.NONE and (report.accuracy or {}).get("unsteady"):
+        return "unsteady"
     return "flaky" if report.verdict.symptom is Symptom.NONDETERMINISTIC else "bug"
 
 

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from triage.model.report import AblationRow, Control, LadderRow, Reproducer, TriageReport
+from triage.model.report import AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.report.markdown import clip, code, one_line, prose, table
 
@@ -54,8 +54,10 @@ def title(report: TriageReport) -> str:
     verdict, signature = report.verdict, report.signature
     if verdict.symptom is Symptom.NONE:
         return "No failure under torch.compile was seen"
+    if verdict.symptom is Symptom.ROUNDING:
+        return "Results differ by rounding under torch.compile"
     what = {
-        Symptom.WRONG_RESULT: "wrong result under torch.compile",
+        Symptom.WRONG_RESULT: _wrong(report),
         Symptom.HANG: "torch.compile does not finish",
     }.get(verdict.symptom, "")
     if not what and signature is not None:
@@ -73,6 +75,12 @@ def title(report: TriageReport) -> str:
     return clip(one_line(f"{tag}{op}{what}"), 120)
 
 
+def _wrong(report: TriageReport) -> str:
+    """What is wrong with a result, where that is known: `strides are (6, 1) compiled, (1, 5) in eager`."""
+    sentence = str((report.accuracy or {}).get("sentence") or "")
+    return sentence.removeprefix("output 0: ") or "wrong result under torch.compile"
+
+
 def facts(report: TriageReport) -> list[tuple[str, str]]:
     """(name, Markdown) of what fails where, most telling first; nothing where nothing fails."""
     verdict, signature, culprit = report.verdict, report.signature, report.culprit
@@ -82,7 +90,7 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
     where = [STAGES[verdict.stage]] if verdict.stage in STAGES else []
     where += [f"{verdict.direction} pass"] if verdict.direction else []
     where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
-    if verdict.symptom is not Symptom.NONDETERMINISTIC:
+    if verdict.symptom not in (Symptom.NONDETERMINISTIC, Symptom.ROUNDING):
         found.append(("Where", ", ".join(where) or "not located"))
     if signature is not None and signature.user_line:
         found.append(("Line", code(clip(signature.user_line, 240))))
@@ -91,6 +99,8 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
         found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
+    if report.accuracy is not None and report.accuracy.get("sentence"):
+        found.append(("What is wrong", prose(clip(report.accuracy["sentence"], 300))))
     if report.accuracy is not None and report.accuracy.get("details"):
         found.append(("Compared with eager", prose(clip(report.accuracy["details"], 500))))
         if report.accuracy.get("first_wrong"):
@@ -181,18 +191,22 @@ def rung_outcome(row: LadderRow) -> str:
     return told if kind in ("not_run", "invalid") else f"{told} ({seconds(row.seconds)})"
 
 
-def reproducer_claim(reproducer: Reproducer) -> str:
+def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None = None) -> str:
     """What was shown about the reproducer, in a sentence or two. Never more than was shown."""
-    runs = reproducer.verified_runs
+    same = reproducer.verified_runs
+    runs = max(reproducer.runs, same)
     note = f" {prose(clip(reproducer.note, 300))}" if reproducer.note else ""
     if not reproducer.verified:
-        reason = note or (" It was run and did not fail again." if runs else " It was not run.")
+        reason = note or (f" It failed the same way in {same} of {runs} runs." if runs else " It was not run.")
         return f"**NOT verified.**{reason}"
     if not reproducer.same_signature:
-        return f"**Fails in {runs}/{runs} runs in fresh processes, but NOT with the error of this report.**{note}"
+        return f"**Fails in {same} of {runs} runs in fresh processes, but NOT with the error of this report.**{note}"
     minimal = " Nothing more can be taken away without losing the failure." if reproducer.minimal else ""
     passes = _passes(reproducer.control)
-    return f"Verified: fails with this error in {runs}/{runs} runs, each in a fresh process{passes}.{minimal}{note}"
+    how = "fails with this error"
+    if signature is not None and signature.wrong is not None:
+        how = f"its own comparison fails, and it shows the same wrongness ({prose(signature.wrong.words())})"
+    return f"Verified: {how} in {same} of {runs} runs, each in a fresh process{passes}.{minimal}{note}"
 
 
 def _passes(control: Control | None) -> str:
