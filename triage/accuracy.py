@@ -83,6 +83,8 @@ def comparison_note(probe: Probe | None) -> str | None:
     if probe is None or probe.notes.wrong is not None:
         return None
     notes, ended = probe.notes, ""
+    if notes.unsteady:
+        return unsteady_note(notes.unsteady)
     if probe.outcome.failed:
         ended = f" The run that compares ended early: {describe_outcome(probe.outcome)}."
     if not notes.compared:

@@ -19,6 +19,7 @@ from triage.environments.describe import TargetEnvironment, describe_target, req
 from triage.errors import TargetError, TriageError
 from triage.events import Emitter
 from triage.findings import Findings
+from triage.locate import comparing
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.walk import Walk
 from triage.model.codec import decode
@@ -74,14 +75,14 @@ def run(
                 from triage.reproduce import warm_runner
 
                 warm_runner(found)  # its seconds pass while the ladder runs
-        if found.walk.worth_comparing():
+        if comparing.worth_comparing(found.walk):
             with session.timed("compare"):
-                found.walk.compare()
+                comparing.compare(found.walk)
         with session.timed("locate"):
             found.walk.settle()
-        if found.walk.worth_checking():
+        if comparing.worth_checking(found.walk):
             with session.timed("compare"):
-                found.walk.check()
+                comparing.check(found.walk)
         emit("located", **_located_facts(found.walk.conclusion()))
         _reproduce(found)
         found.environment = asked.answer()

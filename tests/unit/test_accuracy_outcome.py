@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from triage.accuracy import comparison_note
+from triage.accuracy import comparison_note, rounding_notes
 from triage.events import Emitter
+from triage.locate import comparing
 from triage.locate.conclude import is_comparison, is_script_check
 from triage.locate.walk import Walk
-from triage.model.accuracy import Comparison, GraphCall, WrongResult
+from triage.model.accuracy import Check, Comparison, GraphCall, Rounding, WrongResult
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.signature import signature_of
@@ -30,6 +31,8 @@ from triage.settings import Settings
 GRADIENT = WrongResult(
     "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5
 )
+OUTPUT = WrongResult("0/1", 4, "output 3", "forward", wrong=1, elements=6)
+NAN = replace(OUTPUT, kind="nan", sense="compiled")
 FORWARD = {
     "call": 4,
     "item": "output 0",
@@ -124,8 +127,8 @@ def test_the_walk_goes_on_with_the_comparison(walk: Callable[..., Walk]) -> None
     machine = Machine("aot_eager_decomp_partition")
     it = walk(machine)
     it.first()
-    assert it.worth_comparing()
-    it.compare()
+    assert comparing.worth_comparing(it)
+    comparing.compare(it)
     found = it.settle()
     assert (found.stage, found.symptom) == (Stage.DECOMP_PARTITION, Symptom.WRONG_RESULT)
     assert found.direction is Direction.BACKWARD and found.settled and found.failures == found.runs
@@ -139,7 +142,7 @@ def test_where_nothing_is_wrong_the_other_rungs_are_not_compared(walk: Callable[
     machine = Machine(None)
     it = walk(machine)
     it.first()
-    assert it.compare() is None
+    assert comparing.compare(it) is None
     assert it.settle().stage is Stage.NONE
     assert [request.name for request in machine.requests if request.accuracy is not None] == ["as_is-compared"]
 
@@ -147,14 +150,88 @@ def test_where_nothing_is_wrong_the_other_rungs_are_not_compared(walk: Callable[
 def test_never_is_never(walk: Callable[..., Walk]) -> None:
     it = walk(Machine("inductor"), accuracy="never")
     it.first()
-    assert not it.worth_comparing()
+    assert not comparing.worth_comparing(it)
+
+
+class Checking:
+    """A target whose own check fails from `aot_eager` upwards. What comparing its graphs finds are `notes`."""
+
+    def __init__(self, notes: AgentNotes, check: Check | None = None) -> None:
+        self.notes, self.checked = notes, check
+        self.requests: list[ProbeRequest] = []
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        self.requests.append(request)
+        notes = AgentNotes(True, "2.13.0", compile_calls=(CompileCall(None),), graphs=1)
+        outcome = Outcome(OutcomeKind.OK, 1.0, 0)
+        if request.rung not in ("uncompiled", "eager"):
+            frames = (Frame("/home/me/x.py", 9, "<module>", "assert close(out, ref)"),)
+            error = RaisedException("AssertionError", "no", frames, phase="uncaught", check=self.checked)
+            outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
+        if request.accuracy is not None:
+            notes = replace(self.notes, started=True, compile_calls=notes.compile_calls)
+        return Probe(request.name, request.rung, outcome, signature_of(outcome), notes, Path("x"))
+
+
+def checked(walk: Callable[..., Walk], notes: AgentNotes, check: Check | None = None) -> tuple[Walk, Checking]:
+    machine = Checking(notes, check)
+    it = walk(machine)
+    it.first()
+    it.settle()
+    assert comparing.worth_checking(it)
+    comparing.check(it)
+    return it, machine
+
+
+def test_a_failing_check_is_known_by_what_is_wrong_with_a_graph(walk: Callable[..., Walk]) -> None:
+    it, machine = checked(walk, AgentNotes(wrongs=(GRADIENT, NAN), compared=1))
+    found = it.conclusion()
+    assert (found.stage, found.symptom) == (Stage.AOT_AUTOGRAD, Symptom.WRONG_RESULT)
+    assert found.signature is not None and found.signature.wrong == GRADIENT.wrongness
+    assert found.direction is Direction.BACKWARD
+    assert found.signature.exception_type == "AssertionError"  # what the person saw stays
+    assert machine.requests[-1].rung == "aot_eager" and machine.requests[-1].accuracy is not None
+
+
+ROUNDED = Rounding("0/0", 1, "output 0", "bfloat16", (3,), difference=0.05, tolerances=3.0)
+
+
+def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> None:
+    it, machine = checked(walk, AgentNotes(rounding=ROUNDED, compared=2), Check("values", relative=0.01))
+    found = it.conclusion()
+    assert (found.stage, found.symptom, found.rounding) == (Stage.NONE, Symptom.ROUNDING, ROUNDED)
+    assert machine.requests[-1].extra_env == comparing.EMULATE and machine.requests[-1].accuracy is None
+    told = " ".join(rounding_notes(it, ROUNDED))
+    assert "differ by 0.05" in told and "the check fails as well" in told
+
+
+@pytest.mark.parametrize(
+    ("notes", "check"),
+    [
+        (AgentNotes(rounding=None, compared=2), None),  # the graphs give the same, to the bit: it is something else
+        (AgentNotes(rounding=ROUNDED, compared=2, not_compared=("graph 0/1: a DTensor",)), None),
+        (AgentNotes(rounding=ROUNDED, compared=2, double_backward=True), None),
+        (AgentNotes(rounding=ROUNDED, compared=2, stopped_early=True), None),
+        (AgentNotes(rounding=ROUNDED, compared=2), Check("nan")),
+        (AgentNotes(rounding=ROUNDED, compared=2), Check("dtype")),
+        (AgentNotes(rounding=ROUNDED, compared=2), Check("values", relative=0.9)),
+    ],
+)
+def test_what_may_be_more_than_rounding_is_not_called_that(
+    walk: Callable[..., Walk], notes: AgentNotes, check: Check | None
+) -> None:
+    found = checked(walk, notes, check)[0].conclusion()
+    assert found.stage is Stage.AOT_AUTOGRAD and found.symptom is not Symptom.ROUNDING
+
+
+def test_eager_that_is_not_sure_of_itself_is_no_measure(walk: Callable[..., Walk]) -> None:
+    found = checked(walk, AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",)))[0].conclusion()
+    assert (found.stage, found.symptom) == (Stage.NONE, Symptom.NONDETERMINISTIC) and found.unsteady
 
 
 CHECK = RaisedException("AssertionError", "eager: 1, compiled: 2", (Frame("repro.py", 9, "<module>"),))
 
 
-OUTPUT = WrongResult("0/1", 4, "output 3", "forward", wrong=1, elements=6)
-NAN = replace(OUTPUT, kind="nan", sense="compiled")
 FAILS = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
 
 

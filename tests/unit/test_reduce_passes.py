@@ -131,6 +131,15 @@ def test_dtypes_change_together_with_arguments_and_records():
     assert list(dtypes.dtypes(one(tensor("x", 4, dtype="bool")))) == []
 
 
+def test_a_dtype_changes_alone_only_where_nothing_is_promoted_by_it():
+    half = meta(dtype="bfloat16")
+    inputs = [tensor(name, 4, dtype="bfloat16") for name in ("x", "w", "b")]
+    nodes = [op("y", "torch.sin", "%x", out=half), op("z", "torch.add", "%y", "%w", out=half)]
+    (choice,) = dtypes.dtypes(case(inputs, nodes, "z", "b"))
+    alone = [sorted(edit.names) for edit in choice.edits]
+    assert alone == [["b", "w", "x"], ["b"]]
+
+
 def test_extents_change_in_every_input_and_in_the_arguments():
     nodes = [
         op("v", "view", "%x", [2, 6, 4, 8], kind="call_method", out=meta(2, 6, 4, 8)),

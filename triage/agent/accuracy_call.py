@@ -71,7 +71,8 @@ class Call:
     def rounding(self):
         """Where nothing is wrong and yet not all is the same: the value that is furthest off, as facts; else None."""
         eager, compiled = self._both
-        names = [name for name in eager.tensors if roundoff.rounds_otherwise(self.torch, eager, compiled, name)]
+        sure = [name for name in eager.tensors if name not in self.unsteady]
+        names = [name for name in sure if roundoff.rounds_otherwise(self.torch, eager, compiled, name)]
         if not names:
             return None
         self.names = None

@@ -14,7 +14,7 @@ from triage.locate.ladder import LADDER, UNCOMPILED, Rung
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
-from triage.model.signature import FailureSignature, same_face, same_failure, signature_of
+from triage.model.signature import FailureSignature, same_face, same_failure, short_type, signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
@@ -89,9 +89,7 @@ def with_graphs_compared(found: Conclusion, probe: Probe) -> Conclusion:
     if wrong is not None:
         signature = replace(found.signature, wrong=wrong.wrongness)
         direction = Direction(wrong.direction)
-        return replace(
-            found, wrong=wrong, signature=signature, direction=direction, symptom=_as_wrong_result(found.symptom)
-        )
+        return replace(found, wrong=wrong, signature=signature, direction=direction, symptom=_symptom_of_check(found))
     if probe.notes.unsteady:
         return replace(
             found,
@@ -101,12 +99,15 @@ def with_graphs_compared(found: Conclusion, probe: Probe) -> Conclusion:
             failures=found.failures,
         )
     if only_rounds(probe, found.outcome):
-        return replace(found, stage=Stage.NONE, symptom=Symptom.ROUNDING, rounding=probe.notes.rounding)
+        return replace(found, stage=Stage.NONE, symptom=Symptom.ROUNDING, rounding=probe.notes.rounding, direction=None)
     return found
 
 
-def _as_wrong_result(symptom: Symptom) -> Symptom:
-    return symptom if symptom is Symptom.NONDETERMINISTIC else Symptom.WRONG_RESULT
+def _symptom_of_check(found: Conclusion) -> Symptom:
+    """A failed comparison is a wrong result; what else a program raises (a view that does not fit the strides) stays one."""
+    error = found.outcome.exception if found.outcome is not None else None
+    compares = error is not None and (error.check is not None or short_type(error.type) == "AssertionError")
+    return Symptom.WRONG_RESULT if compares and found.symptom is Symptom.EXCEPTION else found.symptom
 
 
 def only_rounds(probe: Probe, failed: Outcome | None) -> bool:

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from triage.locate.conclude import (
     Conclusion,
@@ -19,14 +19,12 @@ from triage.locate.conclude import (
     discount,
     expected_exceptions,
     face,
-    is_comparison,
     is_script_check,
     not_to_blame,
-    rung_that_shows,
     with_graphs_compared,
 )
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
-from triage.model.accuracy import Comparison, GraphCall
+from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
 from triage.model.signature import same_face
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -43,9 +41,6 @@ RUNS_PER_SEED = 2
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
 TRIES = 2  # more runs of a script that passed
-# What comparing every call of a script whose check fails may take: of the script's own time, and at least.
-CHECK_FACTOR, CHECK_SECONDS = 3.0, 120.0
-EMULATE = {"TORCHINDUCTOR_EMULATE_PRECISION_CASTS": "1"}  # Inductor rounds between fused operations as eager does
 MEMORY_PER_PROBE = 3 * 1024**3
 
 
@@ -78,11 +73,11 @@ class Walk:
 
     def first(self) -> Probe:
         """Run the script as it is; fixes which rungs there are."""
-        probe = self._run(Rung("as_is", None, Stage.NONE), "as_is", capture=True)
+        probe = self.ask(Rung("as_is", None, Stage.NONE), "as_is", capture=True)
         self.rungs, self.top = ladder_for(probe.notes.compile_calls)
         self.seen.setdefault(self.rungs[self.top].name, []).append(probe)
         self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.rungs[self.top].name)
-        self._announce(self.rungs[self.top], probe)
+        self.announce(self.rungs[self.top], probe)
         exception = probe.outcome.exception
         if exception is not None and exception.phase in ("compile", "call", "backward") and not exception.swallowed:
             self.stop_after = probe.notes.point
@@ -92,58 +87,6 @@ class Walk:
     def start(self) -> Probe:
         """The first run of the script as it is, or the one that compared, if that found the failure."""
         return self.seen[self.rungs[self.top].name][0]
-
-    def worth_comparing(self) -> bool:
-        """Whether to compare results: `auto` where nothing has failed, `always` where a check of the script's own has, too."""
-        asked = self.session.settings.accuracy
-        first = self.start
-        if asked == "never" or not first.notes.compile_calls or first.notes.graphs == 0:
-            return False
-        return not first.outcome.failed or (asked == "always" and is_script_check(first.outcome))
-
-    def compare(self) -> Probe | None:
-        """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
-        top = self.rungs[self.top].name
-        first = self.start
-        self.comparison = Comparison(gradients=first.notes.backwards > 0, stop=True)
-        self.compared = self._run(Rung("as_is", None, Stage.NONE), "as_is-compared", capture=True)
-        wrong = self.compared.notes.wrong
-        if wrong is None or not is_comparison(self.compared.outcome):
-            self.comparison = None
-            return None
-        # The other rungs need go no further than this call of this graph.
-        self.comparison = replace(self.comparison, until=GraphCall(wrong.graph, wrong.call))
-        self.seen[top] = [self.compared]
-        self._announce(self.rungs[self.top], self.compared)
-        return self.compared
-
-    def worth_checking(self) -> bool:
-        """Whether to compare the graphs of a script whose own check fails: where a stage below its graphs is to blame."""
-        found = self.conclusion()
-        if self.session.settings.accuracy == "never" or self.checked is not None:
-            return False
-        if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
-            return False
-        return found.stage not in (Stage.NONE, Stage.SCRIPT, Stage.DYNAMO)
-
-    def check(self) -> Conclusion:
-        """Run the script once more on the rung to blame, its graphs compared: which value is wrong, or is it rounding?"""
-        found = self.conclusion()
-        assert found.failing is not None and found.outcome is not None
-        seen = found.outcome.exception.check if found.outcome.exception is not None else None
-        self.comparison = Comparison(
-            gradients=self.start.notes.backwards > 0,
-            stop=True,
-            own_check=True,
-            signs=seen is not None and seen.kind == "zero_sign",
-            seconds=max(CHECK_SECONDS, CHECK_FACTOR * self.start.outcome.seconds),
-        )
-        name = f"{found.failing.name}-compared"
-        self.checked = self._run(rung_that_shows(found, self.seen), name, capture=True)
-        self.comparison = None
-        if self.conclusion().symptom is Symptom.ROUNDING:
-            self.emulated = self._run(self.rungs[self.top], "emulated-casts", extra_env=EMULATE)
-        return self.conclusion()
 
     def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
@@ -232,9 +175,9 @@ class Walk:
         for seed in range(SEEDS):
             with self._pool(min(self.jobs(), RUNS_PER_SEED)) as pool:
                 names = [f"{rung.name}-seed-{seed}-{number + 1}" for number in range(RUNS_PER_SEED)]
-                probes = list(pool.map(lambda name: self._run(rung, name, seed=seed), names))  # noqa: B023
+                probes = list(pool.map(lambda name: self.ask(rung, name, seed=seed), names))  # noqa: B023
             for probe in probes:
-                self._announce(rung, probe)
+                self.announce(rung, probe)
             self.seeded[seed] = (len(probes), sum(probe.outcome.failed for probe in probes))
             if 0 < self.seeded[seed][1] < len(probes):
                 return
@@ -244,7 +187,7 @@ class Walk:
         found = self.conclusion()
         if found.outcome is None or not is_script_check(found.outcome):
             return
-        self.other_stream = self._run(UNCOMPILED, "uncompiled-other-random", other_stream=True)
+        self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
 
     # -- running --------------------------------------------------------------------------------------------------
 
@@ -305,7 +248,7 @@ class Walk:
             for rung in rungs:
                 number = len(self.seen.get(rung.name, [])) + list(waiting.values()).count(rung)
                 name = rung.name if number == 0 else f"{rung.name}-{number + 1}"
-                waiting[pool.submit(self._run, rung, name, cancel=stop)] = rung
+                waiting[pool.submit(self.ask, rung, name, cancel=stop)] = rung
             while waiting:
                 ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
@@ -315,16 +258,16 @@ class Walk:
                         self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                         continue
                     self.seen.setdefault(rung.name, []).append(probe)
-                    self._announce(rung, probe)
+                    self.announce(rung, probe)
                     if side_by_side > 1 and self._fails_otherwise(probe):
                         crowded.append((rung, probe))
                     if rung is UNCOMPILED and probe.outcome.failed:
                         stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
         for rung, probe in crowded:
-            alone = self._run(rung, f"{probe.name}-alone")
+            alone = self.ask(rung, f"{probe.name}-alone")
             self.seen[rung.name] = [alone if each is probe else each for each in self.seen[rung.name]]
-            self._announce(rung, alone)
+            self.announce(rung, alone)
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         """Whether a probe ended in a failure that is not the script's."""
@@ -333,7 +276,7 @@ class Walk:
             return False
         return not same_face(probe.signature, first.signature)
 
-    def _run(
+    def ask(
         self,
         rung: Rung,
         name: str,
@@ -343,6 +286,7 @@ class Walk:
         seed: int | None = None,
         extra_env: Mapping[str, str] | None = None,
     ) -> Probe:
+        """Run the script once on a rung. Raises BudgetSpentError where the budget ended it."""
         # The failing rung's graphs may be needed where the first run did not get that far.
         patience = min(self._patience(), self.session.settings.timeout)
         request = ProbeRequest(
@@ -368,7 +312,8 @@ class Walk:
             self.session.emit("probe_facts", probe=probe)
         return probe
 
-    def _announce(self, rung: Rung, probe: Probe) -> None:
+    def announce(self, rung: Rung, probe: Probe) -> None:
+        """Tell the listeners how a probe ended."""
         judged = discount(probe, expected_exceptions(self.seen))
         self.session.emit(
             "probe_ended",

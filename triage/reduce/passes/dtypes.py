@@ -1,4 +1,8 @@
-"""Dtypes: float32 for every floating dtype, int64 for every whole one; all inputs of a dtype together, then each alone."""
+"""Dtypes: float32 for every floating dtype, int64 for every whole one; all inputs of a dtype together, then each alone.
+
+Alone only where no operation would then be given two dtypes instead of one: what it promotes to is another matter than what
+failed (a sum of bfloat16 and float32 is not one of bfloat16).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, TensorMeta
 from triage.reduce.edits import Edit, checked
 from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
@@ -56,8 +61,23 @@ def dtypes(case: GraphCase) -> Iterator[Choice]:
         if dtype in (new, "bool"):
             continue
         together: list[Edit] = [ChangeDtype(frozenset(names), dtype, new)]
-        alone = [ChangeDtype(frozenset({name}), dtype, new) for name in names] if len(names) > 1 else []
+        single = [name for name in names if not would_mix(case, name)] if len(names) > 1 else []
+        alone = [ChangeDtype(frozenset({name}), dtype, new) for name in single]
         yield Choice(f"dtype {dtype}", (*together, *alone))
+
+
+def would_mix(case: GraphCase, name: str) -> bool:
+    """Whether an operation takes this input, or what is made of it alone, together with another value of its dtype."""
+    known = {item.name: item.meta.dtype for item in tensors(case) if item.meta is not None}
+    known |= {node.name: node.out[0].dtype for node in case.nodes if node.out and node.out[0] is not None}
+    changed = {name}
+    for node in case.nodes:
+        given = set(trees.refs([node.args, node.kwargs]))
+        if given & changed:
+            if any(known.get(other) == known[name] for other in given - changed):
+                return True
+            changed.add(node.name)
+    return False
 
 
 def _renamed(tree: Any, old: str, new: str) -> Any:

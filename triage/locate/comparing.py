@@ -1,0 +1,75 @@
+"""Runs of the script in which every compiled graph is compared with eager: where nobody noticed anything, and where a check did.
+
+A script that raises nothing is run once more, and a wrong value becomes its failure. One whose own check fails is run once more
+on the rung to blame: its graphs say which value is wrong and of which kind, or that all of it is rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
+from triage.locate.ladder import Rung
+from triage.locate.walk import Walk
+from triage.model.accuracy import Comparison, GraphCall
+from triage.model.stage import Stage, Symptom
+from triage.probe.run import Probe
+
+# What comparing every call of a script whose check fails may take: of the script's own time, and at least so many seconds.
+CHECK_FACTOR, CHECK_SECONDS = 3.0, 120.0
+EMULATE = {"TORCHINDUCTOR_EMULATE_PRECISION_CASTS": "1"}  # Inductor rounds between fused operations as eager does
+
+
+def worth_comparing(walk: Walk) -> bool:
+    """Whether to compare results: `auto` where nothing has failed, `always` where a check of the script's own has, too."""
+    asked, first = walk.session.settings.accuracy, walk.start
+    if asked == "never" or not first.notes.compile_calls or first.notes.graphs == 0:
+        return False
+    return not first.outcome.failed or (asked == "always" and is_script_check(first.outcome))
+
+
+def compare(walk: Walk) -> Probe | None:
+    """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
+    top = walk.rungs[walk.top]
+    walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
+    walk.compared = probe = walk.ask(Rung("as_is", None, Stage.NONE), "as_is-compared", capture=True)
+    wrong = probe.notes.wrong
+    if wrong is None or not is_comparison(probe.outcome):
+        walk.comparison = None
+        return None
+    # The other rungs need go no further than this call of this graph.
+    walk.comparison = replace(walk.comparison, until=GraphCall(wrong.graph, wrong.call))
+    walk.seen[top.name] = [probe]
+    walk.announce(top, probe)
+    return probe
+
+
+def worth_checking(walk: Walk) -> bool:
+    """Whether to compare the graphs of a script whose own check fails: where a stage below its graphs is to blame."""
+    found = walk.conclusion()
+    if walk.session.settings.accuracy == "never" or walk.checked is not None:
+        return False
+    if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
+        return False
+    return found.stage not in (Stage.NONE, Stage.SCRIPT, Stage.DYNAMO)
+
+
+def check(walk: Walk) -> Conclusion:
+    """Run the script once more on the rung to blame, its graphs compared: which value is wrong, or is it rounding?"""
+    found = walk.conclusion()
+    assert found.failing is not None and found.outcome is not None
+    seen = found.outcome.exception.check if found.outcome.exception is not None else None
+    walk.comparison = Comparison(
+        gradients=walk.start.notes.backwards > 0,
+        stop=True,
+        own_check=True,
+        signs=seen is not None and seen.kind == "zero_sign",
+        seconds=max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds),
+    )
+    rung = rung_that_shows(found, walk.seen)
+    walk.checked = walk.ask(rung, f"{rung.name}-compared", capture=True)
+    walk.comparison = None
+    found = walk.conclusion()
+    if found.symptom is Symptom.ROUNDING:
+        walk.emulated = walk.ask(walk.rungs[walk.top], "emulated-casts", extra_env=EMULATE)
+    return found
