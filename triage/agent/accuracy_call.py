@@ -84,21 +84,29 @@ class Call:
 
     def _sure_of(self, names, eager):
         """The names of what eager gives again whatever lies in memory that nobody wrote."""
-        self.names = names
-        self.measured = self._same(self._eager(mode=modes.unchanged(self.torch)), eager, names) == names
-        steady = names
+        self.names = steady = names
         for byte in memory.FILLINGS:
-            steady = self._same(self._filled(byte), eager, steady)
+            with memory.fresh_memory_filled(byte):
+                steady = self._same(eager, self._eager(around=byte), steady)
+        # Also between the operations. Two such runs are compared with each other: the mode itself may change the result.
+        one, other = (self._surrounded(byte) for byte in memory.FILLINGS)
+        if one is not None and other is not None:
+            steady = self._same(one, other, steady)
         self.unsteady = [name for name in names if name not in steady]
+        unchanged = self._eager(mode=modes.unchanged(self.torch))
+        self.measured = self._same(eager, unchanged, steady) == steady
         return steady
 
-    def _filled(self, byte):
-        mode = modes.surrounded(self.torch, byte) if self.measured else None
-        with memory.fresh_memory_filled(byte):
-            return self._eager(mode=mode, around=byte)
+    def _surrounded(self, byte):
+        try:
+            with memory.fresh_memory_filled(byte):
+                return self._eager(mode=modes.surrounded(self.torch, byte), around=byte)
+        except Exception:  # an operation that cannot be moved
+            return None
 
-    def _same(self, given, eager, names):
-        return [name for name in names if measure.same_again(self.torch, eager.tensors[name], given.tensors.get(name))]
+    def _same(self, one, other, names):
+        found = [(name, one.tensors.get(name), other.tensors.get(name)) for name in names]
+        return [name for name, left, right in found if left is not None and measure.same_again(self.torch, left, right)]
 
     # -- what is wrong --------------------------------------------------------------------------------------------
 
