@@ -11,6 +11,7 @@ command goes on where it was interrupted. To be run by hand: `python benchmarks/
 from __future__ import annotations
 
 import argparse
+import functools
 import shutil
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import drift_table
+import opdb_runs
+from drift_forks import fresh
 from drift_judge import TARGET, Finding, judge
 from drift_programs import Program, program
 from drift_reduce import NATIVE, SOURCE, Bench, Reduced
@@ -47,6 +50,27 @@ def planted(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def opdb(arguments: argparse.Namespace) -> int:
+    """Whole runs of triage on operator samples, less those that are known already."""
+    out: Path = arguments.out
+    dtypes = arguments.dtypes.split(",")
+    scripts = opdb_runs.screened(out, arguments.count, dtypes, arguments.backend, arguments.seed)
+    print(f"{len(scripts)} scripts whose own check fails", file=sys.stderr)
+    file = out / f"opdb-{arguments.backend}.jsonl"
+    known = {row.name for row in opdb_runs.read(file)}
+    try:
+        for script in scripts if not arguments.screen else ():
+            if script["name"] not in known:
+                row = opdb_runs.measured(script, out)
+                opdb_runs.append(file, row)
+                print(f"{row.name}: {row.kind}: {row.verdict} {row.ends_in} ({row.seconds:.0f} s)", file=sys.stderr)
+    finally:
+        text = opdb_runs.table(opdb_runs.read(file))
+        (out / "opdb.md").write_text(text, encoding="utf-8")
+        print(text)
+    return 0
+
+
 def seeds_of(arguments: argparse.Namespace) -> list[int]:
     """`--part 2/4` takes every fourth seed, so that four processes share the work."""
     part, _, parts = arguments.part.partition("/")
@@ -57,6 +81,7 @@ def seeds_of(arguments: argparse.Namespace) -> list[int]:
 def measured(seeds: Sequence[int], arguments: argparse.Namespace, scratch: Path) -> Iterator[Row]:
     """A row per seed. A reducer that breaks loses that program, not the benchmark."""
     bench = Bench(sys.executable, scratch, reducer=arguments.reducer, loose=arguments.oracle == "any")
+    run = functools.partial(fresh, sys.executable, plot=bench.plot) if arguments.fresh else bench.forks.ended
     try:
         for seed in seeds:
             made = fitting(seed, bench, source=arguments.reducer == SOURCE)
@@ -65,7 +90,7 @@ def measured(seeds: Sequence[int], arguments: argparse.Namespace, scratch: Path)
                 reduced = bench.reduce(made, folder)
             except Exception as error:  # noqa: BLE001
                 reduced = Reduced(note=f"{type(error).__name__}: {error}")
-            finding = judge(reduced.source, made.faults, bench.forks.ended) if reduced.source else None
+            finding = judge(reduced.source, made.faults, run) if reduced.source else None
             _keep(arguments.out / "planted", arguments, made, reduced)
             shutil.rmtree(folder, ignore_errors=True)
             yield row_of(arguments.reducer, arguments.oracle, made, reduced, finding)
@@ -74,7 +99,7 @@ def measured(seeds: Sequence[int], arguments: argparse.Namespace, scratch: Path)
 
 
 def fitting(seed: int, bench: Bench, *, source: bool) -> Program:
-    """The first program of this seed whose target is what the script shows. Only one that fails by itself has a text to reduce."""
+    """The first program of this seed whose target is what the script shows; a text can only be reduced if it fails by itself."""
     for attempt in range(ATTEMPTS):
         made = program(seed, attempt)
         if source and made.silent:
@@ -125,7 +150,16 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     one.add_argument("--reducer", choices=(NATIVE, SOURCE), default=NATIVE)
     one.add_argument("--oracle", choices=("own", "any"), default="own", help="any: whatever fails is the failure")
     one.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="keeps all (default: benchmarks/out/drift)")
+    one.add_argument("--fresh", action="store_true", help="judge in new processes, not in forks of a warm one")
     one.set_defaults(run=planted)
+    two = commands.add_parser("opdb", help="PyTorch's own operator samples")
+    two.add_argument("--count", type=int, default=100, metavar="N", help="scripts (default: 100)")
+    two.add_argument("--seed", type=int, default=0, metavar="S", help="of the order in which samples are looked at")
+    two.add_argument("--dtypes", default="bfloat16,float16,complex64,float32", metavar="LIST")
+    two.add_argument("--backend", default="aot_eager_decomp_partition", help="of the scripts (default: %(default)s)")
+    two.add_argument("--screen", action="store_true", help="only look for scripts")
+    two.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="keeps all (default: benchmarks/out/drift)")
+    two.set_defaults(run=opdb)
     return parser.parse_args(words)
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 HOST = "torch._dynamo.backends.debugging"
 FAULTS, TRACE = "PLANTED_FAULTS", "PLANTED_TRACE"
@@ -56,10 +57,7 @@ def _replace(host):
 def read_faults():
     """The faults as dictionaries: name, op (an ATen name without overload), kind, when, words; in the order they apply."""
     path = os.environ.get(FAULTS)
-    if not path or not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+    return json.loads(Path(path).read_text(encoding="utf-8")) if path and Path(path).is_file() else []
 
 
 def planted(gm, faults):
@@ -187,7 +185,7 @@ def tell(fact):
     """One line of the trace, written before whatever comes next."""
     path = os.environ.get(TRACE)
     if path:
-        with open(path, "a", encoding="utf-8") as file:
+        with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(fact) + "\n")
 
 
