@@ -65,7 +65,10 @@ def screened(out: Path, count: int, dtypes: Sequence[str], backend: str, seed: i
     request = {"count": count, "seed": seed, "dtypes": dtypes, "backend": backend, "per_op": 2, "out": str(file)}
     asked = out / "request.json"
     asked.write_text(json.dumps(request), encoding="utf-8")
-    subprocess.run([sys.executable, str(HERE / "opdb_screen.py"), str(asked)], check=True, stderr=subprocess.DEVNULL)
+    with (out / "screen.log").open("w", encoding="utf-8") as log:
+        done = subprocess.run([sys.executable, str(HERE / "opdb_screen.py"), str(asked)], stderr=log, check=False)
+    if done.returncode:
+        raise SystemExit(f"The samples could not be looked through (pip install expecttest?): see {out / 'screen.log'}")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     found = [script | {"dtype": line["dtype"]} for line in lines for script in line["scripts"]]
     return [script for script in found if script["dtype"] in dtypes][:count]

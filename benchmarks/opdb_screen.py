@@ -6,6 +6,7 @@ is looked at in a forked child with a time limit: a sample that crashes or hangs
 """
 
 import contextlib
+import gc
 import io
 import itertools
 import json
@@ -21,8 +22,8 @@ import torch
 import torch._dynamo
 from opdb_text import UnprintableError, script
 
-PAIR_SECONDS = 40.0
-SAMPLES = 6  # of an operation and dtype that are tried
+PAIR_SECONDS = 30.0
+SAMPLES = 3  # of an operation and dtype that are tried
 # Of what these give nothing can be expected: random numbers, memory that nobody wrote.
 RANDOM = ("empty", "resize", "bernoulli", "dropout", "normal", "rand", "uniform", "multinomial", "lowrank", "cauchy")
 RANDOM += ("exponential", "geometric", "rrelu")
@@ -32,6 +33,7 @@ def main(file):
     request = json.loads(Path(file).read_text(encoding="utf-8"))
     known = {(line["op"], line["dtype"]) for line in lines(request["out"])}
     found = sum(len(line["scripts"]) for line in lines(request["out"]))
+    warm_up(request["backend"])
     for info, dtype in pairs(request["dtypes"], request["seed"]):
         if found >= request["count"]:
             return
@@ -42,6 +44,13 @@ def main(file):
         found += len(scripts)
         with Path(request["out"]).open("a", encoding="utf-8") as out:
             out.write(json.dumps({"op": key[0], "dtype": key[1], "scripts": scripts}) + "\n")
+
+
+def warm_up(backend):
+    """The first compile of a process imports and caches much; children then need not."""
+    for backward in ("", "floating_point"):
+        check_fails(script("torch.exp", [torch.ones(2)], {}, backend, backward=backward))
+    gc.freeze()
 
 
 def lines(file):
