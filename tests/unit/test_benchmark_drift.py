@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import drift_table
 import opdb_judge
@@ -26,7 +25,8 @@ from drift_programs import ENDS, KINDS, Fault, complaint, program
 torch = pytest.importorskip("torch")
 
 # Not by its folder: on the path, torch itself would load it.
-_spec = importlib.util.spec_from_file_location("planted_faults", BENCHMARKS / "planted" / "planted_faults.py")
+_FILE = Path(__file__).parents[2] / "benchmarks" / "planted" / "planted_faults.py"
+_spec = importlib.util.spec_from_file_location("planted_faults", _FILE)
 planted_faults = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(planted_faults)
 
