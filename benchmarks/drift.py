@@ -27,7 +27,7 @@ from drift_programs import Program, program
 from drift_reduce import NATIVE, SOURCE, Bench, Reduced
 from drift_table import NOTHING, Row
 
-ATTEMPTS = 40
+ATTEMPTS = 200
 OUT = Path(__file__).parent / "out" / "drift"
 
 
