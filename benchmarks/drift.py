@@ -54,7 +54,7 @@ def opdb(arguments: argparse.Namespace) -> int:
     """Whole runs of triage on operator samples, less those that are known already."""
     out: Path = arguments.out
     dtypes = arguments.dtypes.split(",")
-    scripts = opdb_runs.screened(out, arguments.count, dtypes, arguments.backend, arguments.seed)
+    scripts = opdb_runs.screened(out, arguments.count, dtypes, arguments.backend, arguments.seed, arguments.only)
     print(f"{len(scripts)} scripts whose own check fails", file=sys.stderr)
     file = out / f"opdb-{arguments.backend}.jsonl"
     known = {row.name for row in opdb_runs.read(file)}
@@ -157,6 +157,9 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     two.add_argument("--seed", type=int, default=0, metavar="S", help="of the order in which samples are looked at")
     two.add_argument("--dtypes", default="bfloat16,float16,complex64,float32", metavar="LIST")
     two.add_argument("--backend", default="aot_eager_decomp_partition", help="of the scripts (default: %(default)s)")
+    two.add_argument(
+        "--only", choices=("all", "real", "rounding"), default="all", help="by what the judge says of them"
+    )
     two.add_argument("--screen", action="store_true", help="only look for scripts")
     two.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="keeps all (default: benchmarks/out/drift)")
     two.set_defaults(run=opdb)

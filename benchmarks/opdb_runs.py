@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-CRASH, PASSES = "crash", ""
-UNJUDGED = ("exception", CRASH, "hung")
+CRASH = "crash"
 RUN_SECONDS, JUDGE_SECONDS = 900.0, 180.0
 HARMLESS = ("rounding", "")
 HEADER = ("| dtype | scripts | real | same kind | kind changed | not reproduced | missed | rounding | blamed |",
@@ -58,11 +57,15 @@ class Row:
         return SAME if self.ends_in == self.kind else CHANGED
 
 
-def screened(out: Path, count: int, dtypes: Sequence[str], backend: str, seed: int) -> list[dict[str, str]]:
-    """Scripts whose own check fails, found by torch itself; what was found before is not looked for again."""
+def screened(out: Path, count: int, dtypes: Sequence[str], backend: str, seed: int, only: str) -> list[dict[str, str]]:
+    """Scripts whose own check fails, found by torch itself; what was found before is not looked for again.
+
+    `only`: all, real (what differs is more than rounding) or rounding.
+    """
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"screened-{backend}-{seed}.jsonl"
-    request = {"count": count, "seed": seed, "dtypes": dtypes, "backend": backend, "per_op": 2, "out": str(file)}
+    request = {"count": count, "seed": seed, "dtypes": dtypes, "backend": backend, "per_op": 2, "only": only}
+    request["out"] = str(file)
     asked = out / "request.json"
     asked.write_text(json.dumps(request), encoding="utf-8")
     with (out / "screen.log").open("w", encoding="utf-8") as log:
@@ -71,7 +74,11 @@ def screened(out: Path, count: int, dtypes: Sequence[str], backend: str, seed: i
         raise SystemExit(f"The samples could not be looked through (pip install expecttest?): see {out / 'screen.log'}")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     found = [script | {"dtype": line["dtype"]} for line in lines for script in line["scripts"]]
-    return [script for script in found if script["dtype"] in dtypes][:count]
+    return [script for script in found if script["dtype"] in dtypes and fits(script, only)][:count]
+
+
+def fits(script: Mapping[str, str], only: str) -> bool:
+    return only == "all" or (script["kind"] in HARMLESS) == (only == "rounding")
 
 
 def measured(script: Mapping[str, str], out: Path) -> Row:

@@ -1,6 +1,6 @@
 """Looks through PyTorch's own operator samples for scripts whose check fails: `python opdb_screen.py REQUEST.json`.
 
-Run as a program of its own, with torch. The request holds count, seed, dtypes, backend, per_op and out; `out` gets one JSON
+Run as a program of its own, with torch. The request holds count, only, seed, dtypes, backend, per_op and out; `out` gets one JSON
 line per (operation, dtype), with the scripts that fail, so that the next request goes on where this one stopped. Each pair
 is looked at in a forked child with a time limit: a sample that crashes or hangs costs no more than itself.
 """
@@ -18,6 +18,7 @@ import time
 import warnings
 from pathlib import Path
 
+import opdb_judge
 import torch
 import torch._dynamo
 from opdb_text import UnprintableError, script
@@ -32,7 +33,7 @@ RANDOM += ("exponential", "geometric", "rrelu")
 def main(file):
     request = json.loads(Path(file).read_text(encoding="utf-8"))
     known = {(line["op"], line["dtype"]) for line in lines(request["out"])}
-    found = sum(len(line["scripts"]) for line in lines(request["out"]))
+    found = sum(wanted(line["scripts"], request["only"]) for line in lines(request["out"]))
     warm_up(request["backend"])
     for info, dtype in pairs(request["dtypes"], request["seed"]):
         if found >= request["count"]:
@@ -41,9 +42,17 @@ def main(file):
         if key in known:
             continue
         scripts = in_child(lambda: failing(info, dtype, request))  # noqa: B023
-        found += len(scripts)
+        found += wanted(scripts, request["only"])
         with Path(request["out"]).open("a", encoding="utf-8") as out:
             out.write(json.dumps({"op": key[0], "dtype": key[1], "scripts": scripts}) + "\n")
+
+
+def wanted(scripts, only):
+    """How many of these are asked for: all, the real ones, or those that only round otherwise."""
+    return sum(
+        only == "all" or (script["kind"] in (opdb_judge.ROUNDING, opdb_judge.ALIKE)) == (only == "rounding")
+        for script in scripts
+    )
 
 
 def warm_up(backend):
@@ -116,7 +125,7 @@ def failing(info, dtype, request):
                 continue
             if check_fails(text):
                 name = f"{info.name}-{str(dtype).split('.')[-1]}-{number}{'-grad' if backward else ''}"
-                found.append({"name": name, "source": text})
+                found.append({"name": name, "source": text, "kind": kind(text)})
     return found
 
 
@@ -124,6 +133,17 @@ def ways(info, dtype):
     """Forward, and backward where there is one."""
     family = "complex" if dtype.is_complex else "floating_point" if dtype.is_floating_point else ""
     return ("", family) if family and info.supports_autograd else ("",)
+
+
+def kind(text):
+    """What the judge says of a script whose check fails."""
+    watch, compiler = opdb_judge.Watch(), torch.compile
+    torch.compile = watch
+    try:
+        check_fails(text)
+    finally:
+        torch.compile = compiler
+    return opdb_judge.worst(watch.kinds)
 
 
 def check_fails(text):
