@@ -1,0 +1,183 @@
+"""`triage run` on operator samples that come out differently compiled, and what the judge says of script and reproducer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+CRASH = "crash"
+RUN_SECONDS, JUDGE_SECONDS = 900.0, 180.0
+HARMLESS = ("rounding", "")
+HEADER = ("| dtype | scripts | real | same kind | kind changed | not reproduced | missed | rounding | blamed |",
+          "|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+SAME, CHANGED, LOST, MISSED, BLAMED, LEFT = (
+    "same kind",
+    "kind changed",
+    "not reproduced",
+    "missed",
+    "blamed",
+    "left alone",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One script. `kind` and `ends_in` are the judge's words for the script and for the reproducer."""
+
+    name: str
+    dtype: str
+    kind: str
+    blamed: bool
+    ends_in: str | None = None
+    symptom: str = ""
+    stage: str = ""
+    verified: bool = False
+    ops: int | None = None
+    seconds: float = 0.0
+    status: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.kind in HARMLESS:
+            return BLAMED if self.blamed else LEFT
+        if not self.blamed:
+            return MISSED
+        if self.ends_in is None or not self.verified:
+            return LOST
+        return SAME if self.ends_in == self.kind else CHANGED
+
+
+def screened(out: Path, count: int, dtypes: Sequence[str], backend: str, seed: int, only: str) -> list[dict[str, str]]:
+    """Scripts whose own check fails, found by torch itself; what was found before is not looked for again.
+
+    `only`: all, real (what differs is more than rounding) or rounding.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / f"screened-{backend}-{seed}.jsonl"
+    request = {"count": count, "seed": seed, "dtypes": dtypes, "backend": backend, "per_op": 2, "only": only}
+    request["out"] = str(file)
+    asked = out / "request.json"
+    asked.write_text(json.dumps(request), encoding="utf-8")
+    with (out / "screen.log").open("w", encoding="utf-8") as log:
+        done = subprocess.run([sys.executable, str(HERE / "opdb_screen.py"), str(asked)], stderr=log, check=False)
+    if done.returncode:
+        raise SystemExit(f"The samples could not be looked through (pip install expecttest?): see {out / 'screen.log'}")
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    found = [script | {"dtype": line["dtype"]} for line in lines for script in line["scripts"]]
+    return [script for script in found if script["dtype"] in dtypes and fits(script, only)][:count]
+
+
+def fits(script: Mapping[str, str], only: str) -> bool:
+    return only == "all" or (script["kind"] in HARMLESS) == (only == "rounding")
+
+
+def measured(script: Mapping[str, str], out: Path) -> Row:
+    """Judge the script, run triage on it, judge what that ends in."""
+    folder = out / "opdb" / script["name"]
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "script.py"
+    file.write_text(script["source"], encoding="utf-8")
+    began = time.monotonic()
+    status, report = triaged(file, folder)
+    verdict = report.get("verdict", {})
+    reproducer = report.get("reproducer") or {}
+    blamed = (
+        status == 0
+        and verdict.get("symptom") not in ("none", "rounding")
+        and verdict.get("stage") not in ("none", "script")
+    )
+    seconds = time.monotonic() - began
+    made = Path(report["directory"]) / "repro.py" if report else folder / "nothing"
+    return Row(
+        script["name"],
+        script["dtype"],
+        judged(file),
+        blamed,
+        judged(made) if blamed and reproducer and made.is_file() else None,
+        str(verdict.get("symptom")),
+        str(verdict.get("stage")),
+        bool(reproducer.get("verified")),
+        reproducer.get("ops"),
+        round(seconds, 1),
+        status,
+    )
+
+
+def triaged(file: Path, folder: Path) -> tuple[int | None, dict[str, Any]]:
+    """(exit status, report with the `directory` it lies in); the status is None after the time limit."""
+    run = Path(tempfile.mkdtemp(prefix="run-", dir=folder))
+    words = [sys.executable, "-m", "triage", "run", "--quiet", "--jobs", "1", "--out", str(run), file.name]
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    try:
+        done = subprocess.run(
+            words, cwd=file.parent, env=env, capture_output=True, text=True, timeout=RUN_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None, {}
+    report = run / "report.json"
+    if not report.is_file():
+        return done.returncode, {}
+    return done.returncode, json.loads(report.read_text(encoding="utf-8")) | {"directory": str(run)}
+
+
+def judged(file: Path) -> str:
+    """The kind of what this script shows, by a process that knows nothing of triage."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        words = [sys.executable, str(HERE / "opdb_judge.py"), str(file), str(out)]
+        try:
+            subprocess.run(words, cwd=folder, capture_output=True, timeout=JUDGE_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return "hung"
+        return str(json.loads(out.read_text(encoding="utf-8"))["kind"]) if out.is_file() else CRASH
+
+
+def read(file: Path) -> list[Row]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return [Row(**json.loads(line)) for line in lines if line.endswith("}")]
+
+
+def append(file: Path, row: Row) -> None:
+    with file.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(asdict(row)) + "\n")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A line per dtype, one for all, then each that did not come out as it must."""
+    dtypes = sorted({row.dtype for row in rows})
+    lines = [_line(dtype, [row for row in rows if row.dtype == dtype]) for dtype in dtypes]
+    told = [
+        f"* {row.name}: {row.kind or 'nothing'} by the judge, {row.symptom} of stage {row.stage} by triage, ended in "
+        f"{'nothing' if row.ends_in is None else row.ends_in or 'a script that passes'}: {row.verdict}"
+        for row in rows
+        if row.verdict not in (SAME, LEFT)
+    ]
+    return "\n".join([*HEADER, *lines, _line("all", rows), "", *told, ""])
+
+
+def _line(name: str, rows: Iterable[Row]) -> str:
+    rows = list(rows)
+    count = Counter(row.verdict for row in rows)
+    real = sum(row.kind not in HARMLESS for row in rows)
+    cells = [
+        name,
+        len(rows),
+        real,
+        *(count[verdict] for verdict in (SAME, CHANGED, LOST, MISSED)),
+        len(rows) - real,
+        count[BLAMED],
+    ]
+    return f"| {' | '.join(map(str, cells))} |"

@@ -1,0 +1,163 @@
+"""Looks through PyTorch's own operator samples for scripts whose check fails: `python opdb_screen.py REQUEST.json`.
+
+Run as a program of its own, with torch. The request holds count, only, seed, dtypes, backend, per_op and out; `out` gets one JSON
+line per (operation, dtype), with the scripts that fail, so that the next request goes on where this one stopped. Each pair
+is looked at in a forked child with a time limit: a sample that crashes or hangs costs no more than itself.
+"""
+
+import contextlib
+import gc
+import io
+import itertools
+import json
+import os
+import random
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import opdb_judge
+import torch
+import torch._dynamo
+from opdb_text import UnprintableError, script
+
+PAIR_SECONDS = 30.0
+SAMPLES = 3  # of an operation and dtype that are tried
+# Of what these give nothing can be expected: random numbers, memory that nobody wrote.
+RANDOM = ("empty", "resize", "bernoulli", "dropout", "normal", "rand", "uniform", "multinomial", "lowrank", "cauchy")
+RANDOM += ("exponential", "geometric", "rrelu")
+
+
+def main(file):
+    request = json.loads(Path(file).read_text(encoding="utf-8"))
+    known = {(line["op"], line["dtype"]) for line in lines(request["out"])}
+    found = sum(wanted(line["scripts"], request["only"]) for line in lines(request["out"]))
+    warm_up(request["backend"])
+    for info, dtype in pairs(request["dtypes"], request["seed"]):
+        if found >= request["count"]:
+            return
+        key = (info.formatted_name, str(dtype).split(".")[-1])
+        if key in known:
+            continue
+        scripts = in_child(lambda: failing(info, dtype, request))  # noqa: B023
+        found += wanted(scripts, request["only"])
+        with Path(request["out"]).open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"op": key[0], "dtype": key[1], "scripts": scripts}) + "\n")
+
+
+def wanted(scripts, only):
+    """How many of these are asked for: all, the real ones, or those that only round otherwise."""
+    return sum(
+        only == "all" or (script["kind"] in (opdb_judge.ROUNDING, opdb_judge.ALIKE)) == (only == "rounding")
+        for script in scripts
+    )
+
+
+def warm_up(backend):
+    """The first compile of a process imports and caches much; children then need not."""
+    for backward in ("", "floating_point"):
+        check_fails(script("torch.exp", [torch.ones(2)], {}, backend, backward=backward))
+    gc.freeze()
+
+
+def lines(file):
+    text = Path(file).read_text(encoding="utf-8") if Path(file).is_file() else ""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def pairs(dtypes, seed):
+    """(operation, dtype) in an order that is shuffled once."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    wanted = [getattr(torch, name) for name in dtypes]
+    found = [
+        (info, dtype)
+        for info in op_db
+        for dtype in wanted
+        if dtype in info.supported_dtypes("cpu") and callable_name(info)
+    ]
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def callable_name(info):
+    """How a person calls it, None where that is not simply a function of torch."""
+    if any(word in info.name for word in RANDOM) or info.variant_test_name:
+        return None
+    owner = torch
+    for part in info.name.split("."):
+        owner = getattr(owner, part, None)
+    return "torch." + info.name if owner is not None and owner is info.op else None
+
+
+def in_child(work):
+    """What `work` returns, as JSON; nothing where it crashed or took too long."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.alarm(int(PAIR_SECONDS))
+        with contextlib.suppress(BaseException), os.fdopen(writing, "w") as out:
+            json.dump(work(), out)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as given:
+        text = given.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text.endswith("]") else []
+
+
+def failing(info, dtype, request):
+    """The scripts of this operation whose own check fails, at most `per_op`."""
+    torch.manual_seed(0)
+    warnings.simplefilter("ignore")
+    began, found = time.monotonic(), []
+    for number, sample in enumerate(itertools.islice(info.sample_inputs("cpu", dtype), SAMPLES)):
+        for backward in ways(info, dtype):
+            if len(found) >= request["per_op"] or time.monotonic() - began > PAIR_SECONDS / 2:
+                return found
+            try:
+                arguments = (sample.input, *sample.args)
+                text = script(callable_name(info), arguments, sample.kwargs, request["backend"], backward=backward)
+            except UnprintableError:
+                continue
+            if check_fails(text):
+                name = f"{info.name}-{str(dtype).split('.')[-1]}-{number}{'-grad' if backward else ''}"
+                found.append({"name": name, "source": text, "kind": kind(text)})
+    return found
+
+
+def ways(info, dtype):
+    """Forward, and backward where there is one."""
+    family = "complex" if dtype.is_complex else "floating_point" if dtype.is_floating_point else ""
+    return ("", family) if family and info.supports_autograd else ("",)
+
+
+def kind(text):
+    """What the judge says of a script whose check fails."""
+    watch, compiler = opdb_judge.Watch(), torch.compile
+    torch.compile = watch
+    try:
+        check_fails(text)
+    finally:
+        torch.compile = compiler
+    return opdb_judge.worst(watch.kinds)
+
+
+def check_fails(text):
+    """Whether the script's own comparison fails, after both have run."""
+    torch._dynamo.reset()
+    try:
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(text, "<sample>", "exec"), {"__name__": "__main__"})
+    except AssertionError as error:
+        return "not close" in str(error) or "not equal" in str(error) or "do not match" in str(error)
+    except Exception:  # noqa: BLE001  an operation may refuse in any way
+        return False
+    return False
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
