@@ -16,6 +16,7 @@ from . import accuracy_modes as modes
 from . import accuracy_rule as rule
 from .accuracy_copies import CannotCopyError, Copier
 from .accuracy_graph import Kept, alone, collective, without_dropout
+from .accuracy_incoming import Waiting, described
 from .accuracy_run import Runner
 
 SECONDS = 120.0
@@ -40,6 +41,7 @@ class Comparer:
         self.left = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
         self.busy = threading.local()
+        self.waiting = Waiting()
 
     def keep(self, gm, graph_id):
         """The graph before a backend changes it; None where it cannot be kept."""
@@ -59,9 +61,13 @@ class Comparer:
 
         def run(*args):
             seen[0] += 1
+            call = None
             if self._wanted(graph_id, seen[0]):
-                self._compare(compiled, kept, graph, seen[0], args)
-            return compiled(*args)
+                call = self._compare(compiled, kept, graph, seen[0], args)
+            result = compiled(*args)
+            if call is not None:
+                self._await(result, call, kept, graph, seen[0])
+            return result
 
         return run
 
@@ -76,20 +82,49 @@ class Comparer:
         return bool(self.until) and (self.until["graph"], self.until["call"]) == (graph_id, number)
 
     def _compare(self, compiled, kept, graph, number, args):
+        """The call, to be compared once more when its backward pass has come; None where there is no need."""
+        call, found = self._judged(graph, number, lambda: _Call(self.torch, compiled, kept, args, self.gradients))
+        if call is not None and found is None and call.runner.gradients:
+            return call
+        self._settled(found, call, kept, graph, number)
+        return None
+
+    def _await(self, result, call, kept, graph, number):
+        """Wait for the gradients that the program itself sends back through this call."""
+        if not self.waiting.add(self.torch, result, call, kept, graph, number):
+            self._settled(None, call, kept, graph, number)
+
+    def backward_ended(self):
+        """A backward pass of the program is over: the calls it came through are compared under its gradients."""
+        if getattr(self.busy, "now", False):
+            return
+        for arrived, (call, kept, graph, number) in self.waiting.ended():
+            call.under(arrived)
+            _, found = self._judged(graph, number, lambda: call)  # noqa: B023 - called at once
+            self._settled(found, call, kept, graph, number)
+
+    def _judged(self, graph, number, make):
+        """(the call, what is wrong with it), within the time for comparisons."""
         began, self.busy.now = time.monotonic(), True
-        found = None
+        call = found = None
         try:
             self.recorder.breadcrumb("compare graph %s, call %d" % (graph["id"], number))
-            found = _Call(self.torch, compiled, kept, args, self.gradients).wrong()
-            self.calls += 1
+            call = make()
+            found = call.wrong()
+            self.calls += call.once
         except Exception as error:
             self._not_compared(graph["id"], error)
+            call = None
         finally:
             self.busy.now = False
             self.left -= time.monotonic() - began
+        return call, found
+
+    def _settled(self, found, call, kept, graph, number):
+        """Tell what was found, if anything; end the program where it has shown what it was run for."""
         try:
             if found is not None:
-                self._tell(found, kept, graph, number, args)
+                self._tell(found, kept, graph, number, call)
             spent = self.left <= 0 and not self.until
             if (self.stop and (found is not None or spent)) or self._is_last(graph["id"], number):
                 self.recorder.leave_early()
@@ -101,17 +136,17 @@ class Comparer:
             "not_compared", graph=graph_id, reason="%s: %s" % (type(error).__name__, str(error)[:300])
         )
 
-    def _tell(self, found, kept, graph, number, args):
+    def _tell(self, found, kept, graph, number, call):
         self.told += 1
         if self.told > TOLD_AT_MOST:
             return
-        file = self._capture(kept, graph, args)
+        file = self._capture(kept, graph, call, found)
         self.recorder.channel.say("wrong", file=file, result=dict(found, graph=graph["id"], call=number))
         if file is not None:
             self.recorder.channel.say("graph_failed", graph=graph["id"], file=file, when="compare")
 
-    def _capture(self, kept, graph, args):
-        """The graph with the values of this call, as data."""
+    def _capture(self, kept, graph, call, found):
+        """The graph with the values of this call, as data; and the gradients it was sent, where one that it gave is wrong."""
         if not self.recorder.config.get("capture"):
             return None
         try:
@@ -120,8 +155,10 @@ class Comparer:
             case = describe.graph_case(
                 kept.gm, graph["inputs"], level="dynamo", graph_id=graph["id"], backend=graph["backend"],
                 context=dict(describe.current_context(), **self.recorder.compile_settings()),
-                real_inputs=args, record_values=True,
+                real_inputs=call.runner.copier.copies()[0], record_values=True,
             )  # fmt: skip
+            if found["direction"] == "backward":
+                case["inputs"] += described(case, call.runner.sent)
             return self.recorder.channel.put("graph-wrong-%d-dynamo.json" % self.told, json.dumps(case))
         except Exception as error:
             self._not_compared(graph["id"], error)
@@ -136,6 +173,12 @@ class _Call:
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
+        self.once = 1  # how much it adds to the calls that were compared
+
+    def under(self, gradients):
+        """From here on the program's own gradients arrive at the outputs: none at those that are not named."""
+        self.runner.incoming, self.runner.sent = gradients, {}
+        self.names, self.once = None, 0
 
     def wrong(self):
         """What is wrong, as facts, or None."""

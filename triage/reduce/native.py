@@ -25,7 +25,7 @@ from triage.reduce.prepare import Start, starts
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
 from triage.reduce.runner_cutoff import focused
 from triage.reduce.search import every_kind, from_whole, small_first
-from triage.reduce.shrink import Shrinker
+from triage.reduce.shrink import SECONDS, Shrinker
 from triage.reduce.slices import RefusedError
 from triage.reduce.thin import removable, thinned
 from triage.reduce.wiring import Wiring
@@ -146,8 +146,8 @@ class _Reducing:
 
     def _reduce(self, found: Candidate) -> None:
         self._driver.steady(found)
-        shrinker = Shrinker(self._driver)
         thinned(self._driver, self._seen(found))
+        shrinker = Shrinker(self._driver, seconds=max(SECONDS, (time.monotonic() - self._began) / 2))
         while True:
             shrinker.shrunk(self._best())
             smaller = removable(self._driver, self._seen(self._best()))
@@ -156,7 +156,7 @@ class _Reducing:
             thinned(self._driver, self._seen(self._best()))
         self._minimal = True
         self._rough = shrinker.cut_short
-        near = nearest_passing(self._driver, self._best(), shrinker.needed)
+        near = None if self._rough else nearest_passing(self._driver, self._best(), shrinker.needed)
         if near is not None and self._passes(self._render(near.candidate)):
             self._neighbour = near
 

@@ -133,6 +133,10 @@ class _Script:
         self.constants = [item for item in inputs if facts.is_constant(item)]
         self.arguments = [item for item in inputs if not facts.is_constant(item)]
         self.titles = {item.name: input_name(item, self.names) for item in self.arguments}
+        begins = case.backward and form.check in ("values", "observe")
+        self.gradients = facts.gradients(case) if begins else []
+        self.titles |= {item.name: input_name(item, self.names) for item in self.gradients}
+        self.arriving = facts.arriving(case, self.titles) if begins else {}
         self.metas = facts.metas(inputs, self.live)
         self.changed = facts.changed_inputs(self.case, self.live, pure)
         self.nested = nested(graphs, self.live, self.names, self.style, bare=bare, titles=self.titles, masks=self.masks)
@@ -170,11 +174,15 @@ class _Script:
         results = [body.result(value).text for value in self.case.outputs]
         if results:
             lines.append(f"    return {', '.join(results)}")
-        return [f"def {self.function}({', '.join(self.titles.values())}):", *(lines or ["    pass"])]
+        parameters = ", ".join(self.titles[item.name] for item in self.arguments)
+        return [f"def {self.function}({parameters}):", *(lines or ["    pass"])]
 
     def _main(self) -> list[str]:
         calls = self._calls()
-        seed, made = self._seed(), facts.creations(self.case, self.arguments, self.titles, self.changed)
+        seed, made = (
+            self._seed(),
+            facts.creations(self.case, [*self.arguments, *self.gradients], self.titles, self.changed),
+        )
         masks = [f"{mask.name} = {mask.creation(self.nested.functions[mask.graph])}" for mask in self.masks.values()]
         if self.form.check == "values":
             alone = bool(self.changed) or any(map(is_random, self.live))
@@ -227,6 +235,7 @@ class _Script:
             modes=self._outer_modes(),
             fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
             eager_first=self.form.eager_first,
+            arriving=self.arriving,
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.reduce.fills import COMPLEX
-from triage.reduce.printer_run import Calls, in_modes, penalty, total
+from triage.reduce.printer_run import Calls, begun, in_modes, penalty, total
 
 _GRAD = ".requires_grad_()"
 
@@ -89,6 +89,8 @@ def _converted(item: Creation, default: str | None) -> str:
 
 
 def _backward(calls: Calls) -> list[str]:
+    if calls.arriving and calls.backward == 1:
+        return begun(calls)
     loss = total("out", calls)
     if calls.backward > 1:
         return penalty(calls, loss)
