@@ -90,11 +90,11 @@ def ablate(
             break
         sources = [text for other, text in questions if other == rung]
         limit = max(0.0, min(seconds, budget.left()))
-        for index, result in runner.run_many(sources, rung=rung, timeout=limit):
+        for done, (index, result) in enumerate(runner.run_many(sources, rung=rung, timeout=limit), 1):
             key = (rung, sources[index])
             answers[key] = row = _judged(questions[key], result, oracle)
             emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
-            if budget.spent():
+            if done < len(sources) and budget.spent():
                 break
     table: list[AblationRow] = []
     for variant, text in zip(asked, texts, strict=True):

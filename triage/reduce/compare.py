@@ -37,13 +37,16 @@ def comparison_of(
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
     """
-    end = time.monotonic() + SECONDS
+    end, asked = time.monotonic() + SECONDS, set[str]()
     for form in FORMS:
         for case in _cases(problem.cases[:CASES]):
             if budget.spent() or time.monotonic() > end:
                 return None
             source = _source(problem, case, form)
-            if source is not None and oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
+            if source is None or source in asked:
+                continue
+            asked.add(source)
+            if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
                 return case, form
     return None
 
@@ -65,9 +68,7 @@ def begins_with(case: GraphCase) -> bool:
 
 
 def _cases(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
-    """Each case once: those with gradients of the script's own, the others as they were captured, those that could take
-    gradients and did not.
-    """
+    """Those with gradients of the script's own, the others as they were captured, those that could take some and did not."""
     training = [
         replace(case, backward=True)
         for case in cases
@@ -75,12 +76,4 @@ def _cases(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
         and case.level == "dynamo"
         and not case.backward
     ]
-    known: list[GraphCase] = []
-    for case in sorted((*cases, *training), key=lambda case: not (case.backward and begins_with(case))):
-        if not any(_same(case, other) for other in known):
-            known.append(case)
-            yield case
-
-
-def _same(case: GraphCase, other: GraphCase) -> bool:
-    return replace(case, direction="", graph_id="", backend="") == replace(other, direction="", graph_id="", backend="")
+    yield from sorted((*cases, *training), key=lambda case: not (case.backward and begins_with(case)))

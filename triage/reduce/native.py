@@ -25,7 +25,7 @@ from triage.reduce.prepare import Start, starts
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
 from triage.reduce.runner_cutoff import focused
 from triage.reduce.search import every_kind, from_whole, small_first
-from triage.reduce.shrink import SECONDS, Shrinker
+from triage.reduce.shrink import Shrinker
 from triage.reduce.slices import RefusedError
 from triage.reduce.thin import removable, thinned
 from triage.reduce.wiring import Wiring
@@ -147,7 +147,7 @@ class _Reducing:
     def _reduce(self, found: Candidate) -> None:
         self._driver.steady(found)
         thinned(self._driver, self._seen(found))
-        shrinker = Shrinker(self._driver, seconds=max(SECONDS, (time.monotonic() - self._began) / 2))
+        shrinker = Shrinker(self._driver, searched=time.monotonic() - self._began)
         while True:
             shrinker.shrunk(self._best())
             smaller = removable(self._driver, self._seen(self._best()))

@@ -28,7 +28,7 @@ class Shrinker:
     """Runs the passes, and remembers what the failure did not survive."""
 
     driver: Driver[Candidate]
-    seconds: float = SECONDS
+    searched: float = 0.0  # seconds that the search took
     cut_short: bool = False
     _end: float | None = None
     _rejected: dict[str, tuple[str, Choice]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Shrinker:
     def _made_plain(self, current: Candidate) -> Candidate:
         """All that leaves the graph as it is, within the time for it."""
         if self._end is None:
-            self._end = time.monotonic() + self.seconds
+            self._end = time.monotonic() + max(SECONDS, self.searched / 2)
         try:
             with self.driver.until(self._end):
                 current = self._settled("simpler", SIMPLER, current)
