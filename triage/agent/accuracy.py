@@ -91,7 +91,7 @@ class Comparer:
 
     def _await(self, result, call, kept, graph, number):
         """Wait for the gradients that the program itself sends back through this call."""
-        if not self.waiting.add(self.torch, result, call, kept, graph, number):
+        if not self.waiting.add(self.torch, result, call.runner.copier.bytes, call, kept, graph, number):
             self._settled(None, call, kept, graph, number)
 
     def backward_ended(self):

@@ -9,11 +9,12 @@ import functools
 import math
 
 from . import describe_values as values
+from .accuracy_copies import BYTES_AT_MOST
 from .accuracy_modes import is_float
 from .accuracy_run import flat
 from .describe_inputs import graph_input
 
-WAITING = 8  # calls that wait for their backward pass; of more, the oldest are given up
+WAITING = 8  # calls that wait for their backward pass; of more, or of larger ones, the oldest are given up
 
 
 class Waiting:
@@ -25,17 +26,20 @@ class Waiting:
     def __len__(self):
         return len(self._calls)
 
-    def add(self, torch, result, *known):
-        """Wait for the gradients at the outputs in `result`; whether any can arrive."""
+    def add(self, torch, result, copied, *known):
+        """Wait for the gradients at the outputs in `result`; whether any can arrive. `copied` bytes are held meanwhile."""
         arrived = _watched(torch, result)
-        if arrived is not None:
-            self._calls = [*self._calls[1 - WAITING :], (arrived, known)]
-        return arrived is not None
+        if arrived is None:
+            return False
+        self._calls = [*self._calls[1 - WAITING :], (arrived, copied, known)]
+        while len(self._calls) > 1 and sum(held for _, held, _ in self._calls) > BYTES_AT_MOST:
+            del self._calls[0]
+        return True
 
     def ended(self):
         """[(gradients by output, what is known)] of the calls that a backward pass came through."""
-        ready = [(arrived, known) for arrived, known in self._calls if arrived]
-        self._calls = [(arrived, known) for arrived, known in self._calls if not arrived]
+        ready = [(arrived, known) for arrived, _, known in self._calls if arrived]
+        self._calls = [waiting for waiting in self._calls if not waiting[0]]
         return ready
 
 
@@ -56,7 +60,7 @@ def _arrives(arrived, name, gradient):
 
 
 def described(case, gradients):
-    """The gradients that arrived as inputs of a described graph. Ones go without saying."""
+    """The gradients that arrived as inputs of a described graph. Ones alone go without saying."""
     entries = []
     for index, output in enumerate(case["outputs"]):
         name = output.get("ref") if isinstance(output, dict) else None
@@ -65,9 +69,8 @@ def described(case, gradients):
             continue
         entry = graph_input("gradient_of_%s" % name, meta=values.tensor_meta(found), role="gradient", gradient_of=name)
         entry["fill"], entry["data"] = _filled(found)
-        if entry["fill"] != "ones":
-            entries.append(entry)
-    return entries
+        entries.append(entry)
+    return entries if any(entry["fill"] != "ones" for entry in entries) else []
 
 
 def _filled(tensor):

@@ -27,7 +27,8 @@ class Output:
 class Calls:
     """`parameters` are the arguments as written in a call.
 
-    `changed` are those the function changes in place: the eager run gets copies, the compiled one the originals.
+    `changed` are those the function changes in place: the eager run gets copies, the compiled one the originals. `arriving`
+    says, by output, which gradient a backward pass begins with: a name, or the number it is full of.
     """
 
     parameters: tuple[str, ...]
@@ -40,9 +41,7 @@ class Calls:
     eager_first: bool = True
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
-    arriving: Mapping[int, str] = field(
-        default_factory=dict
-    )  # by output, the gradient that a backward pass begins with
+    arriving: Mapping[int, str] = field(default_factory=dict)
 
 
 def eager_arguments(calls: Calls) -> str:
