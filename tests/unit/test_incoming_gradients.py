@@ -121,6 +121,11 @@ def test_the_graph_with_the_scripts_own_gradients_is_asked_first() -> None:
     assert "out.backward(g)" in texts[0] and not any("out.backward(g)" in text for text in texts[2:3])
 
 
+def test_gradients_of_the_scripts_own_may_be_small() -> None:
+    assert "tol=1e-9" in compared("nothing", training(ARRIVED))[1][0]
+    assert "tol=" not in compared("nothing", training())[1][0]
+
+
 def test_no_whole_graph_is_asked_twice() -> None:
     forward = replace(training(), backward=False, direction="forward")
     _, texts = compared("nothing", forward, training())

@@ -41,6 +41,7 @@ class Form:
     keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
     dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double
     precision. With `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
+    `fine` judges values too that are so small that `same` takes any two of them for equal.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -58,6 +59,7 @@ class Form:
     check: str = "exception"
     reference: bool = True
     squares: bool = False
+    fine: bool = False
 
 
 def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -> str:
@@ -179,10 +181,8 @@ class _Script:
 
     def _main(self) -> list[str]:
         calls = self._calls()
-        seed, made = (
-            self._seed(),
-            facts.creations(self.case, [*self.arguments, *self.gradients], self.titles, self.changed),
-        )
+        written = [*self.arguments, *self.gradients]
+        seed, made = self._seed(), facts.creations(self.case, written, self.titles, self.changed)
         masks = [f"{mask.name} = {mask.creation(self.nested.functions[mask.graph])}" for mask in self.masks.values()]
         if self.form.check == "values":
             alone = bool(self.changed) or any(map(is_random, self.live))
@@ -236,6 +236,7 @@ class _Script:
             fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
             eager_first=self.form.eager_first,
             arriving=self.arriving,
+            fine=self.form.fine,
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
 

@@ -47,7 +47,7 @@ def values_lines(
     lines.append(f"return {', '.join(returned)}")
     head = f"def run(fn, dtype={default}):" if exact else "def run(fn):"
     check = [f"expected, actual = run({calls.function}), run({calls.compiled})"]
-    check += _comparison(f"run({calls.function}, torch.float64)" if exact else "")
+    check += _comparison(f"run({calls.function}, torch.float64)" if exact else "", calls.fine)
     check = check if calls.backward else in_modes(calls.modes, check)
     return [head, *("    " + line for line in lines), "", "", *check]
 
@@ -58,7 +58,10 @@ def _side_by_side(calls: Calls, made: Sequence[Creation], seed: Sequence[str], e
     arguments = ", ".join(calls.parameters)
     check = [f"expected = {calls.function}({arguments})", f"actual = {calls.compiled}({arguments})"]
     doubled = ", ".join(_double(name, dtypes.get(name)) for name in calls.parameters)
-    return [*lines, *in_modes(calls.modes, [*check, *_comparison(f"{calls.function}({doubled})" if exact else "")])]
+    return [
+        *lines,
+        *in_modes(calls.modes, [*check, *_comparison(f"{calls.function}({doubled})" if exact else "", calls.fine)]),
+    ]
 
 
 def _double(name: str, dtype: str | None) -> str:
@@ -67,8 +70,9 @@ def _double(name: str, dtype: str | None) -> str:
     return f"{name}.to(torch.complex128)" if dtype in COMPLEX else f"{name}.double()"
 
 
-def _comparison(exact: str) -> list[str]:
-    arguments = ", ".join(["expected", "actual", *([exact] if exact else []), "equal_nan=True"])
+def _comparison(exact: str, fine: bool) -> list[str]:
+    tolerance = ["tol=1e-9"] if fine else []  # 1e-4 unless told
+    arguments = ", ".join(["expected", "actual", *([exact] if exact else []), *tolerance, "equal_nan=True"])
     return [f'assert same({arguments}), f"eager: {{expected}}, compiled: {{actual}}"']
 
 

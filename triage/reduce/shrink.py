@@ -61,7 +61,7 @@ class Shrinker:
                 for one in DETAILS:
                     current = self._settled(one.name, [one], current)
                     current = self._turned_down(one, current)
-                return self._spelled(current)
+                return self._tolerant(self._spelled(current))
         except LateError:
             self.cut_short = True
             best = self.driver.best
@@ -105,6 +105,12 @@ class Shrinker:
         forms = [nice, *(replace(nice, exact=frozenset({node.name})) for node in nodes)]
         spelled = [replace(current, form=form) for form in forms]
         return self.driver.first(each for each in spelled if each.weight() < current.weight()) or current
+
+    def _tolerant(self, current: Candidate) -> Candidate:
+        """With the usual tolerance, where the failure is large enough for it."""
+        if not current.form.fine:
+            return current
+        return self.driver.first([replace(current, form=replace(current.form, fine=False))]) or current
 
     def _remember(self, before: Candidate, after: Candidate) -> None:
         """After a change of the graph itself everything may be tried again."""
