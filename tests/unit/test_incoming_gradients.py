@@ -54,7 +54,7 @@ def test_one_number_everywhere_is_written_where_it_is_used() -> None:
 
 def test_outputs_without_a_recorded_gradient_get_ones() -> None:
     text = print_case(training(ARRIVED, outputs=("a", "b")), form=FORM)
-    assert "torch.autograd.backward([out[0], out[1]], [torch.full_like(out[0], 1.0), g])\n" in text
+    assert "torch.autograd.backward([out[0], out[1]], [torch.ones_like(out[0]), g])\n" in text
 
 
 def test_without_any_the_loss_is_a_sum() -> None:

@@ -115,7 +115,10 @@ def begun(calls: Calls) -> list[str]:
 def _arriving(calls: Calls, place: int, output: str) -> str:
     """A number stands for a tensor full of it."""
     text = calls.arriving.get(place, "1.0")
-    return text if text.isidentifier() else f"torch.full_like({output}, {text})"
+    if text.isidentifier():
+        return text
+    plain = {"0.0": "zeros_like", "1.0": "ones_like"}.get(text)
+    return f"torch.{plain}({output})" if plain is not None else f"torch.full_like({output}, {text})"
 
 
 def _noted(lines: list[str], note: str) -> list[str]:
