@@ -27,7 +27,12 @@ from triage.reduce.oracle import SignatureOracle
 from triage.reduce.patience import Patience
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
+<<<<<<< HEAD
 from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
+=======
+from triage.reduce.runner import ForkServerRunner, verify
+from triage.reduce.share import share_of
+>>>>>>> wt-c
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError
@@ -96,12 +101,11 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             with session.timed("ablate"):
                 judge = made.oracle or oracle
                 limit = ABLATION_SECONDS if patience is None else patience.seconds()
-                rows, cures = ablate(
-                    made.graph, made.form, problem.rung, runner, judge, session.clock, session.emit, limit
-                )
+                share = share_of(session.clock, made.seconds)
+                rows, cures = ablate(made.graph, made.form, problem.rung, runner, judge, share, session.emit, limit)
                 found.ablation, found.workarounds = rows, best_cures(cures)
                 if compared:
-                    found.first_wrong = first_wrong(made.graph, made.form, problem.rung, runner, judge, session.clock)
+                    found.first_wrong = first_wrong(made.graph, made.form, problem.rung, runner, judge, share)
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accuracy_programs import HEALTHY, NAMED, RELU, WRONG, WRONG_GRADIENT
+from accuracy_programs import HEALTHY, MASKED_GRADIENT, NAMED, RELU, WRONG, WRONG_GRADIENT
 from command import Command
 
 from triage.model.accuracy import Comparison
@@ -18,12 +18,14 @@ from triage.session import neutral_store
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
-def compared(folder: Path, source: str, rung: str | None = None) -> tuple[Probe, list[dict[str, Any]]]:
+def compared(
+    folder: Path, source: str, rung: str | None = None, capture: bool = False
+) -> tuple[Probe, list[dict[str, Any]]]:
     """A probe that compares everything, and all that it found wrong."""
     (folder / "train.py").write_text(source)
     request = ProbeRequest(
         "p", Target(sys.executable, (sys.executable, "train.py"), folder), rung, 600.0, folder / "run",
-        accuracy=Comparison(gradients=True, seconds=400), extra_env={"OMP_NUM_THREADS": "1"}, verbose_logs=False,
+        capture=capture, accuracy=Comparison(gradients=True, seconds=400), extra_env={"OMP_NUM_THREADS": "1"}, verbose_logs=False,
         neutral=neutral_store(),
     )  # fmt: skip
     probe = run_probe(request)
@@ -56,6 +58,16 @@ def test_every_way_to_be_wrong_is_found(tmp_path: Path, number: int) -> None:
     values = [result for result in wrong if result["kind"] == "values"]
     assert all(result["compiled_error"] > 10 * result["eager_error"] for result in values)
     assert probe.notes.wrong is not None and probe.outcome.kind is OutcomeKind.WRONG_RESULT
+
+
+def test_gradients_are_compared_under_those_that_the_program_sends_back(tmp_path: Path) -> None:
+    probe, wrong = compared(tmp_path, MASKED_GRADIENT, capture=True)
+    assert probe.outcome.exit_code == 0, probe.log.read_text()[-3000:]
+    assert {(result["item"], result["direction"]) for result in wrong} == {("gradient of net.weight", "backward")}
+    case = json.loads(next((tmp_path / "run" / "graph").rglob("graph-wrong-1-dynamo.json")).read_text())
+    (arrived,) = [item for item in case["inputs"] if item["role"] == "gradient"]
+    assert arrived["gradient_of"] == case["outputs"][0]["ref"]
+    assert arrived["data"][0] == [0.0] * 8 and all(arrived["data"][1])
 
 
 def test_a_wrong_gradient_is_located(tmp_path: Path) -> None:

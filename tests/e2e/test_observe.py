@@ -10,9 +10,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from reduce_cases import case, op, tensor
 
 from triage.reduce.candidate import Candidate
-from triage.reduce.edits import Cut
+from triage.reduce.edits import Cut, Truncate
 from triage.reduce.observe import hangs_on_values, observed
 from triage.reduce.printer import Form
+from triage.reduce.slices import gradient_input
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
@@ -48,6 +49,19 @@ def test_a_value_cut_off_from_its_producer_keeps_what_it_was(tmp_path):
     without = Cut(frozenset({"a"})).apply(seen.case)
     assert (without.inputs[0].fill, without.inputs[0].data) == ("values", seen.case.nodes[0].data)
     assert seen.key() == Candidate(graph(), Form(check="values")).key()  # what is only known changes no candidate
+
+
+def test_a_value_that_is_returned_instead_is_given_the_gradient_that_arrived_at_it(tmp_path):
+    wide = tensor("x", 2, requires_grad=True).meta
+    arrived = gradient_input("b", tensor("x", 2).meta, [0.0, 3.0])
+    nodes = [op("a", "torch.neg", "%x", out=wide), op("b", "torch.mul", "%a", 2.0, out=wide)]
+    training = case(
+        [tensor("x", 2, requires_grad=True), arrived], nodes, "b", backward=True, direction="backward"
+    )  # fmt: skip
+    seen = observed(Candidate(training, Form(check="values")), Looks(tmp_path / "at"))
+
+    assert [node.gradient for node in seen.case.nodes] == [[0.0, 6.0], [0.0, 3.0]]
+    assert Truncate("a").apply(seen.case).inputs[1].data == [0.0, 6.0]
 
 
 def test_nothing_is_known_where_nobody_can_look():

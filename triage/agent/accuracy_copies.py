@@ -24,15 +24,15 @@ class Copier:
         self.torch = torch
         self.arguments = []
         self.bases = {}  # storage -> its elements as one dimension, of the dtype that was met first
-        total = 0
+        self.bytes = 0
         with torch.no_grad():
             for item in arguments:
                 if isinstance(item, torch.Tensor):
                     self._check(item)
                     key = self._key(item)
                     if key not in self.bases:
-                        total += item.untyped_storage().nbytes()
-                        if total > _limit():
+                        self.bytes += item.untyped_storage().nbytes()
+                        if self.bytes > _limit():
                             raise CannotCopyError("its inputs are more than %d MiB" % (_limit() >> 20))
                         self.bases[key] = self._base(item)
                     self.arguments.append((item, key, self._layout(item)))

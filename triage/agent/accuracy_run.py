@@ -27,6 +27,8 @@ class Runner:
     def __init__(self, torch, copier, names, gradients):
         self.torch, self.copier, self.names = torch, copier, names
         self.gradients = gradients and torch.is_grad_enabled()
+        self.incoming = None  # by output, what the program's own backward pass brought; None for made-up ones
+        self.sent = {}  # by output, what the first run sent back
 
     def before(self):
         """What the inputs are before the call, under the names they have after it."""
@@ -69,7 +71,7 @@ class Runner:
         for name, argument in zip(self.names, arguments):  # noqa: B905 - not in Python 3.9
             if isinstance(argument, self.torch.Tensor):
                 storages.setdefault(_address(argument), name)
-        for index, item in enumerate(_flat(result)):
+        for index, item in enumerate(flat(result)):
             name = "output %d" % index
             if isinstance(item, self.torch.Tensor):
                 if not values.is_real(item) or item.layout != self.torch.strided:
@@ -86,12 +88,16 @@ class Runner:
 
     def _backward(self, given, leaves):
         wanted = [(name, item) for name, item in given.live if item.requires_grad and is_float(item)]
+        if self.incoming is not None:
+            wanted = [(name, item) for name, item in wanted if name in self.incoming]
         if not wanted or not leaves:
             return
+        sent = {name: self._sent(name, item, number) for number, (name, item) in enumerate(wanted)}
+        self.sent = self.sent or sent
         found = self.torch.autograd.grad(
             [item for _, item in wanted],
             [leaf for _, leaf in leaves],
-            [_incoming(self.torch, item, number) for number, (_, item) in enumerate(wanted)],
+            list(sent.values()),
             allow_unused=True,
         )
         for (name, leaf), gradient in zip(leaves, found):  # noqa: B905 - not in Python 3.9
@@ -99,6 +105,11 @@ class Runner:
                 given.tensors[name] = _kept(self.torch, gradient)
             elif gradient is None:  # none, and a gradient of zeros, are the same to a program
                 given.tensors[name] = self.torch.zeros_like(leaf)
+
+    def _sent(self, name, item, number):
+        if self.incoming is None:
+            return _incoming(self.torch, item, number)
+        return self.incoming[name].to(item.dtype)
 
 
 def _incoming(torch, item, number):
@@ -132,12 +143,13 @@ def _address(item):
         return None
 
 
-def _flat(result):
+def flat(result):
+    """Everything in a result, in order."""
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, (list, tuple)):
         for item in result:
-            for inner in _flat(item):
+            for inner in flat(item):
                 yield inner
     else:
         yield result

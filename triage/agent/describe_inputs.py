@@ -128,7 +128,7 @@ class Inputs:
 def graph_input(name: str, **rest: Any) -> Dict[str, Any]:
     """A GraphInput dictionary."""
     entry = {"name": name, "kind": "tensor", "meta": None, "role": "input", "value": None, "fill": "randn"}
-    entry.update({"data": None, "base": None, "source": ""})
+    entry.update({"data": None, "base": None, "source": "", "gradient_of": None})
     entry.update(rest)
     return entry
 

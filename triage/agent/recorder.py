@@ -127,6 +127,8 @@ class Recorder:
         }
 
     def leave(self, what):
+        if what == "backwards" and getattr(self._local, what, 1) == 1 and self.comparer is not None:
+            self.comparer.backward_ended()
         setattr(self._local, what, getattr(self._local, what, 1) - 1)
 
     def _stop_if_passed(self, what):

@@ -41,11 +41,12 @@ class TensorMeta:
 class GraphInput:
     """One input of the graph.
 
-    `kind` is tensor, int, float, bool or opaque; `role` input, parameter, buffer or constant. `value` holds the number of a
-    scalar. `fill` says how a tensor's values are made: randn, rand, zeros, ones, arange, full:NUMBER (as Python writes it),
-    randint:LOW:HIGH, empty, values; with `values`, `data` is the nested list of its elements (numbers, or the strings nan,
-    inf, -inf). `base` names an earlier input of whose storage this one is a view. `parameter` inputs are leaves that require
-    grad.
+    `kind` is tensor, int, float, bool or opaque; `role` input, parameter, buffer, constant or gradient. `value` holds the
+    number of a scalar. `fill` says how a tensor's values are made: randn, rand, zeros, ones, arange, full:NUMBER (as Python
+    writes it), randint:LOW:HIGH, empty, values; with `values`, `data` is the nested list of its elements (numbers, or the
+    strings nan, inf, -inf). `base` names an earlier input of whose storage this one is a view. `parameter` inputs are leaves
+    that require grad. One of role `gradient` is no argument: a backward pass begins with it, at the output `gradient_of`;
+    where there is none, with ones.
     """
 
     name: str
@@ -57,6 +58,7 @@ class GraphInput:
     data: Any = None
     base: str | None = None
     source: str = ""  # what the script calls it, e.g. L['self'].lin.weight
+    gradient_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class GraphNode:
     `torch.nn.functional.linear`, `operator.add`, `torch.ops.aten.relu.default`, or the method's name. `out` is the
     meta of its result: one TensorMeta, or a list for several (None where it is not a tensor). `where` is the user's
     line that made it. An `opaque` node cannot be printed, for the reason given. `data` are the elements its result was
-    seen to have, where that is one small tensor and somebody looked (`triage.reduce.observe`).
+    seen to have, where that is one small tensor and somebody looked (`triage.reduce.observe`);
+    `gradient` those of the gradient that arrived at it.
     """
 
     name: str
@@ -81,6 +84,7 @@ class GraphNode:
     opaque: str = ""
     origin: str = ""  # name of the module or function of the user that it came from
     data: Any = None
+    gradient: Any = None
 
 
 @dataclass(frozen=True)

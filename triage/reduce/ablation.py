@@ -90,16 +90,18 @@ def ablate(
             break
         sources = [text for other, text in questions if other == rung]
         limit = max(0.0, min(seconds, budget.left()))
-        for index, result in runner.run_many(sources, rung=rung, timeout=limit):
+        for done, (index, result) in enumerate(runner.run_many(sources, rung=rung, timeout=limit), 1):
             key = (rung, sources[index])
             answers[key] = row = _judged(questions[key], result, oracle)
             emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
+            if done < len(sources) and budget.spent():
+                break
     table: list[AblationRow] = []
     for variant, text in zip(asked, texts, strict=True):
         if isinstance(text, Unprintable):
             row = AblationRow(variant.setting, "not_run", note=str(text))
         else:
-            late = AblationRow(variant.setting, "not_run", note="the budget had ended")
+            late = AblationRow(variant.setting, "not_run", note="there was no time left for it")
             row = replace(answers.get((variant.rung, text), late), setting=variant.setting)
         table.append(row)
     cures = [

@@ -57,7 +57,13 @@ class Candidate:
 
     @cached_property
     def _weight(self) -> weights.Weight:
-        return (*weights.weight(self.case), not self.form.nice, len(self.form.exact), not self.form.inline)
+        return (
+            *weights.weight(self.case),
+            not self.form.nice,
+            len(self.form.exact),
+            not self.form.inline,
+            self.form.fine,
+        )
 
     def source(self, header: str = "") -> str:
         """The script. Raises triage.reduce.printer.Unprintable."""

@@ -29,6 +29,8 @@ def canonical(case: GraphCase) -> str:
         plain.update(name=names[item.name], base=names.get(item.base or ""), source="")
         inputs.append(plain)
     nodes = _nodes(case.nodes, names, graphs)
+    for item, plain in zip(case.inputs, inputs, strict=True):
+        plain.update(gradient_of=names.get(item.gradient_of or ""))
     form = {
         "inputs": inputs,
         "nodes": nodes,

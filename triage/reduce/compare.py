@@ -2,13 +2,21 @@
 
 A wrong result depends on values, so small pieces on made-up values say little at first. Each captured graph is run with
 the values the script had, under each way to compare, until one fails: values against a double-precision reference (for a
+<<<<<<< HEAD
 backward pass from the sum of the outputs, then of their squares, for the sum of a softmax has no gradient); values
 against eager alone (a graph with constants of a fixed dtype cannot be run in double precision), as torch's tests compare
 them. Where the kind of wrongness is known, only what shows that kind.
+=======
+backward pass from the gradients that arrived in the script, where they are known; else from the sum of the outputs, then of
+their squares, for the sum of a softmax has no gradient); values against eager alone (a graph with constants of a fixed dtype
+cannot be run in double precision); strides and dtypes. Whole graphs are dear, so the likely questions come first, and the
+others are asked only while there is time.
+>>>>>>> wt-c
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -26,6 +34,7 @@ VALUES = (
     Form(check="values", close=True),
 )
 CASES = 6
+SECONDS = 120.0  # after which no further question is asked
 
 
 def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
@@ -44,26 +53,51 @@ def comparison_of(
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
     """
+<<<<<<< HEAD
     for case in _cases(problem.cases[:CASES]):
         for form in forms_of(problem.signature.wrong):
             if form.squares and not case.backward:
+=======
+    end, asked = time.monotonic() + SECONDS, set[str]()
+    for way in FORMS:
+        for case in _cases(problem.cases[:CASES]):
+            # Gradients of the script's own may be of any size, and those of a mean over many elements are small.
+            form = replace(way, fine=case.backward and begins_with(case) and way.check == "values")
+            if budget.spent() or time.monotonic() > end:
+                return None
+            source = _source(problem, case, form)
+            if source is None or source in asked:
+>>>>>>> wt-c
                 continue
-            for start in starts(replace(problem, cases=(case,)), form)[0][:1]:  # the script's own values come first
-                if budget.spent():
-                    return None
-                try:
-                    source = start.candidate.source("")
-                except Unprintable:
-                    continue
-                if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
-                    return case, form
+            asked.add(source)
+            if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
+                return case, form
     return None
 
 
+def _source(problem: Problem, case: GraphCase, form: Form) -> str | None:
+    """The whole graph on the script's own values; None where this way to compare says nothing new of it."""
+    if form.squares and (not case.backward or begins_with(case)):
+        return None
+    start = starts(replace(problem, cases=(case,)), form)[0][0]  # the script's own values come first
+    try:
+        return start.candidate.source("")
+    except Unprintable:
+        return None
+
+
+def begins_with(case: GraphCase) -> bool:
+    """Whether the gradients are known that its backward pass begins with."""
+    return any(item.gradient_of is not None for item in case.inputs)
+
+
 def _cases(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
-    """The cases as they were captured, then those that could take gradients and did not."""
-    yield from cases
-    for case in cases:
-        wanted = any(item.meta is not None and item.meta.requires_grad for item in case.inputs)
-        if wanted and case.level == "dynamo" and not case.backward:
-            yield replace(case, backward=True)
+    """Those with gradients of the script's own, the others as they were captured, those that could take some and did not."""
+    training = [
+        replace(case, backward=True)
+        for case in cases
+        if any(item.meta is not None and item.meta.requires_grad for item in case.inputs)
+        and case.level == "dynamo"
+        and not case.backward
+    ]
+    yield from sorted((*cases, *training), key=lambda case: not (case.backward and begins_with(case)))

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -31,6 +33,10 @@ from triage.reduce.statistics import Statistics
 
 class StopReductionError(Exception):
     """The budget is spent."""
+
+
+class LateError(Exception):
+    """The time for what is being done is up; the reduction goes on with something else."""
 
 
 class Shrinkable(Protocol):
@@ -116,6 +122,7 @@ class Driver(Generic[C]):
         self.best: Held[C] | None = None
         self.history: list[Held[C]] = []  # what was best before, the first found first
         self.queries = 0
+        self._end = math.inf
         self._left: int | None = None  # operations of the best so far
         self.statistics = Statistics()
 
@@ -127,6 +134,15 @@ class Driver(Generic[C]):
     def timeout(self) -> float | None:
         """The limit of a candidate now, in seconds; None where it is the runner's own."""
         return None if self._patience is None else self._patience.seconds()
+
+    @contextmanager
+    def until(self, end: float) -> Iterator[None]:
+        """Questions asked inside raise LateError from then on (a time of `time.monotonic`)."""
+        before, self._end = self._end, end
+        try:
+            yield
+        finally:
+            self._end = before
 
     def begin(self, phase: str) -> None:
         """What follows is done for this phase, in the statistics and for listeners."""
@@ -282,6 +298,8 @@ class Driver(Generic[C]):
     def _check_budget(self) -> None:
         if self._budget.spent():
             raise StopReductionError
+        if time.monotonic() > self._end:
+            raise LateError
 
 
 def digest(rung: str | None, source: str) -> str:

@@ -128,8 +128,9 @@ class _Reducing:
 
     def _find(self) -> Candidate | None:
         """Some failing slice of some graph, small if possible."""
-        for group in self._groups:
-            for start in group:
+        for starts_of_round in self._rounds():
+            wholes = []
+            for start in starts_of_round:
                 whole = self._seen(start.candidate)
                 self._driver.steady(whole)
                 pointed_at = suspects(Wiring(whole.case), self._problem.evidence)
@@ -137,17 +138,23 @@ class _Reducing:
                 found = found or from_whole(self._driver, whole)
                 if found is not None:
                     return found
-        for group in self._groups:
-            for start in group:
-                found = every_kind(self._driver, start.candidate)
+                wholes.append(whole)
+            for whole in wholes:
+                found = every_kind(self._driver, whole)
                 if found is not None:
                     return found
         return None
 
+    def _rounds(self) -> list[list[Start]]:
+        """Where the script's own values come first, made-up ones come last: after all graphs, one operation at a time too."""
+        first = [group[0] for group in self._groups if group[0].recorded]
+        rest = [start for group in self._groups for start in group if start not in first]
+        return [starts_of_round for starts_of_round in (first, rest) if starts_of_round]
+
     def _reduce(self, found: Candidate) -> None:
         self._driver.steady(found)
-        shrinker = Shrinker(self._driver)
         thinned(self._driver, self._seen(found))
+        shrinker = Shrinker(self._driver, searched=time.monotonic() - self._began)
         while True:
             shrinker.shrunk(self._best())
             smaller = removable(self._driver, self._seen(self._best()))
@@ -156,7 +163,7 @@ class _Reducing:
             thinned(self._driver, self._seen(self._best()))
         self._minimal = True
         self._rough = shrinker.cut_short
-        near = nearest_passing(self._driver, self._best(), shrinker.needed)
+        near = None if self._rough else nearest_passing(self._driver, self._best(), shrinker.needed)
         if near is not None and self._passes(self._render(near.candidate)):
             self._neighbour = near
 

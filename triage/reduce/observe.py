@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from triage.model import trees
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import GraphNode
 from triage.reduce.candidate import Candidate
 from triage.reduce.printer import Unprintable, print_case
 from triage.reduce.printer_run import VALUES
@@ -44,27 +44,28 @@ def observed(candidate: Candidate, runner: object) -> Candidate:
     case = candidate.case
     wiring = Wiring(case)
     names = [node.name for node in case.nodes if node.name in wiring.metas and not node.opaque]
-    asking = replace(case, outputs=tuple(trees.ref(name) for name in names), backward=False)
+    training = case.backward and any(item.gradient_of in names for item in case.inputs)
+    asking = replace(case, outputs=tuple(trees.ref(name) for name in names), backward=training)
     try:
         text = runner.look(print_case(asking, form=replace(candidate.form, check="observe")), VALUES) if names else None
-        values = json.loads(text) if text is not None else []
-    except (Unprintable, ValueError):
+        values, gradients = json.loads(text) if text is not None else ([], [])
+    except (Unprintable, ValueError, TypeError):
         return candidate
     if not isinstance(values, list) or len(values) != len(names):
         return candidate
-    found = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-    return replace(candidate, case=_with_data(case, wiring, found))
+    seen = replace(case, nodes=_with("data", case.nodes, wiring, dict(zip(names, values, strict=True))))
+    if len(gradients) == len(names):
+        seen = replace(seen, nodes=_with("gradient", seen.nodes, wiring, dict(zip(names, gradients, strict=True))))
+    return replace(candidate, case=seen)
 
 
-def _with_data(case: GraphCase, wiring: Wiring, found: dict[str, Any]) -> GraphCase:
-    return replace(
-        case,
-        nodes=tuple(
-            replace(node, data=_elements(found[node.name], wiring.metas[node.name].dtype))
-            if node.name in found
-            else node
-            for node in case.nodes
-        ),
+def _with(field: str, nodes: tuple[GraphNode, ...], wiring: Wiring, found: dict[str, Any]) -> tuple[GraphNode, ...]:
+    """The nodes with the elements that were seen of each."""
+    return tuple(
+        replace(node, **{field: _elements(found[node.name], wiring.metas[node.name].dtype)})
+        if found.get(node.name) is not None
+        else node
+        for node in nodes
     )
 
 

@@ -39,9 +39,15 @@ class Form:
 
     `nice` writes `x @ y` and `F.linear`, otherwise each recorded target is called as it is; `exact` names nodes that
     keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
+<<<<<<< HEAD
     dynamic=True. `check` is exception, or what must be as in eager: values, mutation (what the inputs hold after the call), a
     fact such as strides; with `reference` values are judged against double precision, with `close` as torch's tests do. With
     `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
+=======
+    dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double
+    precision. With `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
+    `fine` judges values too that are so small that `same` takes any two of them for equal.
+>>>>>>> wt-c
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -60,6 +66,7 @@ class Form:
     reference: bool = True
     close: bool = False
     squares: bool = False
+    fine: bool = False
 
     @property
     def compares_values(self) -> bool:
@@ -139,6 +146,10 @@ class _Script:
         self.constants = [item for item in inputs if facts.is_constant(item)]
         self.arguments = [item for item in inputs if not facts.is_constant(item)]
         self.titles = {item.name: input_name(item, self.names) for item in self.arguments}
+        begins = case.backward and form.check in ("values", "observe")
+        self.gradients = facts.gradients(case) if begins else []
+        self.titles |= {item.name: input_name(item, self.names) for item in self.gradients}
+        self.arriving = facts.arriving(case, self.titles) if begins else {}
         self.metas = facts.metas(inputs, self.live)
         self.changed = facts.changed_inputs(self.case, self.live, pure)
         self.nested = nested(graphs, self.live, self.names, self.style, bare=bare, titles=self.titles, masks=self.masks)
@@ -176,11 +187,13 @@ class _Script:
         results = [body.result(value).text for value in self.case.outputs]
         if results:
             lines.append(f"    return {', '.join(results)}")
-        return [f"def {self.function}({', '.join(self.titles.values())}):", *(lines or ["    pass"])]
+        parameters = ", ".join(self.titles[item.name] for item in self.arguments)
+        return [f"def {self.function}({parameters}):", *(lines or ["    pass"])]
 
     def _main(self) -> list[str]:
         calls = self._calls()
-        seed, made = self._seed(), facts.creations(self.case, self.arguments, self.titles, self.changed)
+        written = [*self.arguments, *self.gradients]
+        seed, made = self._seed(), facts.creations(self.case, written, self.titles, self.changed)
         masks = [f"{mask.name} = {mask.creation(self.nested.functions[mask.graph])}" for mask in self.masks.values()]
         if self.form.compares_values:
             if self.form.check == "mutation":
@@ -237,6 +250,8 @@ class _Script:
             modes=self._outer_modes(),
             fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
             eager_first=self.form.eager_first,
+            arriving=self.arriving,
+            fine=self.form.fine,
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
 

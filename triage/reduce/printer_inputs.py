@@ -101,6 +101,28 @@ def leaves(case: GraphCase, arguments: Sequence[GraphInput], live: Sequence[Grap
     return [item for item in wanted if results & _reached(case, live, {item.name})]
 
 
+def arriving(case: GraphCase, titles: Mapping[str, str]) -> dict[int, str]:
+    """By output, the gradient that its backward pass begins with: its title, or the number that fills it."""
+    found = {}
+    for item in case.inputs:
+        for place, value in enumerate(case.outputs):
+            if item.gradient_of is not None and trees.as_ref(value) == item.gradient_of:
+                found[place] = _number(item.fill) or titles[item.name]
+    return found
+
+
+def gradients(case: GraphCase) -> list[GraphInput]:
+    """The gradients that have to be made: those that no single number fills."""
+    returned = set(trees.refs(case.outputs))
+    return [item for item in case.inputs if item.gradient_of in returned and _number(item.fill) is None]
+
+
+def _number(fill: str) -> str | None:
+    """The one number that a tensor is full of, as Python writes it."""
+    kind, _, number = fill.partition(":")
+    return {"zeros": "0.0", "ones": "1.0", "full": number}.get(kind)
+
+
 def _reached(case: GraphCase, live: Sequence[GraphNode], start: set[str]) -> set[str]:
     """The values that gradients of those in `start` flow through."""
     carrying, enabled = set(start), case.context.grad_enabled

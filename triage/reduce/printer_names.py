@@ -91,7 +91,7 @@ def _by_kind(item: GraphInput) -> tuple[str, ...]:
         return ("w", "b")
     if item.role == "constant":
         return ("c",)
-    if item.name.startswith("tangents"):
+    if item.name.startswith("tangents") or item.role == "gradient":
         return ("g",)
     dtype = item.meta.dtype if item.meta is not None else ""
     if dtype in INTEGERS:

@@ -6,8 +6,8 @@ itself, wrong values as a failed comparison against a double-precision reference
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 TABLE_LIMIT = 16384  # elements of a value that are written down when it is looked at
 
@@ -27,7 +27,8 @@ class Output:
 class Calls:
     """`parameters` are the arguments as written in a call.
 
-    `changed` are those the function changes in place: the eager run gets copies, the compiled one the originals.
+    `changed` are those the function changes in place: the eager run gets copies, the compiled one the originals. `arriving`
+    says, by output, which gradient a backward pass begins with: a name, or the number it is full of.
     """
 
     parameters: tuple[str, ...]
@@ -40,6 +41,8 @@ class Calls:
     eager_first: bool = True
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
+    arriving: Mapping[int, str] = field(default_factory=dict)
+    fine: bool = False  # values of any size are compared
 
 
 def eager_arguments(calls: Calls) -> str:
@@ -98,6 +101,24 @@ def total(name: str, calls: Calls) -> str:
         return loss(name, calls.outputs[0])
     terms = [loss(f"{name}[{index}]", item) for index, item in enumerate(calls.outputs) if item.differentiable]
     return " + ".join(terms)
+
+
+def begun(calls: Calls) -> list[str]:
+    """A backward pass of `out` from the gradients that arrive; from ones at outputs that none was recorded of."""
+    if len(calls.outputs) == 1:
+        return [f"out.backward({_arriving(calls, 0, 'out')})"]
+    places = [place for place, item in enumerate(calls.outputs) if item.differentiable]
+    gradients = ", ".join(_arriving(calls, place, f"out[{place}]") for place in places)
+    return [f"torch.autograd.backward([{', '.join(f'out[{place}]' for place in places)}], [{gradients}])"]
+
+
+def _arriving(calls: Calls, place: int, output: str) -> str:
+    """A number stands for a tensor full of it."""
+    text = calls.arriving.get(place, "1.0")
+    if text.isidentifier():
+        return text
+    plain = {"0.0": "zeros_like", "1.0": "ones_like"}.get(text)
+    return f"torch.{plain}({output})" if plain is not None else f"torch.full_like({output}, {text})"
 
 
 def _noted(lines: list[str], note: str) -> list[str]:
@@ -185,8 +206,20 @@ def observe_lines(calls: Calls) -> list[str]:
         "",
         "",
         *in_modes(calls.modes, [f"results = {gathered}"]),
+        *(_gradients_seen(calls) if calls.backward == 1 and calls.arriving else ["gradients = []"]),
         f'with open("{VALUES}", "w") as file:',
-        "    json.dump([tell(value) for value in results], file)",
+        "    json.dump([[tell(value) for value in results], [tell(value) for value in gradients]], file)",
+    ]
+
+
+def _gradients_seen(calls: Calls) -> list[str]:
+    """The gradients that arrive at each result: those that the outputs are given, and what eager makes of them."""
+    roots = ", ".join(f"results[{place}]" for place in calls.arriving)
+    given = ", ".join(_arriving(calls, place, f"results[{place}]") for place in calls.arriving)
+    return [
+        "inner = [value for value in results if isinstance(value, torch.Tensor) and value.requires_grad]",
+        f"found = iter(torch.autograd.grad([{roots}], inner, [{given}], allow_unused=True))",
+        "gradients = [next(found) if any(value is other for other in inner) else None for value in results]",
     ]
 
 

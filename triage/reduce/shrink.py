@@ -1,7 +1,7 @@
 """Making a small failing graph plain: the passes of the table, round after round, until nothing changes.
 
 What was rejected once is not tried again unless operations went since; so a round that changes little costs little.
-Where every candidate takes long (a hang, a kernel that takes half a minute to compile), the details are left as they are
+Where every candidate takes long (a hang, a kernel that takes half a minute to compile), what is left of it is told as it is
 after a while: who waits has the guilty operation by then.
 """
 
@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver
+from triage.reduce.driver import Driver, LateError
 from triage.reduce.passes import DETAILS, SIMPLER, STRUCTURE, Choice, Pass
 from triage.reduce.settle import applicable, settle
 from triage.reduce.turn import turned
 from triage.reduce.weight import operations
 
 ROUNDS = 3
-SECONDS = 120.0  # for the details, from the first of them on
+SECONDS = 120.0  # for everything but the graph's structure; longer where the search itself took more than twice as long
 SPELLED_APART = 8  # operations, up to which each is asked whether it alone needs its exact spelling
 
 
@@ -28,6 +28,7 @@ class Shrinker:
     """Runs the passes, and remembers what the failure did not survive."""
 
     driver: Driver[Candidate]
+    searched: float = 0.0  # seconds that the search took
     cut_short: bool = False
     _end: float | None = None
     _rejected: dict[str, tuple[str, Choice]] = field(default_factory=dict)
@@ -45,23 +46,26 @@ class Shrinker:
             before = current
             for one in STRUCTURE:
                 current = self._settled(one.name, [one], current)
-            current = self._settled("simpler", SIMPLER, current)
-            for one in DETAILS:
-                if self._late():
-                    break
-                current = self._settled(one.name, [one], current)
-                current = self._turned_down(one, current)
-            current = self._spelled(current)
-            if current is before:
+            current = self._made_plain(current)
+            if current is before or self.cut_short:
                 break
         return current
 
-    def _late(self) -> bool:
+    def _made_plain(self, current: Candidate) -> Candidate:
+        """All that leaves the graph as it is, within the time for it."""
         if self._end is None:
-            self._end = time.monotonic() + SECONDS
-        late = time.monotonic() > self._end
-        self.cut_short = self.cut_short or late
-        return late
+            self._end = time.monotonic() + max(SECONDS, self.searched / 2)
+        try:
+            with self.driver.until(self._end):
+                current = self._settled("simpler", SIMPLER, current)
+                for one in DETAILS:
+                    current = self._settled(one.name, [one], current)
+                    current = self._turned_down(one, current)
+                return self._tolerant(self._spelled(current))
+        except LateError:
+            self.cut_short = True
+            best = self.driver.best
+            return best.candidate if best is not None and best.weight < current.weight() else current
 
     def _settled(self, phase: str, passes: Sequence[Pass], current: Candidate) -> Candidate:
         self.driver.begin(phase)
@@ -82,7 +86,7 @@ class Shrinker:
     def _turned_down(self, one: Pass, current: Candidate) -> Candidate:
         while True:
             dial = next((dial for dial in one.dials(current.case) if dial.slot not in self._turned), None)
-            if dial is None or self._late():
+            if dial is None:
                 return current
             before, current = current, turned(self.driver, current, dial)
             self.driver.statistics.proposed(one.name, current is not before)
@@ -101,6 +105,12 @@ class Shrinker:
         forms = [nice, *(replace(nice, exact=frozenset({node.name})) for node in nodes)]
         spelled = [replace(current, form=form) for form in forms]
         return self.driver.first(each for each in spelled if each.weight() < current.weight()) or current
+
+    def _tolerant(self, current: Candidate) -> Candidate:
+        """With the usual tolerance, where the failure is large enough for it."""
+        if not current.form.fine:
+            return current
+        return self.driver.first([replace(current, form=replace(current.form, fine=False))]) or current
 
     def _remember(self, before: Candidate, after: Candidate) -> None:
         """After a change of the graph itself everything may be tried again."""

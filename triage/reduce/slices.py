@@ -15,6 +15,7 @@ from typing import Any
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.effects import mutated
+from triage.reduce.fills import contiguous
 from triage.reduce.wiring import Wiring, node_refs
 
 
@@ -63,11 +64,12 @@ def assemble(
         for node in nodes
     ]
     outputs = _outputs(wiring, rewritten, replaced, resolve, escaping)
+    arriving = _gradients(wiring, outputs)
     changed = {target for node in rewritten if (target := mutated(node)) is not None}
     return prune(
         replace(
             case,
-            inputs=(*case.inputs, *(_writable(item, case, changed) for item in _in_order(wiring, border))),
+            inputs=(*case.inputs, *(_writable(item, case, changed) for item in _in_order(wiring, border)), *arriving),
             nodes=tuple(rewritten),
             outputs=outputs,
             unprintable=() if len(rewritten) < len(case.nodes) else case.unprintable,
@@ -77,12 +79,37 @@ def assemble(
 
 def prune(case: GraphCase) -> GraphCase:
     """The case without the inputs and sub-graphs that nothing uses."""
-    used = {name for node in case.nodes for name in node_refs(node)} | set(trees.refs(list(case.outputs)))
+    returned = set(trees.refs(list(case.outputs)))
+    used = {name for node in case.nodes for name in node_refs(node)} | returned
+    used |= {item.name for item in case.inputs if case.backward and item.gradient_of in returned}
     for item in reversed(case.inputs):
         if item.name in used and item.base is not None:
             used.add(item.base)
     inputs = tuple(item for item in case.inputs if item.name in used)
     return replace(case, inputs=inputs, subgraphs=_used_graphs(case))
+
+
+def _gradients(wiring: Wiring, outputs: tuple[Any, ...]) -> list[GraphInput]:
+    """What is returned now and was not before gets the gradient that was seen to arrive at it."""
+    case = wiring.case
+    known = {item.gradient_of for item in case.inputs} - {None}
+    if not known or not case.backward:
+        return []
+    new = [name for name in dict.fromkeys(trees.refs(list(outputs))) if name not in known and name in wiring.nodes]
+    return [
+        gradient_input(name, wiring.metas[name], wiring.nodes[name].gradient)
+        for name in new
+        if name in wiring.metas and wiring.nodes[name].gradient is not None
+    ]
+
+
+def gradient_input(name: str, meta: TensorMeta, elements: Any) -> GraphInput:
+    """The gradient at which a backward pass begins, with the elements it was seen to have."""
+    plain = TensorMeta(meta.shape, contiguous(meta.shape), meta.dtype, meta.device)
+    title = f"gradient_of_{name}"
+    return GraphInput(
+        title, meta=plain, role="gradient", fill="values", data=cropped(elements, meta.shape), gradient_of=name
+    )
 
 
 def border_input(name: str, meta: TensorMeta, data: Any = None, *, backward: bool = False) -> GraphInput:

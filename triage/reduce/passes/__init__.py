@@ -22,6 +22,7 @@ SIMPLER = (
     Pass("preamble", "no registrations and imports", context.preamble),
     Pass("autograd", "no requires_grad, no parameters", layout.autograd),
     Pass("storage", "contiguous, without offset or shared storage", layout.storage),
+    Pass("gradients", "ones, or one number, as incoming gradients", values.gradients),
     Pass("fills", "ones, zeros or a range as values", values.fills),
     Pass("numbers", "numbers written into the graph", values.numbers),
     Pass("keywords", "no keyword arguments", arguments.keywords),

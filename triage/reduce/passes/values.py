@@ -24,7 +24,7 @@ def fills(case: GraphCase) -> Iterator[Choice]:
     """Ones, zeros, a range; for recorded values also random ones. Whole numbers often are indices: zeros first."""
     for item in tensors(case):
         assert item.meta is not None
-        if item.fill in _SIMPLE or item.fill.startswith("full:"):
+        if item.fill in _SIMPLE or item.fill.startswith("full:") or item.gradient_of is not None:
             continue
         order: tuple[str, ...] = _SIMPLE if is_floating(item.meta.dtype) else ("zeros", "ones", "arange")
         if item.fill == "values":
@@ -32,6 +32,29 @@ def fills(case: GraphCase) -> Iterator[Choice]:
         if item.meta.dtype == "bool":
             order = tuple(fill for fill in order if fill != "arange")
         yield Choice(f"fill {item.name}", tuple(_filled(item.name, fill) for fill in order))
+
+
+def gradients(case: GraphCase) -> Iterator[Choice]:
+    """Gradients that arrive at outputs: ones, which nobody has to write down, or one number everywhere, or random ones."""
+    for item in tensors(case):
+        if item.gradient_of is None:
+            continue
+        simpler = ["zeros", *(f"full:{element(number)}" for number in telling(item.data)), "randn"]
+        simpler = simpler[: simpler.index(item.fill)] if item.fill in simpler else simpler
+        edits: list[Edit] = [WithoutGradient(item.name)]
+        edits += [_filled(item.name, fill) for fill in simpler if not item.fill.startswith("full:")]
+        yield Choice(f"gradient {item.name}", tuple(edits))
+
+
+@dataclass(frozen=True)
+class WithoutGradient:
+    """The backward pass begins with ones, as that of a sum does."""
+
+    name: str
+    what: str = "with ones as incoming gradient"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        return checked(case, replace(case, inputs=tuple(item for item in case.inputs if item.name != self.name)))
 
 
 def telling(data: Any) -> list[Any]:

@@ -1,0 +1,150 @@
+"""A backward pass that begins with the gradients of the script's own: printed, kept in slices, made plain, asked for first."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reduce_cases import case, input_names, meta, op, tensor
+
+from triage.model.graphcase import GraphCase
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.signature import signature_of
+from triage.model.stage import OutcomeKind, Stage
+from triage.reduce import compare
+from triage.reduce.canonical import canonical
+from triage.reduce.check_oracle import CheckOracle
+from triage.reduce.edits import Cut, Keep, Truncate
+from triage.reduce.interface import CandidateResult, Problem
+from triage.reduce.passes import values
+from triage.reduce.printer import Form, print_case
+from triage.reduce.share import LEAST_SECONDS, Share, share_of
+from triage.reduce.slices import gradient_input
+from triage.session import Clock
+
+FORM = Form(check="values")
+FAILED = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "Tensor-likes are not close!"))
+SIGNATURE = signature_of(FAILED)
+
+
+def training(*gradients: Any, outputs: tuple[str, ...] = ("b",)) -> GraphCase:
+    """sin and cos of x; at sin a gradient of twos was seen to arrive."""
+    wide = meta(2, requires_grad=True)
+    nodes = [
+        replace(op("a", "torch.sin", "%x", out=wide), gradient=[2.0, 2.5]),
+        op("b", "torch.cos", "%a", out=wide),
+    ]
+    return case([tensor("x", 2, requires_grad=True), *gradients], nodes, *outputs, backward=True, direction="backward")
+
+
+ARRIVED = gradient_input("b", meta(2), [0.0, 40.0])
+
+
+def test_the_backward_pass_begins_with_what_arrived() -> None:
+    text = print_case(training(ARRIVED), form=FORM)
+    assert "def f(x):\n" in text, "a gradient is no argument"
+    assert "g = torch.tensor([0.0, 40.0]).to(dtype)\n" in text and "out.backward(g)\n" in text
+    assert ".sum()" not in text
+
+
+def test_one_number_everywhere_is_written_where_it_is_used() -> None:
+    full = replace(ARRIVED, fill="full:40.0", data=None)
+    assert "out.backward(torch.full_like(out, 40.0))\n" in print_case(training(full), form=FORM)
+
+
+def test_outputs_without_a_recorded_gradient_get_ones() -> None:
+    text = print_case(training(ARRIVED, outputs=("a", "b")), form=FORM)
+    assert "torch.autograd.backward([out[0], out[1]], [torch.ones_like(out[0]), g])\n" in text
+
+
+def test_without_any_the_loss_is_a_sum() -> None:
+    assert "out.sum().backward()" in print_case(training(), form=FORM)
+
+
+def test_a_forward_script_has_none() -> None:
+    assert "40.0" not in print_case(replace(training(ARRIVED), backward=False), form=FORM)
+
+
+@pytest.mark.parametrize("edit", [Keep(frozenset({"a"})), Truncate("a"), Cut(frozenset({"b"}))])
+def test_what_a_slice_returns_gets_the_gradient_that_was_seen_there(edit: Any) -> None:
+    found = edit.apply(training(ARRIVED))
+    assert input_names(found) == ["x", "gradient_of_a"]
+    assert (found.inputs[1].gradient_of, found.inputs[1].data) == ("a", [2.0, 2.5])
+
+
+def test_an_output_that_stays_keeps_its_gradient() -> None:
+    found = Keep(frozenset({"b"})).apply(training(ARRIVED))
+    assert sorted(input_names(found)) == ["a", "gradient_of_b"]
+
+
+def test_a_slice_of_a_sum_is_a_sum() -> None:
+    assert input_names(Keep(frozenset({"a"})).apply(training())) == ["x"]
+
+
+def test_gradients_are_ones_where_that_does_it_and_one_number_where_that_does() -> None:
+    (choice,) = values.gradients(training(ARRIVED))
+    made = [edit.apply(training(ARRIVED)) for edit in choice.edits]
+    assert input_names(made[0]) == ["x"]
+    assert [graph.inputs[1].fill for graph in made[1:]] == ["zeros", "full:40.0", "randn"]
+    assert "gradient_of_b" not in {slot for choice in values.fills(training(ARRIVED)) for slot in choice.slot.split()}
+
+
+def test_two_cases_that_differ_in_them_are_two_cases() -> None:
+    assert len({canonical(graph) for graph in (training(), training(ARRIVED))}) == 2
+    elsewhere = replace(ARRIVED, gradient_of="a")
+    assert canonical(training(elsewhere, outputs=("a", "b"))) != canonical(training(ARRIVED, outputs=("a", "b")))
+
+
+class Asked:
+    """Passes everything that does not hold a text, and remembers what it was asked."""
+
+    jobs = 1
+
+    def __init__(self, failing: str) -> None:
+        self.failing, self.texts = failing, list[str]()
+
+    def run(self, source: str, **_: Any) -> CandidateResult:
+        self.texts.append(source)
+        bad = self.failing in source
+        return CandidateResult(FAILED if bad else Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
+
+
+def compared(failing: str, *cases: GraphCase) -> tuple[Any, list[str]]:
+    runner: Any = Asked(failing)
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path("x"))
+    return compare.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)), runner.texts
+
+
+def test_the_graph_with_the_scripts_own_gradients_is_asked_first() -> None:
+    _, texts = compared("nothing", training(), training(ARRIVED))
+    assert "out.backward(g)" in texts[0] and not any("out.backward(g)" in text for text in texts[2:3])
+
+
+def test_gradients_of_the_scripts_own_may_be_small() -> None:
+    assert "tol=1e-9" in compared("nothing", training(ARRIVED))[1][0]
+    assert "tol=" not in compared("nothing", training())[1][0]
+
+
+def test_no_whole_graph_is_asked_twice() -> None:
+    forward = replace(training(), backward=False, direction="forward")
+    _, texts = compared("nothing", forward, training())
+    assert len(texts) == len(set(texts)) > 4
+
+
+def test_likely_questions_come_before_dear_ones_and_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, texts = compared("nothing", training(), training(ARRIVED))
+    assert ["torch.float64" in text for text in texts[:2]] == [True, True]
+    monkeypatch.setattr(compare, "SECONDS", -1.0)
+    assert compared("nothing", training()) == (None, [])
+
+
+def test_what_follows_a_reduction_may_take_half_as_long_and_a_minute_at_least() -> None:
+    whole: Any = Clock(0.0)
+    now = 0.0
+    share = Share(whole, 10.0, lambda: now)
+    assert not share.spent()
+    now = 11.0
+    assert share.spent() and share.left() == float("inf")
+    long, short = share_of(whole, 1000.0), share_of(whole, 1.0)
+    assert 400 < long.end - short.end - (LEAST_SECONDS - 60) < 441

@@ -1,0 +1,35 @@
+"""A share of the time: what comes after a reduction (the table of settings, the first wrong value) may not cost more than it.
+
+A reproducer whose kernel takes half a minute to compile would otherwise be asked under a dozen settings for longer than it
+took to find.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from triage.reduce.interface import Budget
+
+LEAST_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Share:
+    """A budget that is spent at a time of its own (of `now`), too. What has begun then may still end."""
+
+    whole: Budget
+    end: float
+    now: Callable[[], float] = time.monotonic
+
+    def left(self) -> float:
+        return self.whole.left()
+
+    def spent(self) -> bool:
+        return self.whole.spent() or self.now() > self.end
+
+
+def share_of(whole: Budget, seconds: float) -> Share:
+    """Half of what the reduction took in `seconds`, and a minute at least."""
+    return Share(whole, time.monotonic() + max(LEAST_SECONDS, seconds / 2))
