@@ -27,12 +27,8 @@ from triage.reduce.oracle import SignatureOracle
 from triage.reduce.patience import Patience
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
-<<<<<<< HEAD
 from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
-=======
-from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.share import share_of
->>>>>>> wt-c
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError

@@ -34,7 +34,7 @@ def quiet_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     passed = Probe("as_is", None, Outcome(OutcomeKind.OK, exit_code=0), None, notes, Path("as_is.err.log"))
     monkeypatch.setattr(pipeline, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, ""))
     monkeypatch.setattr(pipeline, "check_syntax", lambda target: None)
-    monkeypatch.setattr(Walk, "_run", lambda self, rung, name, **_: passed)
+    monkeypatch.setattr(Walk, "ask", lambda self, rung, name, **_: passed)
     monkeypatch.chdir(tmp_path)
     target = Target(sys.executable, (sys.executable, "x.py"), tmp_path)
     heard: list[Event] = []

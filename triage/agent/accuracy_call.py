@@ -32,6 +32,7 @@ class Call:
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
         self.to_begin = randomness.kept(torch)
+        self.once = 1  # how much it adds to the calls that were compared
         self.signs = signs
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
@@ -54,7 +55,20 @@ class Call:
         compiled = self.runner.given(result, args)
         if self.runner.gradients:
             compiled.tensors.update(_gradients(self._compiled().tensors))
-        eager = self._eager()
+        return self._wrong(self._eager(), compiled)
+
+    def under(self, gradients):
+        """From here on the program's own gradients arrive at the outputs: none at those that are not named."""
+        self.runner.incoming, self.runner.sent = gradients, {}
+        self.once = 0
+
+    def wrong_again(self):
+        """All that is wrong under the gradients that arrived."""
+        self.names, self.measured, self._varied = None, True, None
+        compiled = self._compiled()
+        return self._wrong(self._eager(), compiled)
+
+    def _wrong(self, eager, compiled):
         self._both = eager, compiled
         suspects = measure.suspicious(self.torch, eager, compiled)
         steady = self._sure_of(suspects, eager) if suspects else []

@@ -2,16 +2,10 @@
 
 A wrong result depends on values, so small pieces on made-up values say little at first. Each captured graph is run with
 the values the script had, under each way to compare, until one fails: values against a double-precision reference (for a
-<<<<<<< HEAD
-backward pass from the sum of the outputs, then of their squares, for the sum of a softmax has no gradient); values
-against eager alone (a graph with constants of a fixed dtype cannot be run in double precision), as torch's tests compare
-them. Where the kind of wrongness is known, only what shows that kind.
-=======
 backward pass from the gradients that arrived in the script, where they are known; else from the sum of the outputs, then of
 their squares, for the sum of a softmax has no gradient); values against eager alone (a graph with constants of a fixed dtype
-cannot be run in double precision); strides and dtypes. Whole graphs are dear, so the likely questions come first, and the
-others are asked only while there is time.
->>>>>>> wt-c
+cannot be run in double precision), as torch's tests compare them. Where the kind of wrongness is known, only what shows that
+kind. Whole graphs are dear, so the likely questions come first, and the others are asked only while there is time.
 """
 
 from __future__ import annotations
@@ -53,21 +47,15 @@ def comparison_of(
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
     """
-<<<<<<< HEAD
-    for case in _cases(problem.cases[:CASES]):
-        for form in forms_of(problem.signature.wrong):
-            if form.squares and not case.backward:
-=======
     end, asked = time.monotonic() + SECONDS, set[str]()
-    for way in FORMS:
+    for way in forms_of(problem.signature.wrong):
         for case in _cases(problem.cases[:CASES]):
             # Gradients of the script's own may be of any size, and those of a mean over many elements are small.
-            form = replace(way, fine=case.backward and begins_with(case) and way.check == "values")
+            form = replace(way, fine=case.backward and begins_with(case) and way.compares_values)
             if budget.spent() or time.monotonic() > end:
                 return None
             source = _source(problem, case, form)
             if source is None or source in asked:
->>>>>>> wt-c
                 continue
             asked.add(source)
             if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:

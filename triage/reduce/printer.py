@@ -39,15 +39,10 @@ class Form:
 
     `nice` writes `x @ y` and `F.linear`, otherwise each recorded target is called as it is; `exact` names nodes that
     keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
-<<<<<<< HEAD
     dynamic=True. `check` is exception, or what must be as in eager: values, mutation (what the inputs hold after the call), a
     fact such as strides; with `reference` values are judged against double precision, with `close` as torch's tests do. With
     `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
-=======
-    dynamic=True. `check` is exception, values or strides; with `reference` values are judged against double
-    precision. With `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
     `fine` judges values too that are so small that `same` takes any two of them for equal.
->>>>>>> wt-c
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -199,7 +194,7 @@ class _Script:
             if self.form.check == "mutation":
                 calls = replace(calls, changed=frozenset(item.name for item in made))
             alone = bool(calls.changed) or any(map(is_random, self.live))
-            how = Comparing(self.form.reference and not self.form.close, self.form.close)
+            how = Comparing(self.form.reference and not self.form.close, self.form.close, self.form.fine)
             lines = [*masks, *values_lines(calls, made, seed=seed, how=how, alone=alone)]
         else:
             check = self.form.check
@@ -251,7 +246,6 @@ class _Script:
             fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
             eager_first=self.form.eager_first,
             arriving=self.arriving,
-            fine=self.form.fine,
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
 

@@ -42,7 +42,6 @@ class Calls:
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
     arriving: Mapping[int, str] = field(default_factory=dict)
-    fine: bool = False  # values of any size are compared
 
 
 def eager_arguments(calls: Calls) -> str:

@@ -32,6 +32,7 @@ class Comparing:
 
     reference: bool = True
     close: bool = False
+    fine: bool = False
 
 
 def values_lines(
@@ -55,11 +56,7 @@ def values_lines(
     lines.append(f"return {', '.join(returned)}")
     head = f"def run(fn, dtype={default}):" if exact else "def run(fn):"
     check = [f"expected, actual = run({calls.function}), run({calls.compiled})"]
-<<<<<<< HEAD
     check += _comparison(f"run({calls.function}, torch.float64)" if exact else "", how)
-=======
-    check += _comparison(f"run({calls.function}, torch.float64)" if exact else "", calls.fine)
->>>>>>> wt-c
     check = check if calls.backward else in_modes(calls.modes, check)
     return [head, *("    " + line for line in lines), "", "", *check]
 
@@ -72,15 +69,8 @@ def _side_by_side(
     arguments = ", ".join(calls.parameters)
     check = [f"expected = {calls.function}({arguments})", f"actual = {calls.compiled}({arguments})"]
     doubled = ", ".join(_double(name, dtypes.get(name)) for name in calls.parameters)
-<<<<<<< HEAD
     check += _comparison(f"{calls.function}({doubled})" if exact else "", how)
     return [*lines, *in_modes(calls.modes, check)]
-=======
-    return [
-        *lines,
-        *in_modes(calls.modes, [*check, *_comparison(f"{calls.function}({doubled})" if exact else "", calls.fine)]),
-    ]
->>>>>>> wt-c
 
 
 def _double(name: str, dtype: str | None) -> str:
@@ -89,16 +79,11 @@ def _double(name: str, dtype: str | None) -> str:
     return f"{name}.to(torch.complex128)" if dtype in COMPLEX else f"{name}.double()"
 
 
-<<<<<<< HEAD
 def _comparison(exact: str, how: Comparing) -> list[str]:
     if how.close:
         return ["torch.testing.assert_close(actual, expected, equal_nan=True)"]
-    arguments = ", ".join(["expected", "actual", *([exact] if exact else []), "equal_nan=True"])
-=======
-def _comparison(exact: str, fine: bool) -> list[str]:
-    tolerance = ["tol=1e-9"] if fine else []  # 1e-4 unless told
+    tolerance = ["tol=1e-9"] if how.fine else []  # 1e-4 unless told
     arguments = ", ".join(["expected", "actual", *([exact] if exact else []), *tolerance, "equal_nan=True"])
->>>>>>> wt-c
     return [f'assert same({arguments}), f"eager: {{expected}}, compiled: {{actual}}"']
 
 
