@@ -123,7 +123,7 @@ class Bench:
             yield
 
     def _verify(self, source: str, python: str, *, runs: int = 3, **_: Any) -> list[CandidateResult]:
-        """As the project verifies, but warm: without the agent's comparison, once (nothing here is random)."""
+        """Warm, as a candidate runs (compared, where candidates are), and once: nothing in these programs is random."""
         return [self._runner.run(source)] * runs
 
 
