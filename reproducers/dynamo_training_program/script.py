@@ -112,9 +112,7 @@ def train(arguments: argparse.Namespace, directory: Path) -> float:
         held, accuracy = evaluate(model, held_out, arguments.batch)
         checkpoints.offer(model, held)
         seconds = time.perf_counter() - began
-        log.info(
-            "epoch %d: %.4f, held out %.4f, %.0f %% right, %.1f s", epoch, running.value, held, 100 * accuracy, seconds
-        )
+        log.info("epoch %d: %.4f, held out %.4f, %.0f %% right, %.1f s", epoch, running.value, held, 100 * accuracy, seconds)
     return checkpoints.best
 
 
