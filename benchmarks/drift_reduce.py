@@ -20,6 +20,7 @@ from drift_programs import Program
 from triage import reproduce
 from triage.events import Emitter
 from triage.findings import Findings
+from triage.locate import comparing
 from triage.locate.walk import Walk
 from triage.model.signature import one_line
 from triage.model.stage import OutcomeKind, Stage, Verdict
@@ -97,9 +98,12 @@ class Bench:
     def _story(self, found: Findings) -> str:
         """Locate, capture, reduce; a sentence where there was nothing to reduce."""
         found.walk.first()
-        if found.walk.worth_comparing():
-            found.walk.compare()
-        conclusion = found.walk.settle()
+        if comparing.worth_comparing(found.walk):
+            comparing.compare(found.walk)
+        found.walk.settle()
+        if comparing.worth_checking(found.walk):
+            comparing.check(found.walk)
+        conclusion = found.walk.conclusion()
         if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or not conclusion.settled:
             return f"nothing is blamed: stage {conclusion.stage.value}"
         if self._reducer == NATIVE:
@@ -119,8 +123,13 @@ class Bench:
             made: list[Any] = (loose if self._loose else attempts_for)(*words, **named)
             return made[:1]
 
-        with patch.multiple(reproduce, verify=self._verify, ablate=_nothing, attempts_for=native):
+        with patch.multiple(
+            reproduce, verify_with_control=self._shown, verify=self._verify, ablate=_nothing, attempts_for=native
+        ):
             yield
+
+    def _shown(self, source: str, python: str, passing: str, **how: Any) -> tuple[list[CandidateResult], None]:
+        return self._verify(source, python, **how), None
 
     def _verify(self, source: str, python: str, *, runs: int = 3, **_: Any) -> list[CandidateResult]:
         """Warm, as a candidate runs (compared, where candidates are), and once: nothing in these programs is random."""

@@ -166,7 +166,7 @@ torch.compile(lambda x: x.clone(), backend=that(lambda out, args: [args[0]]))(x)
 """,
         [
             ("output 0", "values"),
-            ("output 0", "values"),
+            ("output 0", "nan"),
             ("output 0", "strides"),
             ("output 0", "dtype"),
             ("output 0", "aliasing"),

@@ -63,7 +63,10 @@ def test_every_way_to_be_wrong_is_found(tmp_path: Path, number: int) -> None:
 def test_gradients_are_compared_under_those_that_the_program_sends_back(tmp_path: Path) -> None:
     probe, wrong = compared(tmp_path, MASKED_GRADIENT, capture=True)
     assert probe.outcome.exit_code == 0, probe.log.read_text()[-3000:]
-    assert {(result["item"], result["direction"]) for result in wrong} == {("gradient of net.weight", "backward")}
+    assert {(result["item"], result["direction"]) for result in wrong} == {
+        ("gradient of net.weight", "backward"),
+        ("gradient of net.bias", "backward"),
+    }
     case = json.loads(next((tmp_path / "run" / "graph").rglob("graph-wrong-1-dynamo.json")).read_text())
     (arrived,) = [item for item in case["inputs"] if item["role"] == "gradient"]
     assert arrived["gradient_of"] == case["outputs"][0]["ref"]
