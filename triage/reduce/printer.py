@@ -26,7 +26,7 @@ from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
 from triage.reduce.printer_nested import nested
 from triage.reduce.printer_preamble import changes_arguments, preamble
-from triage.reduce.printer_run import FACTS, Calls, exception_lines, facts_lines, in_modes, observe_lines
+from triage.reduce.printer_run import Calls, check_lines, in_modes
 from triage.reduce.printer_values import Comparing, values_lines
 from triage.reduce.spelling import Expression, Unprintable
 
@@ -197,8 +197,7 @@ class _Script:
             how = Comparing(self.form.reference and not self.form.close, self.form.close, self.form.fine)
             lines = [*masks, *values_lines(calls, made, seed=seed, how=how, alone=alone)]
         else:
-            check = self.form.check
-            lines = facts_lines(calls, check) if check in (*FACTS, "aliasing") else _CHECKS[check](calls)
+            lines = check_lines(calls, self.form.check)
             making = [*seed, *(f"{item.name} = {item.text}" for item in made)]
             if calls.fresh:
                 names = ", ".join(calls.parameters) + ("," if len(calls.parameters) == 1 else "")
@@ -275,9 +274,6 @@ class _Script:
         if context.autocast and self.case.level == "dynamo":
             modes.append(autocast(context.autocast[0], context.autocast[1] if len(context.autocast) > 1 else None))
         return tuple(modes)
-
-
-_CHECKS = {"exception": exception_lines, "observe": observe_lines}
 
 
 def _without_mask(node: GraphNode) -> GraphNode:

@@ -222,6 +222,12 @@ def _gradients_seen(calls: Calls) -> list[str]:
     ]
 
 
+def check_lines(calls: Calls, check: str) -> list[str]:
+    """The end of a script whose failure shows as itself, or as one fact that is not as in eager."""
+    whole = {"exception": exception_lines, "observe": observe_lines}.get(check)
+    return whole(calls) if whole is not None else facts_lines(calls, check)
+
+
 def in_modes(modes: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Lines inside one `with` statement."""
     if not modes:
