@@ -11,9 +11,8 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
@@ -25,7 +24,7 @@ from triage.reduce.printer_body import Body, Style, indented, is_random, live_no
 from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
 from triage.reduce.printer_nested import nested
-from triage.reduce.printer_preamble import changes_arguments, preamble
+from triage.reduce.printer_preamble import changes_arguments, custom_operators, preamble
 from triage.reduce.printer_run import Calls, check_lines, in_modes
 from triage.reduce.printer_values import Comparing, values_lines
 from triage.reduce.spelling import Expression, Unprintable
@@ -112,7 +111,7 @@ class _Script:
             raise Unprintable("; ".join(case.unprintable))
         self.form = form
         nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
-        custom = _custom_operators([*case.nodes, *nested_nodes])
+        custom = custom_operators([*case.nodes, *nested_nodes])
         pure = frozenset(target for target, name in custom.items() if not changes_arguments(case.preamble, *name))
         self.style = Style(form.nice, form.exact, form.inline, pure)
         nodes, graphs = hop.pruned(case.nodes, case.subgraphs)
@@ -134,7 +133,7 @@ class _Script:
         if opaque is not None:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
         self.process_group = ranks.setup(case, [*self.live, *nested_nodes])
-        self.preamble = preamble(case.preamble, _custom_operators([*self.live, *nested_nodes]).values())
+        self.preamble = preamble(case.preamble, custom_operators([*self.live, *nested_nodes]).values())
         self.names = Names(self.preamble.names())
         self.function = "f" if "f" not in self.preamble.names() else "fn"
         inputs = facts.used_inputs(self.case, self.live)
@@ -331,25 +330,3 @@ def _merged(lines: Iterable[str]) -> list[str]:
         head, _, tail = line.partition(" import ") if line.startswith("from ") else (line, "", "")
         names.setdefault(head, {}).update(dict.fromkeys(tail.split(", ")) if tail else {})
     return [f"{head} import {', '.join(sorted(parts))}" if parts else head for head, parts in names.items()]
-
-
-def _custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:
-    """(namespace, name) of the operators that are not torch's own, by target; also those passed as arguments."""
-    found = {}
-    for node in nodes:
-        for target in [node.target, *_codes([node.args, node.kwargs])]:
-            parts = target.split(".")
-            if parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] not in effects.OWN_NAMESPACES:
-                found[target] = (parts[2], parts[3])
-    return found
-
-
-def _codes(tree: Any) -> Iterator[str]:
-    """The expressions in an argument tree that are written as they stand."""
-    if isinstance(tree, dict):
-        if isinstance(tree.get("code"), str):
-            yield tree["code"]
-        tree = list(tree.values())
-    if isinstance(tree, (list, tuple)):
-        for item in tree:
-            yield from _codes(item)

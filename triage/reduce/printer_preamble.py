@@ -9,9 +9,12 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from triage.model.graphcase import GraphNode
+from triage.reduce import effects
 from triage.reduce.kernels import may_write
 
 _QUALIFIED = re.compile(r"^(\w+)::(\w+)")
@@ -128,3 +131,25 @@ class _Statement:
             own = self.text.split()[1].split(".")[0] in {*sys.stdlib_module_names, "torch"}
             return own or isinstance(self.node, ast.ImportFrom) or " as " in self.text
         return isinstance(self.node, ast.Assign) and not any(name in handles for name in self.bound)
+
+
+def custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:
+    """(namespace, name) of the operators that are not torch's own, by target; also those passed as arguments."""
+    found = {}
+    for node in nodes:
+        for target in [node.target, *_codes([node.args, node.kwargs])]:
+            parts = target.split(".")
+            if parts[:2] == ["torch", "ops"] and len(parts) > 3 and parts[2] not in effects.OWN_NAMESPACES:
+                found[target] = (parts[2], parts[3])
+    return found
+
+
+def _codes(tree: Any) -> Iterator[str]:
+    """The expressions in an argument tree that are written as they stand."""
+    if isinstance(tree, dict):
+        if isinstance(tree.get("code"), str):
+            yield tree["code"]
+        tree = list(tree.values())
+    if isinstance(tree, (list, tuple)):
+        for item in tree:
+            yield from _codes(item)
