@@ -333,6 +333,7 @@ def test_the_printed_text_is_the_reported_text():
 
 def test_where_candidates_take_long_sizes_stay_and_the_report_says_so(monkeypatch):
     monkeypatch.setattr(shrink, "SECONDS", -1.0)
+    monkeypatch.setattr(shrink, "SHARE", -1.0)
     found, _ = reduce(target("torch.lerp"), model())
     assert isinstance(found, Reduction) and found.graph is not None
     assert (found.ops, found.minimal, found.complete) == (1, True, True)

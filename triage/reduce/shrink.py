@@ -20,6 +20,7 @@ from triage.reduce.weight import operations
 
 ROUNDS = 3
 SECONDS = 120.0  # for everything but the graph's structure; longer where the search itself took more than twice as long
+SHARE = 0.5  # of what the search took, where that is more
 SPELLED_APART = 8  # operations, up to which each is asked whether it alone needs its exact spelling
 
 
@@ -54,7 +55,7 @@ class Shrinker:
     def _made_plain(self, current: Candidate) -> Candidate:
         """All that leaves the graph as it is, within the time for it."""
         if self._end is None:
-            self._end = time.monotonic() + max(SECONDS, self.searched / 2)
+            self._end = time.monotonic() + max(SECONDS, SHARE * self.searched)
         try:
             with self.driver.until(self._end):
                 current = self._settled("simpler", SIMPLER, current)
