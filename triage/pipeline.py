@@ -27,6 +27,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.report import TriageReport
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.probe import stdin
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
@@ -58,12 +59,16 @@ def run(
     check_syntax(target)
     if earlier is None:
         session = open_session(settings, target.label, Path.cwd(), emit)
+        target = replace(target, stdin=stdin.take(session.directory))
         walk = Walk(session, target)
     else:
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts)
+        target = replace(target, stdin=stdin.kept_in(session.directory))
         walk = Walk(session, target, probe=earlier.run_probe)
     facts = {"command": list(command), "python": target.python, "cwd": target.cwd, "settings": settings}
     emit("run_started", directory=str(session.directory), **facts)
+    if target.stdin is not None:
+        emit("stdin_kept", bytes=target.stdin.stat().st_size)
     found = Findings(session, target, command, walk)
     asked = _Asked(target.python)
     interrupted, bug = False, None

@@ -21,7 +21,7 @@ class Command:
         (self.folder / name).write_text(source)
         return name
 
-    def start(self, *words: str, **env: str) -> "subprocess.Popen[str]":
+    def start(self, *words: str, stdin: Path | None = None, **env: str) -> "subprocess.Popen[str]":
         surroundings = {
             **os.environ,
             "VIRTUAL_ENV": sys.prefix,
@@ -30,18 +30,20 @@ class Command:
             TAG: self.tag,
             **env,
         }
-        return subprocess.Popen(
-            [sys.executable, "-m", "triage", *words],
-            cwd=self.folder,
-            env=surroundings,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        with Path(stdin or os.devnull).open("rb") as source:
+            return subprocess.Popen(
+                [sys.executable, "-m", "triage", *words],
+                cwd=self.folder,
+                env=surroundings,
+                stdin=source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
 
-    def __call__(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
-        process = self.start(*words, **env)
+    def __call__(self, *words: str, stdin: Path | None = None, **env: str) -> "subprocess.CompletedProcess[str]":
+        process = self.start(*words, stdin=stdin, **env)
         out, err = process.communicate(timeout=280)
         assert "Traceback" not in err, err
         assert not left_over(self.tag)

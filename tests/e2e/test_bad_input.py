@@ -306,3 +306,25 @@ def test_verify_says_whether_it_still_fails(triage: Command) -> None:
     fails = triage("verify", "--runs", "2", "train.py")
     assert (fails.returncode, fails.stdout.splitlines()[-1]) == (0, "It fails the same way in every run.")
     refused(triage("verify", "--python", "/bin/true", "train.py"), 4, "/bin/true")
+
+
+FROM_STDIN = """
+import sys
+
+import torch
+
+rows = [float(line) for line in sys.stdin]
+if rows:
+    print(torch.compile(torch.relu, backend="relu_compile_error_TESTING_ONLY")(torch.tensor(rows)).sum())
+"""
+
+
+def test_every_probe_reads_the_standard_input(tmp_path: Path) -> None:
+    command = Command(tmp_path)
+    (tmp_path / "rows.txt").write_text("1.0\n-2.0\n")
+    done = command("run", "--no-reduce", "--out", "out", command.script(FROM_STDIN), stdin=tmp_path / "rows.txt")
+    assert done.returncode == 0, done.stderr
+    report = command.report()
+    assert report["verdict"]["stage"] == "backend"
+    assert {row["outcome"] for row in report["ladder"]} >= {"ok", "exception"}
+    assert "standard input: 9 bytes" in done.stderr

@@ -60,6 +60,8 @@ def plain_line(event: Event) -> str | None:
     facts = event.facts
     if event.kind == "run_started":
         return f"run directory {shown(facts['directory'])}"
+    if event.kind == "stdin_kept":
+        return f"standard input: {facts['bytes']} bytes, given to every run of the script"
     if event.kind == "probe_started":
         return f"{facts['name']}: running (limit {facts['timeout']:.0f} s)"
     if event.kind == "probe_ended":

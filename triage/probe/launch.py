@@ -26,7 +26,10 @@ MARKER = supervisor.MARKER
 
 @dataclass(frozen=True)
 class Launch:
-    """What to run. `timeout` is in seconds; output is kept in the files `stdout` and `stderr`, each bounded to 4 MiB."""
+    """What to run. `timeout` is in seconds; output is kept in the files `stdout` and `stderr`, each bounded to 4 MiB.
+
+    `stdin` is a file whose contents the target reads; without one its input is empty.
+    """
 
     argv: tuple[str, ...]
     cwd: Path
@@ -35,6 +38,7 @@ class Launch:
     stderr: Path
     timeout: float = 300.0
     grace: float = 2.0
+    stdin: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
         "argv": list(request.argv),
         "cwd": str(request.cwd),
         "env": {**request.env, MARKER: identity},
+        "stdin": str(request.stdin or os.devnull),
         "stdout": str(request.stdout),
         "stderr": str(request.stderr),
         "timeout": request.timeout,

@@ -130,7 +130,8 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
 
 
 def _launch(request: ProbeRequest, env: Mapping[str, str], stdout: Path, stderr: Path) -> Launch:
-    return Launch(request.target.command, request.target.cwd, env, stdout, stderr, request.timeout)
+    target = request.target
+    return Launch(target.command, target.cwd, env, stdout, stderr, request.timeout, stdin=target.stdin)
 
 
 def _keep_graphs(channel: Path, request: ProbeRequest, events: list[dict[str, object]]) -> tuple[Path, ...]:

@@ -173,15 +173,16 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     """Run the request to its end. The answer has exit_code (negative for a signal), seconds, timed_out, cancelled."""
     began = time.monotonic()
     try:
-        process = subprocess.Popen(
-            request["argv"],
-            cwd=request["cwd"],
-            env=request["env"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with Path(request.get("stdin") or os.devnull).open("rb") as stdin:
+            process = subprocess.Popen(
+                request["argv"],
+                cwd=request["cwd"],
+                env=request["env"],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
     except OSError as error:
         return {"error": f"{type(error).__name__}: {error}", "seconds": 0.0}
     assert process.stdout is not None and process.stderr is not None

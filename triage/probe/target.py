@@ -18,13 +18,14 @@ from triage.probe.launch import Cancel, Launch, launch
 
 @dataclass(frozen=True)
 class Target:
-    """An interpreter and a command line. `script` is the program's own file where there is one."""
+    """An interpreter and a command line. `script` is the program's own file where there is one, `stdin` what it reads."""
 
     python: str
     command: tuple[str, ...]
     cwd: Path
     script: Path | None = None
     label: str = "target"
+    stdin: Path | None = None
 
     def with_command(self, *command: str, cwd: Path | None = None) -> Target:
         """The same interpreter, another command."""
