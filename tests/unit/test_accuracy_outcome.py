@@ -224,6 +224,13 @@ def test_what_may_be_more_than_rounding_is_not_called_that(
     assert found.stage is Stage.AOT_AUTOGRAD and found.symptom is not Symptom.ROUNDING
 
 
+def test_a_comparison_that_did_not_end_is_no_proof_of_rounding(walk: Callable[..., Walk]) -> None:
+    it, _ = checked(walk, AgentNotes(rounding=ROUNDED, compared=2))
+    assert it.checked is not None and it.conclusion().symptom is Symptom.ROUNDING
+    it.checked = replace(it.checked, outcome=Outcome(OutcomeKind.HANG, 300.0))
+    assert it.conclusion().stage is Stage.AOT_AUTOGRAD
+
+
 def test_eager_that_is_not_sure_of_itself_is_no_measure(walk: Callable[..., Walk]) -> None:
     found = checked(walk, AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",)))[0].conclusion()
     assert (found.stage, found.symptom) == (Stage.NONE, Symptom.NONDETERMINISTIC) and found.unsteady

@@ -118,7 +118,7 @@ def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
     notes, exception = probe.notes, failed.exception if failed is not None else None
     if notes.rounding is None or not notes.compared or notes.not_compared or notes.double_backward:
         return False
-    if not probe.outcome.failed or notes.stopped_early:  # the time for comparisons ended before the check was reached
+    if not is_script_check(probe.outcome) or notes.stopped_early:  # it ended before the check was reached
         return False
     check = exception.check if exception is not None else None
     if check is None:
