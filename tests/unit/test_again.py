@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from triage import again
+from triage.model.accuracy import Check, Wrongness
 from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.report import ReportSignature, ReportVerdict, Reproducer, TriageReport
@@ -15,6 +17,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.interface import CandidateResult
 
 OWN = RaisedException("AssertionError", "eager: 1.0, compiled: 2.0", (Frame("repro.py", 9, "<module>"),))
+OWN_NAN, OWN_DTYPE = (replace(OWN, check=Check(kind)) for kind in ("nan", "dtype"))
 OTHER = RaisedException("RuntimeError", "no kernel", (Frame("repro.py", 9, "<module>"),))
 
 
@@ -23,7 +26,9 @@ def run_directory(folder: Path, symptom: Symptom) -> Path:
         {"name": "triage", "version": "0"},
         ("python", "train.py"),
         ReportVerdict(symptom, Stage.INDUCTOR, summary="s"),
-        signature=ReportSignature("WrongResult", "output 0 ...", fingerprint="f" * 16),
+        signature=ReportSignature(
+            "WrongResult", "output 0 ...", fingerprint="f" * 16, wrong=Wrongness("nan", "output 0")
+        ),
         reproducer=Reproducer("repro.py", True, 3, True, "graph", "native", 1, 9, 15, 1.0, True),
     )
     (folder / "report.json").write_text(json.dumps(encode(report)))
@@ -35,6 +40,8 @@ def run_directory(folder: Path, symptom: Symptom) -> Path:
     ("symptom", "error", "same"),
     [
         (Symptom.WRONG_RESULT, OWN, True),
+        (Symptom.WRONG_RESULT, OWN_NAN, True),
+        (Symptom.WRONG_RESULT, OWN_DTYPE, False),  # it is wrong in another way now
         (Symptom.WRONG_RESULT, OTHER, False),
         (Symptom.EXCEPTION, OWN, False),
         (Symptom.WRONG_RESULT, None, False),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from triage.bisect.missing import missing_feature
 from triage.bisect.verdict import Face, alike, faces_of, judge
+from triage.model.accuracy import Check
 from triage.model.bisection import Standing
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -236,3 +239,10 @@ def test_a_missing_attribute_inside_torch_is_a_failure_of_torch():
     inside = in_torch("AttributeError", "module 'torch._inductor' has no attribute 'metrics'")
     assert missing_feature(inside) is None
     assert judge(outcome(inside), notes(), face(inside)).standing is BAD
+
+
+def test_a_result_that_is_wrong_in_another_way_is_another_failure() -> None:
+    own = check("Tensor-likes are not close!", "torch.testing.assert_close(out, ref)")
+    values, nan = (face(replace(own, check=Check(kind))) for kind in ("values", "nan"))
+    assert alike(values, nan) is None and alike(values, values) == ""
+    assert alike(face(own), nan) == ""  # what was compared is not known of an older torch
