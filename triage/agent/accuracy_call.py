@@ -26,14 +26,16 @@ GRADIENT = "gradient of "
 
 
 class Call:
-    """`signs`: those of zeros are looked at, too, where nothing else is wrong."""
+    """`signs`: those of zeros are looked at, too, where nothing else is wrong. `doubtful`: eager is asked whether it is sure of
+    itself also where nothing is off.
+    """
 
-    def __init__(self, torch, compiled, kept, args, gradients, signs=False):
+    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False):
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
         self.to_begin = randomness.kept(torch)
         self.once = 1  # how much it adds to the calls that were compared
-        self.signs = signs
+        self.signs, self.doubtful = signs, doubtful
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
         self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote
@@ -71,7 +73,9 @@ class Call:
     def _wrong(self, eager, compiled):
         self._both = eager, compiled
         suspects = measure.suspicious(self.torch, eager, compiled)
-        steady = self._sure_of(suspects, eager) if suspects else []
+        asked = suspects or (list(eager.tensors) if self.doubtful else [])
+        steady = self._sure_of(asked, eager) if asked else []
+        steady = [name for name in steady if name in suspects]
         found = self._wrong_values(steady, eager, compiled) if steady else []
         found += self._wrong_facts(suspects, eager, compiled)
         if not found and self.signs:
