@@ -130,7 +130,7 @@ def _signature(conclusion: Conclusion, reduced_line: str | None) -> ReportSignat
         fingerprint=signature.fingerprint,
         user_line=told,
         excerpt=_excerpt(conclusion),
-        wrong=signature.wrong,
+        wrong=None if conclusion.symptom is Symptom.ROUNDING else signature.wrong,
     )
 
 
