@@ -16,13 +16,11 @@ from . import accuracy_roundoff as roundoff
 from . import accuracy_rule as rule
 from . import randomness
 from .accuracy_copies import CannotCopyError, Copier
-from .accuracy_run import Runner
+from .accuracy_run import AFTER, GRADIENT, Runner
 
 FIRST_ROUND, SECOND_ROUND = 2, 22
 TRIED = 4  # values that look wrong and are looked at again
 SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
-AFTER = " after the call"
-GRADIENT = "gradient of "
 
 
 class Call:

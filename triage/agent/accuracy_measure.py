@@ -36,7 +36,7 @@ def suspicious(torch, eager, compiled):
 
 def same_again(torch, eager, given):
     """Whether another run of eager gave the same, as far as its dtype promises. What is not a number stays that."""
-    if given is None or eager.shape != given.shape or eager.dtype != given.dtype:
+    if eager.shape != given.shape or eager.dtype != given.dtype:
         return False
     return close(torch, eager, given)
 
@@ -119,7 +119,7 @@ class _Rounded:
             self._add(number, plain(torch, item))
         same = self.sure & (self.kinds == NONE)
         self.error = torch.where(same, (self.eager - self.exact).abs(), torch.zeros_like(self.eager))
-        self.typical = _rms(torch, torch.maximum(self.error, self.spread))
+        self.typical = rms(torch, torch.maximum(self.error, self.spread))
         self.absolute = _absolute(torch, self.eager, eager.dtype)
         self.measured = measured
 
@@ -213,9 +213,8 @@ def _distance(torch, one, other):
 
 def _absolute(torch, plain, dtype):
     """The absolute tolerance of a tensor: the dtype's share of its typical size."""
-    finite = torch.where(plain.isfinite(), plain, torch.zeros_like(plain))
     name = str(dtype).split(".")[-1]
-    return rule.tolerance(name) * max(float(_rms(torch, finite)), rule.SMALLEST_SIZE)
+    return rule.tolerance(name) * max(rms(torch, plain), rule.SMALLEST_SIZE)
 
 
 def _apart(torch, one, other, dtype):
@@ -224,9 +223,14 @@ def _apart(torch, one, other, dtype):
     return (one - other).abs() > relative * one.abs() + _absolute(torch, one, dtype)
 
 
-def _rms(torch, plain):
-    finite = torch.where(plain.isfinite(), plain, torch.zeros_like(plain))
-    return float(finite.square().mean().sqrt()) if plain.numel() else 0.0
+def finite(torch, plain):
+    """The numbers, zero in the place of what is none."""
+    return torch.where(plain.isfinite(), plain, torch.zeros_like(plain))
+
+
+def rms(torch, plain):
+    """The root mean square of the finite numbers."""
+    return float(finite(torch, plain).square().mean().sqrt()) if plain.numel() else 0.0
 
 
 def _position(index, shape):

@@ -20,16 +20,16 @@ def rounding(torch, name, eager, compiled, reference):
     exact = measure.plain(torch, exact) if exact is not None and exact.shape == eager.tensors[name].shape else None
     dtype = str(eager.tensors[name].dtype).split(".")[-1]
     relative, absolute = DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
-    apart = _finite(torch, (one - other).abs())
+    apart = measure.finite(torch, (one - other).abs())
     return {
         "item": name,
         "dtype": dtype,
         "shape": list(eager.tensors[name].shape),
         "difference": _largest(apart),
-        "relative": _rms(apart) / (_rms(_finite(torch, one)) or 1.0),
-        "tolerances": _largest(apart / (relative * _finite(torch, one.abs()) + absolute)),
-        "compiled_error": None if exact is None else _largest(_finite(torch, (other - exact).abs())),
-        "eager_error": None if exact is None else _largest(_finite(torch, (one - exact).abs())),
+        "relative": measure.rms(torch, apart) / (measure.rms(torch, one) or 1.0),
+        "tolerances": _largest(apart / (relative * measure.finite(torch, one.abs()) + absolute)),
+        "compiled_error": None if exact is None else _largest(measure.finite(torch, (other - exact).abs())),
+        "eager_error": None if exact is None else _largest(measure.finite(torch, (one - exact).abs())),
     }
 
 
@@ -68,13 +68,5 @@ def _alike(one, other):
     return other is not None and one.shape == other.shape and one.dtype == other.dtype
 
 
-def _finite(torch, plain):
-    return torch.where(plain.isfinite(), plain, torch.zeros_like(plain))
-
-
 def _largest(plain):
     return float(plain.max()) if plain.numel() else 0.0
-
-
-def _rms(plain):
-    return float(plain.square().mean().sqrt()) if plain.numel() else 0.0

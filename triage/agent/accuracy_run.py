@@ -11,6 +11,9 @@ from . import describe_values as values
 from .accuracy_modes import is_float
 
 OTHER_SEED = 104729
+# How what a run gave is named.
+AFTER = " after the call"
+GRADIENT = "gradient of "
 
 
 class Given:
@@ -34,7 +37,7 @@ class Runner:
         """What the inputs are before the call, under the names they have after it."""
         arguments, _ = self.copier.copies()
         return {
-            "%s after the call" % name: argument
+            name + AFTER: argument
             for name, argument in zip(self.names, arguments)  # noqa: B905 - not in Python 3.9
             if isinstance(argument, self.torch.Tensor)
         }
@@ -43,8 +46,8 @@ class Runner:
         """What `function` gives under `mode`. `seed` draws other random numbers; `parameters` are leaves it holds itself."""
         torch = self.torch
         arguments, leaves = self.copier.copies(double, shaken, around)
-        leaves = [("gradient of %s" % self.names[position], leaf) for position, leaf in leaves]
-        leaves += [("gradient of %s" % name, leaf) for name, leaf in parameters if leaf.requires_grad]
+        leaves = [(GRADIENT + self.names[position], leaf) for position, leaf in leaves]
+        leaves += [(GRADIENT + name, leaf) for name, leaf in parameters if leaf.requires_grad]
         restore = randomness.kept(torch)
         try:
             if seed is not None:
@@ -83,7 +86,7 @@ class Runner:
                 given.tensors[name] = self.torch.tensor(item, dtype=self.torch.float64)
         for name, argument in zip(self.names, arguments):  # noqa: B905 - not in Python 3.9
             if isinstance(argument, self.torch.Tensor):
-                given.tensors["%s after the call" % name] = _kept(self.torch, argument)
+                given.tensors[name + AFTER] = _kept(self.torch, argument)
         return given
 
     def _backward(self, given, leaves):
