@@ -11,6 +11,7 @@ command goes on where it was interrupted. To be run by hand: `python benchmarks/
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import shutil
 import sys
@@ -54,16 +55,22 @@ def opdb(arguments: argparse.Namespace) -> int:
     """Whole runs of triage on operator samples, less those that are known already."""
     out: Path = arguments.out
     dtypes = arguments.dtypes.split(",")
-    scripts = opdb_runs.screened(out, arguments.count, dtypes, arguments.backend, arguments.seed, arguments.only)
+    scripts = opdb_runs.screened(
+        out, arguments.count, dtypes, arguments.backend, arguments.seed, arguments.only, strides=arguments.strides
+    )
     print(f"{len(scripts)} scripts whose own check fails", file=sys.stderr)
-    file = out / f"opdb-{arguments.backend}.jsonl"
+    file = out / f"opdb-{arguments.backend}{'-strides' if arguments.strides else ''}.jsonl"
     known = {row.name for row in opdb_runs.read(file)}
     try:
-        for script in scripts if not arguments.screen else ():
-            if script["name"] not in known:
-                row = opdb_runs.measured(script, out)
-                opdb_runs.append(file, row)
-                print(f"{row.name}: {row.kind}: {row.verdict} {row.ends_in} ({row.seconds:.0f} s)", file=sys.stderr)
+        with tempfile.TemporaryDirectory(prefix="drift-") as scratch, contextlib.ExitStack() as stack:
+            bench = None if arguments.whole else Bench(sys.executable, Path(scratch), reducer=NATIVE, loose=False)
+            if bench is not None:
+                stack.callback(bench.close)
+            for script in scripts if not arguments.screen else ():
+                if script["name"] not in known:
+                    row = opdb_runs.measured(script, out, bench)
+                    opdb_runs.append(file, row)
+                    print(f"{row.name}: {row.kind}: {row.verdict} {row.ends_in} ({row.seconds:.0f} s)", file=sys.stderr)
     finally:
         text = opdb_runs.table(opdb_runs.read(file))
         (out / "opdb.md").write_text(text, encoding="utf-8")
@@ -160,6 +167,8 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     two.add_argument(
         "--only", choices=("all", "real", "rounding"), default="all", help="by what the judge says of them"
     )
+    two.add_argument("--strides", action="store_true", help="scripts whose check looks at strides")
+    two.add_argument("--whole", action="store_true", help="`triage run` in new processes, not in forks of a warm one")
     two.add_argument("--screen", action="store_true", help="only look for scripts")
     two.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="keeps all (default: benchmarks/out/drift)")
     two.set_defaults(run=opdb)

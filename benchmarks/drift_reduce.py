@@ -46,6 +46,8 @@ class Reduced:
     seconds: float = 0.0
     signature: str = ""
     note: str = ""
+    stage: str = ""
+    symptom: str = ""
 
 
 class AnyFailure:
@@ -141,12 +143,13 @@ def _nothing(*_: Any) -> tuple[tuple[()], tuple[()]]:
 
 
 def _reduced(found: Findings, note: str, seconds: float) -> Reduced:
-    signature = found.walk.conclusion().signature
-    words = one_line(signature) if signature is not None else ""
+    conclusion = found.walk.conclusion()
+    words = one_line(conclusion.signature) if conclusion.signature is not None else ""
+    told = {"signature": words, "stage": conclusion.stage.value, "symptom": conclusion.symptom.value}
     made = found.reproduced
     if made is None or made.engine == "none":
-        return Reduced(seconds=seconds, signature=words, note=note or "unreduced")
-    return Reduced(made.source, made.verified, made.ops, made.queries, seconds, words, note)
+        return Reduced(seconds=seconds, note=note or "unreduced", **told)
+    return Reduced(made.source, made.verified, made.ops, made.queries, seconds, note=note, **told)
 
 
 Reducing = Callable[[Program, Path], Reduced]

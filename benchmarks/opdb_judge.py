@@ -1,4 +1,4 @@
-"""In what way does a script's compiled function differ from eager? `python opdb_judge.py SCRIPT OUT.json`, a program with torch.
+"""In what way does a script's compiled function differ from eager? `python opdb_judge.py SCRIPT OUT.json [strides]`, with torch.
 
 It shares no code with the reducers it is to judge. `torch.compile` is replaced: each compiled function is run beside itself
 uncompiled and beside itself in double precision, on copies of the same arguments; its outputs and its gradients are put
@@ -79,11 +79,12 @@ def wide(value):
     return value.to(torch.complex128 if value.is_complex() else torch.float64)
 
 
-def worst(kinds):
-    """One word for all values of a call: what is no rounding first, a layout last."""
+def worst(kinds, strides=False):
+    """One word for all values of a call: what is no rounding first; a layout last, unless the script looks at layouts."""
     told = [kind for kind in kinds if kind]
-    return next((kind for kind in told if kind not in (ROUNDING, "strides")), None) or next(
-        (kind for kind in (ROUNDING, "strides") if kind in told), ALIKE
+    last = ("strides", ROUNDING) if strides else (ROUNDING, "strides")
+    return next((kind for kind in told if kind not in last), None) or next(
+        (kind for kind in last if kind in told), ALIKE
     )
 
 
@@ -159,7 +160,7 @@ def gradients(found, leaves):
     return list(torch.autograd.grad(sum(each.abs().sum() for each in outputs), leaves, allow_unused=True))
 
 
-def main(file, out):
+def main(file, out, *words):
     watch = Watch()
     torch.compile = watch
     ended = "ok"
@@ -167,9 +168,9 @@ def main(file, out):
         runpy.run_path(file, run_name="__main__")
     except BaseException as error:  # noqa: BLE001  a script may end in any way
         ended = type(error).__name__
-    told = {"kind": worst(watch.kinds), "kinds": watch.kinds, "ended": ended}
+    told = {"kind": worst(watch.kinds, "strides" in words), "kinds": watch.kinds, "ended": ended}
     Path(out).write_text(json.dumps(told), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from drift_programs import Program
+from drift_reduce import Bench
+from opdb_text import STRICT
 
 HERE = Path(__file__).parent
 CRASH = "crash"
@@ -57,15 +62,17 @@ class Row:
         return SAME if self.ends_in == self.kind else CHANGED
 
 
-def screened(out: Path, count: int, dtypes: Sequence[str], backend: str, seed: int, only: str) -> list[dict[str, str]]:
+def screened(
+    out: Path, count: int, dtypes: Sequence[str], backend: str, seed: int, only: str, *, strides: bool
+) -> list[dict[str, str]]:
     """Scripts whose own check fails, found by torch itself; what was found before is not looked for again.
 
-    `only`: all, real (what differs is more than rounding) or rounding.
+    `only`: all, real (what differs is more than rounding) or rounding. `strides`: their check looks at these too.
     """
     out.mkdir(parents=True, exist_ok=True)
-    file = out / f"screened-{backend}-{seed}.jsonl"
-    request = {"count": count, "seed": seed, "dtypes": dtypes, "backend": backend, "per_op": 2, "only": only}
-    request["out"] = str(file)
+    file = out / f"screened-{backend}-{seed}{'-strides' if strides else ''}.jsonl"
+    request = {"count": count, "seed": seed, "dtypes": dtypes, "backend": backend, "per_op": 1, "only": only}
+    request |= {"out": str(file), "strides": strides}
     asked = out / "request.json"
     asked.write_text(json.dumps(request), encoding="utf-8")
     with (out / "screen.log").open("w", encoding="utf-8") as log:
@@ -81,12 +88,38 @@ def fits(script: Mapping[str, str], only: str) -> bool:
     return only == "all" or (script["kind"] in HARMLESS) == (only == "rounding")
 
 
-def measured(script: Mapping[str, str], out: Path) -> Row:
-    """Judge the script, run triage on it, judge what that ends in."""
+def measured(script: Mapping[str, str], out: Path, bench: Bench | None = None) -> Row:
+    """Judge the script, run triage on it, judge what that ends in. With a bench, in forks of its warm interpreters."""
     folder = out / "opdb" / script["name"]
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "script.py"
     file.write_text(script["source"], encoding="utf-8")
+    return _warm(script, folder, bench) if bench is not None else _whole(script, file, folder)
+
+
+def _warm(script: Mapping[str, str], folder: Path, bench: Bench) -> Row:
+    strides = STRICT in script["source"]
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    reduced = bench.reduce(Program(0, 0, script["source"], (), 1), folder / "run")
+    (folder / "repro.py").write_text(reduced.source or f"# {reduced.note}\n", encoding="utf-8")
+    blamed = reduced.stage not in ("", "none", "script") and reduced.symptom not in ("none", "rounding")
+    return Row(
+        script["name"],
+        script["dtype"],
+        judged_warm(script["source"], bench, strides=strides),
+        blamed,
+        judged_warm(reduced.source, bench, strides=strides) if blamed and reduced.source else None,
+        reduced.symptom,
+        reduced.stage,
+        reduced.verified,
+        reduced.ops,
+        round(reduced.seconds, 1),
+        0,
+    )
+
+
+def _whole(script: Mapping[str, str], file: Path, folder: Path) -> Row:
+    strides = STRICT in script["source"]
     began = time.monotonic()
     status, report = triaged(file, folder)
     verdict = report.get("verdict", {})
@@ -101,9 +134,9 @@ def measured(script: Mapping[str, str], out: Path) -> Row:
     return Row(
         script["name"],
         script["dtype"],
-        judged(file),
+        judged(file, strides=strides),
         blamed,
-        judged(made) if blamed and reproducer and made.is_file() else None,
+        judged(made, strides=strides) if blamed and reproducer and made.is_file() else None,
         str(verdict.get("symptom")),
         str(verdict.get("stage")),
         bool(reproducer.get("verified")),
@@ -133,11 +166,23 @@ def triaged(file: Path, folder: Path) -> tuple[int | None, dict[str, Any]]:
     return done.returncode, json.loads(report.read_text(encoding="utf-8")) | {"directory": str(run)}
 
 
-def judged(file: Path) -> str:
+def judged_warm(source: str, bench: Bench, *, strides: bool) -> str:
+    """The same in a fork, which has imported torch."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder) / "judged.py", Path(folder) / "out.json"
+        file.write_text(source, encoding="utf-8")
+        words = [str(file), str(out), *(["strides"] if strides else [])]
+        bench.forks.ended(
+            f"import sys\nsys.path.insert(0, {str(HERE)!r})\nimport opdb_judge\nopdb_judge.main(*{words!r})\n", ()
+        )
+        return str(json.loads(out.read_text(encoding="utf-8"))["kind"]) if out.is_file() else CRASH
+
+
+def judged(file: Path, *, strides: bool) -> str:
     """The kind of what this script shows, by a process that knows nothing of triage."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        words = [sys.executable, str(HERE / "opdb_judge.py"), str(file), str(out)]
+        words = [sys.executable, str(HERE / "opdb_judge.py"), str(file), str(out), *(["strides"] if strides else [])]
         try:
             subprocess.run(words, cwd=folder, capture_output=True, timeout=JUDGE_SECONDS, check=False)
         except subprocess.TimeoutExpired:

@@ -21,7 +21,7 @@ from pathlib import Path
 import opdb_judge
 import torch
 import torch._dynamo
-from opdb_text import UnprintableError, script
+from opdb_text import STRICT, UnprintableError, script
 
 PAIR_SECONDS = 30.0
 SAMPLES = 3  # of an operation and dtype that are tried
@@ -120,7 +120,14 @@ def failing(info, dtype, request):
                 return found
             try:
                 arguments = (sample.input, *sample.args)
-                text = script(callable_name(info), arguments, sample.kwargs, request["backend"], backward=backward)
+                text = script(
+                    callable_name(info),
+                    arguments,
+                    sample.kwargs,
+                    request["backend"],
+                    backward=backward,
+                    strides=request["strides"],
+                )
             except UnprintableError:
                 continue
             if check_fails(text):
@@ -143,7 +150,7 @@ def kind(text):
         check_fails(text)
     finally:
         torch.compile = compiler
-    return opdb_judge.worst(watch.kinds)
+    return opdb_judge.worst(watch.kinds, STRICT in text)
 
 
 def check_fails(text):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MOST_ELEMENTS = 300
+STRICT = ", check_stride=True"
 FORWARD = """\
 import torch
 from torch import inf, nan
@@ -26,7 +27,7 @@ torch.manual_seed(0)
 want = f(*inputs())
 torch.manual_seed(0)
 got = torch.compile(f, backend="{backend}")(*inputs())
-torch.testing.assert_close(got, want, equal_nan=True)
+torch.testing.assert_close(got, want, equal_nan=True{strict})
 """
 BACKWARD = """\
 import torch
@@ -55,7 +56,7 @@ want = gradients(f)
 got = gradients(torch.compile(f, backend="{backend}"))
 for mine, other in zip(got, want):
     if other is not None:
-        torch.testing.assert_close(mine, other, equal_nan=True)
+        torch.testing.assert_close(mine, other, equal_nan=True{strict})
 """
 
 
@@ -63,8 +64,16 @@ class UnprintableError(ValueError):
     """An argument that has no short literal."""
 
 
-def script(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], backend: str, *, backward: str = "") -> str:
-    """The sample as a script. `backward`: floating_point or complex, whose gradients are compared."""
+def script(
+    name: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    backend: str,
+    *,
+    backward: str = "",
+    strides: bool = False,
+) -> str:
+    """The sample as a script. `backward`: floating_point or complex, whose gradients are compared. `strides`: these too."""
     named = {f"k_{key}": value for key, value in kwargs.items()}
     parameters = [*(f"a{number}" for number in range(len(args))), *named]
     call = [*(f"a{number}" for number in range(len(args))), *(f"{key}=k_{key}" for key in kwargs)]
@@ -75,6 +84,7 @@ def script(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], backend: s
         values=", ".join(literal(value) for value in (*args, *named.values())),
         backend=backend,
         family=backward,
+        strict=STRICT if strides else "",
     )
 
 
