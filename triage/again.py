@@ -8,8 +8,9 @@ from pathlib import Path
 
 from triage.errors import TargetError, UsageError
 from triage.model.report import TriageReport
-from triage.model.signature import FailureSignature
+from triage.model.signature import FailureSignature, headline
 from triage.model.stage import OutcomeKind, Symptom
+from triage.model.text import clip
 from triage.probe.target import find_python
 from triage.reduce.check_oracle import is_own_comparison
 from triage.reduce.interface import CandidateResult
@@ -112,5 +113,5 @@ def _describe(result: CandidateResult) -> str:
     if signature is None:
         passed = result.outcome.kind is OutcomeKind.OK
         return "passes" if passed else f"{result.outcome.kind.value}: {result.outcome.detail}"
-    first = signature.message.splitlines()[0][:120] if signature.message else ""
-    return f"{signature.exception_type}: {first} [{signature.fingerprint}]"
+    first = clip(signature.message.splitlines()[0], 120) if signature.message else ""
+    return f"{headline(signature.exception_type, first)} [{signature.fingerprint}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -23,15 +24,23 @@ from triage.model.report import (
     Sibling,
     TriageReport,
 )
-from triage.model.signature import user_frame
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.signature import headline
+from triage.model.stage import Stage, Symptom
+from triage.model.text import clip
 from triage.probe.run import Probe
+from triage.report.excerpt import excerpt, line_of, told
 from triage.report.repository import repository_state
 from triage.session import describe_outcome
 from triage.wording import summary_sentence
 
+# Variables that decide what torch does; not where it keeps things.
+_READ_BY_TORCH = re.compile(
+    r"(?:TORCH|PYTORCH|TORCHINDUCTOR|TORCHDYNAMO|AOT|TRITON|INDUCTOR)_(?!HOME|EXTENSIONS_DIR|CACHE_DIR)\w+$"
+    r"|(?:CXX|CC|CUDA_VISIBLE_DEVICES|(?:OMP|MKL)_NUM_THREADS|PYTHONPATH|PYTHONHASHSEED|LD_PRELOAD)$"
+)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|API_?KEY")
+
 EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 3, 5, 130
-EXCERPT_LIMIT = 6000
 
 
 def assemble(found: Findings) -> TriageReport:
@@ -67,7 +76,7 @@ def assemble(found: Findings) -> TriageReport:
         siblings=tuple(
             Sibling(
                 signature.fingerprint,
-                f"{signature.exception_type}: {signature.message[:200]}",
+                headline(signature.exception_type, clip(signature.message, 200)),
                 f"siblings/{signature.fingerprint}.py",
             )
             for signature, _ in (made.siblings if made else ())
@@ -75,7 +84,7 @@ def assemble(found: Findings) -> TriageReport:
         accuracy=accuracy_facts(found),
         graph_breaks=first.notes.graph_breaks if first else 0,
         recompiles=first.notes.recompiles if first else 0,
-        environment=environment.summary() if environment else _bare_environment(first),
+        environment=(environment.summary() if environment else _bare_environment(first)) | _libraries(conclusion),
         collect_env=environment.collect_env if environment else "",
         repository=repository_state(found.target.script.parent if found.target.script else found.target.cwd),
         compile_calls=tuple(encode(call) for call in first.notes.compile_calls) if first else (),
@@ -101,8 +110,14 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
 
 
 def rerun_command(found: Findings) -> str:
-    """What to type to do it again."""
-    return shlex.join(["triage", "run", *found.command])
+    """What to type to do it again, with the settings of the environment that torch reads."""
+    given = [f"{name}={shlex.quote(value)}" for name, value in sorted(os.environ.items()) if _tells(name)]
+    reading = ["< INPUT"] if found.target.stdin is not None else []
+    return " ".join([*given, shlex.join(["triage", "run", *found.command]), *reading])
+
+
+def _tells(name: str) -> bool:
+    return _READ_BY_TORCH.match(name) is not None and not _SECRET.search(name)
 
 
 def _reduced_line(found: Findings) -> str | None:
@@ -117,48 +132,21 @@ def _signature(conclusion: Conclusion, reduced_line: str | None) -> ReportSignat
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
         return None
-    line = user_frame(outcome.exception) if outcome.exception else None
-    told = f"{Path(line.file).name}:{line.line} in {line.function}: {line.code}".rstrip(": ") if line else None
+    line = told(line_of(outcome))
     if outcome.exception is None or not any(
         level.user_code for level in (outcome.exception, outcome.exception.innermost())
     ):
-        told = reduced_line or told  # where compiled code was called says less than where the operation stands
+        line = reduced_line or line  # where compiled code was called says less than where the operation stands
     return ReportSignature(
         exception_type=signature.exception_type,
         message=signature.message,
         frames=signature.frames,
         fingerprint=signature.fingerprint,
-        user_line=told,
-        excerpt=_excerpt(conclusion),
+        user_line=line,
+        test=(outcome.exception.test or None) if outcome.exception else None,
+        excerpt=excerpt(outcome),
         wrong=None if conclusion.symptom is Symptom.ROUNDING else signature.wrong,
     )
-
-
-def _excerpt(conclusion: Conclusion) -> str:
-    """The error as a traceback, without the frames in the middle that say nothing."""
-    outcome = conclusion.outcome
-    assert outcome is not None
-    error = outcome.exception
-    if error is None:
-        return "\n".join(filter(None, [outcome.detail, outcome.stacks]))[:EXCERPT_LIMIT]
-    inner = error.innermost()
-    frames = inner.frames[-8:]
-    lines = ["Traceback (most recent call last):"] if frames else []
-    if len(inner.frames) > len(frames):
-        lines.append(f"  ... {len(inner.frames) - len(frames)} outer frames left out")
-    for frame in frames:
-        lines.append(f'  File "{_short(frame.file)}", line {frame.line}, in {frame.function}')
-        if frame.code:
-            lines.append(f"    {frame.code}")
-    lines.append(f"{error.type}: {error.message}")
-    if outcome.kind is OutcomeKind.CRASH and outcome.detail:
-        lines.append(outcome.detail)
-    return "\n".join(lines)[:EXCERPT_LIMIT]
-
-
-def _short(file: str) -> str:
-    """The path from the package directory on: where the interpreter is installed tells nothing."""
-    return re.sub(r"^.*/(?:site|dist)-packages/", "", file)
 
 
 def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
@@ -187,7 +175,7 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
     alike = face(probe, conclusion.signature)
     if alike == "other" and probe.signature is not None:
         first_line = next(iter(probe.signature.message.splitlines()), "")
-        notes.append(f"{probe.signature.exception_type}: {first_line[:120]}")
+        notes.append(headline(probe.signature.exception_type, clip(first_line, 120)))
     return LadderRow(
         rung=rung.name,
         on="script",
@@ -226,6 +214,12 @@ def _bare_environment(first: Probe | None) -> dict[str, str]:
         return {}
     found = {"torch": first.notes.torch_version, "python": first.notes.python_version}
     return {name: value for name, value in found.items() if value}
+
+
+def _libraries(conclusion: Conclusion) -> dict[str, str]:
+    """The versions of the packages, other than torch, that the error came through."""
+    error = conclusion.outcome.exception if conclusion.outcome is not None else None
+    return {} if error is None else {**error.libraries, **error.innermost().libraries}
 
 
 def _artifacts(directory: Path) -> dict[str, str]:

@@ -30,7 +30,7 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe import stdin
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
-from triage.probe.target import Target, check_syntax
+from triage.probe.target import Target, check_module, check_syntax
 from triage.report.redact import Redactor
 from triage.report.store import write_report
 from triage.resume import Earlier
@@ -70,7 +70,7 @@ def run(
     if target.stdin is not None:
         emit("stdin_kept", bytes=target.stdin.stat().st_size)
     found = Findings(session, target, command, walk)
-    asked = _Asked(target.python)
+    asked = _Asked(target)
     interrupted, bug = False, None
     try:
         with session.timed("script"):
@@ -215,6 +215,7 @@ def _check_usable(first: Probe, asked: _Asked) -> None:
             why=first.outcome.detail or "The operating system refused.",
             next="Run the same command without triage first.",
         )
+    check_module(asked.target, first.outcome.detail)
     if not first.notes.started:
         asked.answer(LAST_WORDS_SECONDS)  # where it is no Python at all, that is the better thing to say
         raise TargetError(
@@ -251,11 +252,12 @@ def _redactor(found: Findings) -> Redactor:
 class _Asked:
     """The target is asked about itself in the background, while the first probes run."""
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self.cancel = Cancel()
         self._answer: TargetEnvironment | None = None
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._ask, args=(python,), daemon=True)
+        self._thread = threading.Thread(target=self._ask, args=(target.python,), daemon=True)
         self._thread.start()
 
     def _ask(self, python: str) -> None:

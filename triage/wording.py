@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.model.outcome import Outcome
+from triage.model.signature import headline
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.text import clip
 from triage.probe.run import Probe
 
 _NAMES = {"uncompiled": "without torch.compile", "as_is": "the script's own backend"}
@@ -77,14 +79,12 @@ def failing_ranks(outcome: Outcome | None, first: Probe) -> str:
 def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
-    message = next((line.strip() for line in signature.message.splitlines() if line.strip()), "")[:160].rstrip(".")
+    message = clip(next((line.strip() for line in signature.message.splitlines() if line.strip()), ""), 160).rstrip(".")
     if is_comparison(outcome):
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:
         own = f"{signature.exception_type}: {message}" if message else signature.exception_type
         return f"a wrong result ({conclusion.wrong.sentence()}); the script's own check says {own}"
     if outcome.kind is OutcomeKind.HANG:
-        return f"no end within {outcome.seconds:.0f} s ({message})"
-    if outcome.kind is OutcomeKind.CRASH:
-        return f"{outcome.signal or 'a crash'}: {message}" if message != outcome.signal else str(outcome.signal)
-    return f"{signature.exception_type}: {message}" if message else signature.exception_type
+        return f"{headline(f'no end within {outcome.seconds:.0f} s', message)}"
+    return headline(signature.exception_type, message)

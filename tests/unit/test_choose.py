@@ -11,9 +11,9 @@ from printer_cases import case, meta, node, tensor
 
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control
-from triage.model.signature import signature_of
+from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose
+from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose, compilers_own
 from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
 
@@ -25,6 +25,7 @@ ORACLE = SignatureOracle(SIGNATURE)
 
 class Finds:
     name = "native"
+    subject = "the captured graph"
 
     def reduce(self, *_: Any) -> Reduction:
         return Reduction("raise KeyError('boom')\n", "native", "source", None, 3, 1.0, True, True)
@@ -129,7 +130,8 @@ def test_where_all_of_them_fail_there_none_is_shown_and_the_note_says_why() -> N
     found, notes = controlled(FindsLarger(), dict.fromkeys(["small\n", "large\n", "script\n"], FAILS), "script\n")
     assert found is None
     assert (
-        notes[0] == "Engine native ended in a script that fails with `aot_eager` too; it is not shown as a reproducer."
+        notes[0]
+        == "Reducing the captured graph ended in a script that fails with `aot_eager` too; it is not shown as a reproducer."
     )
     assert notes[1] == "The script alone in an empty directory fails with `aot_eager` too."
 
@@ -138,3 +140,59 @@ def test_a_control_that_could_not_be_run_says_nothing() -> None:
     invalid = CandidateResult(Outcome(OutcomeKind.INVALID), AgentNotes(), None, compiled=False)
     found, _ = controlled(FindsLarger(), {"small\n": invalid})
     assert found.verified and found.control is None
+
+
+# -- other failures ---------------------------------------------------------------------------------------------------
+
+
+class Passing:
+    """On the passing rung every text ends well that does not fail by itself."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str | None]] = []
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        self.asked.append((source, rung))
+        return FAILS if "by itself" in source else PASSES
+
+
+class Left:
+    """A budget with, or without, time left."""
+
+    def __init__(self, spent: bool) -> None:
+        self._spent = spent
+
+    def spent(self) -> bool:
+        return self._spent
+
+
+def sibling(name: str, *frames: str) -> FailureSignature:
+    return FailureSignature(OutcomeKind.EXCEPTION, name, name, frames=frames)
+
+
+def test_a_failure_that_the_reducer_made_itself_is_none_that_was_met_on_the_way() -> None:
+    runner = Passing()
+    met = [(sibling("NameError"), "fails by itself\n"), (sibling("LoweringError"), "compiled\n")]
+    kept = compilers_own([*met, met[1]], "aot_eager", runner, Left(spent=False))  # type: ignore[arg-type]
+    assert [signature.exception_type for signature, _ in kept] == ["LoweringError"]
+    assert runner.asked == [("fails by itself\n", "aot_eager"), ("compiled\n", "aot_eager")]
+
+
+def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> None:
+    met = [(sibling("NameError"), "a\n"), (sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n")]
+    kept = compilers_own(met, "aot_eager", Passing(), Left(spent=True))  # type: ignore[arg-type]
+    assert [source for _, source in kept] == ["b\n"]
+
+
+# -- interrupts -------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_while_pytorchs_minifier_is_judged_ends_the_run() -> None:
+    class Interrupted(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            return replace(super().reduce(), engine="repro_after", interrupted=True)
+
+    with pytest.raises(InterruptedReductionError) as caught:
+        controlled(Interrupted(), {})
+    assert caught.value.best is not None
+    assert not caught.value.best.verified

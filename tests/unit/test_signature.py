@@ -621,7 +621,7 @@ def test_a_headline_names_files_and_not_where_they_lay():
     assert one_line(found, 200) == (
         "SIGABRT: kernel, ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2 more"
     )
-    assert one_line(found, 20) == "SIGABRT: kernel, ctud.main..."
+    assert one_line(found, 20) == "SIGABRT: kernel, ctud.main.c…"
     assert one_line(FailureSignature(OutcomeKind.HANG, "hang", "")) == "hang"
 
 

@@ -38,6 +38,7 @@ class Fixed:
 
     found: Reduction | NoReduction
     name: str = "native"
+    subject: str = "the captured graph"
 
     def reduce(self, *_: object) -> Reduction | NoReduction:
         return self.found

@@ -10,6 +10,8 @@ from . import checks
 
 MESSAGE_LIMIT = 24_000
 FRAME_LIMIT = 80
+_PACKAGE = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)/")
+_OURS = ("torch", "functorch", "torchgen", "triage")
 
 _USER_CODE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
@@ -32,6 +34,7 @@ def describe(error, phase, swallowed=False, depth=0):
         "check": checks.compared(error) if depth == 0 and phase in ("uncaught", "test") else None,
         "rank": rank(),
         "world": world(),
+        "libraries": _libraries(error),
     }
 
 
@@ -70,6 +73,20 @@ def _frames(error):
     if len(found) > FRAME_LIMIT:  # a recursion: both ends tell more than the middle
         found = found[: FRAME_LIMIT // 2] + found[-FRAME_LIMIT // 2 :]
     return [_frame(*entry) for entry in found if "_triage_agent" not in entry[3].get("__name__", "")]
+
+
+def _libraries(error):
+    """Version by name, of the installed packages other than torch that the traceback goes through."""
+    found, node, count = {}, error.__traceback__, 0
+    while node is not None and count < 2000:
+        place = _PACKAGE.search(node.tb_frame.f_code.co_filename.replace("\\", "/"))
+        name = place.group(1) if place is not None else ""
+        module = sys.modules.get(name)
+        version = getattr(module, "__version__", None)
+        if name not in _OURS and isinstance(version, str):
+            found[name] = version[:64]
+        node, count = node.tb_next, count + 1
+    return found
 
 
 def _callers(frame):

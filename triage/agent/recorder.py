@@ -45,14 +45,16 @@ class Recorder:
         except Exception:
             return
 
-    def raised(self, error, phase, swallowed=False):
-        """Record an exception at a boundary, or where it was seen again."""
+    def raised(self, error, phase, swallowed=False, test=""):
+        """Record an exception at a boundary, or where it was seen again. `test`: of a test runner, which it ended."""
         try:
             facts = error.__dict__.setdefault("_triage_facts", {})
         except Exception:
             facts = {}
         if "id" in facts:
-            self.channel.say("raised_again", id=facts["id"], phase=phase, swallowed=swallowed, pid=os.getpid())
+            self.channel.say(
+                "raised_again", id=facts["id"], phase=phase, swallowed=swallowed, pid=os.getpid(), test=test
+            )
             return
         self._ids += 1
         if self._ids > EVENT_LIMIT:
@@ -68,6 +70,7 @@ class Recorder:
             point={"calls": self.calls, "backwards": self.backwards},
             pid=os.getpid(),
             double_backward=self.double_backward,
+            test=test,
         )
 
     def uncaught(self, error):

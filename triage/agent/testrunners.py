@@ -24,7 +24,7 @@ def patch_pytest(module, recorder):
         call, raised.call = raised.call, None
         found = getattr(call, "excinfo", None)  # only now: a unittest.TestCase keeps its own until the report is made
         if found is not None and isinstance(found.value, Exception) and getattr(report, "failed", False):
-            recorder.raised(found.value, "test")
+            recorder.raised(found.value, "test", test=str(getattr(report, "nodeid", "")))
         return report
 
     module.CallInfo.from_call = classmethod(keeping)
@@ -37,12 +37,20 @@ def patch_unittest(module, recorder):
         setattr(module.TestResult, name, _recording(getattr(module.TestResult, name), recorder))
 
 
+def _name(test):
+    """`test_model.Training.test_step`."""
+    try:
+        return str(test.id())
+    except Exception:
+        return ""
+
+
 def _recording(method, recorder):
     @functools.wraps(method)
     def recorded(self, test, *rest):
         error = rest[-1][1] if rest and isinstance(rest[-1], tuple) else None
         if isinstance(error, Exception):
-            recorder.raised(error, "test")
+            recorder.raised(error, "test", test=_name(test))
         return method(self, test, *rest)
 
     return recorded

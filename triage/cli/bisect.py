@@ -58,6 +58,7 @@ def bisect(
     from triage.bisect.state import Ask
     from triage.bisection import bisect as run_bisection
     from triage.cli.bisect_view import listener_for, show_result
+    from triage.cli.latest import named
     from triage.environments.releases import check_words
     from triage.events import Emitter
     from triage.settings import load_settings
@@ -67,6 +68,7 @@ def bisect(
     check_words(flavour=flavour, caches=caches, installer=installer)
     cwd = Path.cwd()
     said = tuple(words or ())
+    said = (str(named(Path(said[0]))), *said[1:]) if said and not module else said
     listed = tuple(name.strip() for name in (versions or "").split(",") if name.strip())
     ask = Ask(
         words=said,
@@ -86,7 +88,7 @@ def bisect(
         pytorch_repo=pytorch_repo,
         target_repo=target_repo,
     )
-    with listener_for(quiet=quiet, as_json=as_json) as listener:
+    with listener_for(quiet=quiet) as listener:
         done = run_bisection(ask, settings, Emitter(listener), resume, int(cache_limit * 1024**3))
     show_result(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)

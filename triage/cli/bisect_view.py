@@ -17,9 +17,9 @@ _MARKS = {"good": ("passes", "green"), "bad": ("fails", "bold red"), "skip": ("s
 MIB = 1024**2
 
 
-def listener_for(*, quiet: bool, as_json: bool) -> AbstractContextManager[Listener]:
+def listener_for(*, quiet: bool) -> AbstractContextManager[Listener]:
     """The listener of a bisection for this terminal."""
-    return listener_of(_live, plain_line, silent=quiet or as_json)
+    return listener_of(_live, plain_line, silent=quiet)
 
 
 def plain_line(event: Event) -> str | None:

@@ -8,13 +8,14 @@ import typer
 
 
 def report(
-    run: Path = typer.Argument(..., metavar="RUN", help="A run directory, or its report.json."),
+    run: Path = typer.Argument(Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest."),
     format: str = typer.Option("md", "--format", "-f", metavar="md|json|github", help="What to print."),
 ) -> None:
     """Render the report of an earlier run again, on standard output."""
     import os
 
+    from triage.cli.latest import named
     from triage.report.redact import Redactor
     from triage.report.store import render_again
 
-    typer.echo(render_again(run, format, Redactor.of_this_machine(os.environ, Path.cwd())), nl=False)
+    typer.echo(render_again(named(run), format, Redactor.of_this_machine(os.environ, Path.cwd())), nl=False)

@@ -77,7 +77,7 @@ def run(
     interpreter, cwd = (earlier.python, earlier.cwd) if earlier else (find_python(settings.python), Path.cwd())
     target = make_target(words or [], module=module, raw=raw, python=interpreter, cwd=cwd)
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
-    with listener_for(quiet=quiet, as_json=as_json) as listener:
+    with listener_for(quiet=quiet) as listener:
         done = run_pipeline(target, tuple(str(word) for word in command), settings, Emitter(listener), earlier)
     show_result(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)
@@ -85,6 +85,7 @@ def run(
 
 def _earlier(directory: Path, anything_else: bool) -> Earlier:
     """The run to go on with. Raises UsageError where it is none, or where `anything_else` says what is to be run."""
+    from triage.cli.latest import named
     from triage.errors import UsageError
     from triage.resume import earlier_run
 
@@ -94,4 +95,4 @@ def _earlier(directory: Path, anything_else: bool) -> Earlier:
             why="--resume was given together with one of them.",
             next=f"triage run --resume {directory}   (--budget, --timeout, --jobs and --format may be given anew)",
         )
-    return earlier_run(directory)
+    return earlier_run(named(directory))

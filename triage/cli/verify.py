@@ -8,7 +8,7 @@ import typer
 
 
 def verify(
-    what: Path = typer.Argument(..., metavar="RUN_OR_REPRO", help="A run directory, or a reproducer script."),
+    what: Path = typer.Argument(..., metavar="RUN_OR_REPRO", help="A run directory, latest, or a reproducer script."),
     python: str = typer.Option(
         None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
     ),
@@ -20,8 +20,9 @@ def verify(
     Exit status: 0 the same failure every time, 1 it passes or fails otherwise, 2, 4, 70, 130 as for `run`.
     """
     from triage.again import verify_again
+    from triage.cli.latest import named
 
-    told = verify_again(what, python, runs, timeout)
+    told = verify_again(named(what), python, runs, timeout)
     for line in told.lines:
         typer.echo(line)
     raise typer.Exit(0 if told.same else 1)

@@ -15,6 +15,7 @@ from triage.events import Event, Listener
 if TYPE_CHECKING:
     from triage.pipeline import Run
 
+MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 _STEPS = {
     "script": "running the script as it is",
     "locate": "walking the ladder of backends",
@@ -24,9 +25,9 @@ _STEPS = {
 }
 
 
-def listener_for(*, quiet: bool, as_json: bool) -> AbstractContextManager[Listener]:
+def listener_for(*, quiet: bool) -> AbstractContextManager[Listener]:
     """The listener of a run for this terminal."""
-    return listener_of(_live, plain_line, silent=quiet or as_json)
+    return listener_of(_live, plain_line, silent=quiet)
 
 
 def listener_of(
@@ -69,12 +70,18 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "located":
         return f"stage: {facts['stage']}" if facts["settled"] and facts["fails"] else None
     if event.kind == "engine_started":
-        return f"reducing with the {facts['engine']} engine"
+        return f"reducing {facts['subject']}"
     if event.kind == "engine_step":
         return str(facts.get("text"))
     if event.kind == "reduced":
-        ops = _ops(facts.get("ops"))
-        return f"smaller: {ops}{facts.get('lines')} lines"
+        size = f"{_ops(facts.get('ops'))}{facts.get('lines')} lines"
+        return (
+            f"smaller: {size}"
+            if facts.get("smaller")
+            else f"fails the same way: {size}"
+            if facts.get("first")
+            else None
+        )
     if event.kind == "verify_ended":
         return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
     return None
@@ -98,8 +105,11 @@ def _outcome(facts: dict[str, Any]) -> str:
 def _telling(facts: dict[str, Any]) -> str:
     if not facts.get("exception"):
         return ""
-    first = str(facts.get("message") or "").splitlines()
-    return f": {facts['exception']}: {first[0][:100]}" if first else f": {facts['exception']}"
+    from triage.model.signature import headline
+    from triage.model.text import clip
+
+    first = next(iter(str(facts.get("message") or "").splitlines()), "")
+    return f": {headline(facts['exception'], clip(first, 100))}"
 
 
 @contextmanager
@@ -205,12 +215,16 @@ def show_result(done: Run, *, quiet: bool, as_json: bool) -> None:
     from rich.console import Console
 
     Console().print(_panel(done))
+    source = done.directory / "repro.py"
+    made = done.report.reproducer
+    if made is not None and made.lines <= MOST_LINES_SHOWN and source.exists():
+        # Outside the box, and unwrapped: ready to copy.
+        sys.stdout.write(f"\n{source.read_text(encoding='utf-8').rstrip()}\n")
 
 
 def _panel(done: Run) -> Any:
     from rich.console import Group
     from rich.panel import Panel
-    from rich.syntax import Syntax
     from rich.text import Text
 
     from triage.model.stage import Stage, Symptom
@@ -220,12 +234,6 @@ def _panel(done: Run) -> Any:
     parts: list[Any] = [Text(report.verdict.summary, "bold")]
     for name, value in _facts(done):
         parts.append(Text.assemble((f"{name:<11}", "dim"), value))
-    source = done.directory / "repro.py"
-    if report.reproducer is not None and report.reproducer.lines <= 30 and source.exists():
-        parts += [
-            Text(""),
-            Syntax(source.read_text(encoding="utf-8").rstrip(), "python", background_color="default", word_wrap=True),
-        ]
     title = f"stage: {report.verdict.stage.value}" if failed and report.verdict.stage is not Stage.NONE else "triage"
     return Panel(Group(*parts), title=title, title_align="left", border_style="red" if failed else "green")
 
@@ -234,6 +242,8 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     report = done.report
     if report.signature is not None and report.signature.user_line:
         yield "line", report.signature.user_line
+    if report.signature is not None and report.signature.test:
+        yield "test", report.signature.test
     if report.culprit is not None and report.culprit.op:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
     made = report.reproducer

@@ -28,6 +28,7 @@ from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
 from triage.model.signature import same_face
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
@@ -322,7 +323,7 @@ class Walk:
             outcome=judged.outcome.kind,
             signal=probe.outcome.signal,
             seconds=round(probe.outcome.seconds, 2),
-            message=(judged.signature.message[:200] if judged.signature else ""),
+            message=(clip(judged.signature.message, 200) if judged.signature else ""),
             exception=(judged.signature.exception_type if judged.signature else None),
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,

@@ -6,6 +6,7 @@ no agent could speak (a child process without one, a rank that was killed). Eith
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from triage.model.accuracy import Check, Rounding, Wrongness, WrongResult
@@ -43,6 +44,8 @@ class RaisedException:
     world: int | None = None
     check: Check | None = None  # of a check of the program's own: what it compared
     wrong: Wrongness | None = None  # of a wrong value that the agent found
+    test: str = ""  # which test of a test runner it ended
+    libraries: Mapping[str, str] = field(default_factory=dict)  # version by name, of packages in `frames` but torch
 
     def innermost(self) -> RaisedException:
         """The exception at the bottom of the wrappers."""

@@ -33,6 +33,7 @@ class ReportSignature:
     user_line: str | None = None  # "train.py:31 in forward: y = self.lin(x)"
     excerpt: str = ""  # the telling part of the error text, bounded
     wrong: Wrongness | None = None  # null unless a wrong result
+    test: str | None = None  # the failing test of a test runner: "tests/test_model.py::test_step"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from triage.model.skeleton import short_type as short_type  # its readers know i
 from triage.model.skeleton import skeleton, skeleton_of, telling_lines
 from triage.model.skeleton import unwrap_text as unwrap_text
 from triage.model.stage import OutcomeKind
+from triage.model.text import clip
 
 SIGNATURE_VERSION = 1
 WRONG_VERSION = 2  # of a wrong result whose kind is known
@@ -42,8 +43,13 @@ _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 # What the agent last said before a crash or a hang, as three phases: the words for them differ from process to process.
 _PHASES = (
-    (re.compile(r"\b(?:run graph \S+|run of the \w+ graph)"), "running compiled code"),
-    (re.compile(r"\b(?:compile graph|inductor compiles|(?:lowering|scheduling|codegen|build) of the)\b"), "compiling"),
+    (re.compile(r"\b(?:run graph \S+|run of the \w+ graph(?: \S+)?)"), "running compiled code"),
+    (
+        re.compile(
+            r"\b(?:compile graph|inductor compiles|(?:lowering|scheduling|codegen|build) of the)\b(?: \S+){0,3}"
+        ),
+        "compiling",
+    ),
     (re.compile(r"\bgraph \S+ (?:compiled|ran)\b"), "outside compiled code"),
 )
 
@@ -136,9 +142,18 @@ _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/
 def one_line(signature: FailureSignature, limit: int = 110) -> str:
     """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
     message = _DIRECTORIES.sub("", " ".join(signature.message.split()))
-    if len(message) > limit:
-        message = message[: limit - 3] + "..."
-    return f"{signature.exception_type}: {message}" if message else signature.exception_type
+    return headline(signature.exception_type, clip(message, limit))
+
+
+def headline(kind: str, message: str) -> str:
+    """`RuntimeError: its message`, `SIGSEGV while running compiled code`: what fails, as a reader is told.
+
+    A crash and a hang have no message of their own but the agent's last word, which stands here as the phase it tells of.
+    """
+    phase = next((name for pattern, name in _PHASES if pattern.fullmatch(message)), None)
+    if phase is not None:
+        return f"{kind} {phase}" if phase.startswith("outside") else f"{kind} while {phase}"
+    return kind if message in ("", kind) else f"{kind}: {message}"
 
 
 def _skeleton_of_end(detail: str) -> str:
@@ -169,7 +184,9 @@ def user_frame(exception: RaisedException) -> Frame | None:
     """The innermost line of the user's program: from Dynamo's own word where it gives one, else from the traceback."""
     for raised in (exception, exception.innermost()):
         if raised.user_code:  # Dynamo follows calls into torch's own Python
-            return next(filter(is_user_frame, reversed(raised.user_code)), raised.user_code[-1])
+            own = next(filter(is_user_frame, reversed(raised.user_code)), None)
+            if own is not None:
+                return own
     for raised in (exception.innermost(), exception):
         for frame in reversed(raised.frames):
             if is_user_frame(frame):

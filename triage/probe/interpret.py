@@ -152,18 +152,21 @@ def _with_later(
 ) -> Iterable[RaisedException]:
     """The recorded exceptions, each with what it ended: a process, a test, or (swallowed) nothing."""
     ended: dict[tuple[int, int], str] = {}
+    tests: dict[tuple[int, int], str] = {}
     for (pid, number), (_, event) in raised.items():
         if event.get("phase") in _ENDS:
             # An exception of the program's own that was raised from a compiled one only passes it on.
             chained = next(((pid, link) for link in event.get("chain", ()) if (pid, link) in raised), (pid, number))
             ended.setdefault(chained, event["phase"])
+            tests.setdefault(chained, event.get("test") or "")
     for event in events:
         key = (event.get("pid", 0), event.get("id", 0))
         if event.get("e") == "raised_again" and event.get("phase") in _ENDS and key in raised:
             ended.setdefault(key, event["phase"])
+            tests.setdefault(key, event.get("test") or "")
     for key, (exception, event) in raised.items():
         if key in ended:
-            yield replace(exception, swallowed=False, ended=ended[key])
+            yield replace(exception, swallowed=False, ended=ended[key], test=tests[key])
         elif event.get("phase") not in _ENDS:
             yield replace(exception, swallowed=True)
 

@@ -157,6 +157,18 @@ def check_syntax(target: Target) -> None:
         )
 
 
+def check_module(target: Target, said: str) -> None:
+    """Raise UsageError where the interpreter could not start the module: `said` is then its own word on it (runpy's)."""
+    words = target.command
+    if words[1:2] != ("-m",) or not said.startswith(f"{words[0]}: "):
+        return
+    raise UsageError(
+        what=f"{words[2]} cannot be run as a module.",
+        why=said.removeprefix(f"{words[0]}: "),
+        next=f"Check its name and the directory: {Path(words[0]).name} -m {words[2]} must start from here.",
+    )
+
+
 def run_python(
     python: str, arguments: Sequence[str], timeout: float, cancel: Cancel | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow
 from triage.model.stage import Verdict
+from triage.model.text import clip
 from triage.reduce.interface import Budget, CandidateRunner, Oracle
 from triage.reduce.printer import Form, Unprintable, print_case
 
@@ -121,7 +122,7 @@ def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignor
         return AblationRow(setting, "ok", seconds)
     if not result.compiled:
         return AblationRow(setting, "not_run", seconds, judgement.reason)
-    return AblationRow(setting, "other_failure", seconds, judgement.reason[:200] or None)
+    return AblationRow(setting, "other_failure", seconds, clip(judgement.reason, 200) or None)
 
 
 def best_cures(cures: Sequence[str]) -> tuple[str, ...]:

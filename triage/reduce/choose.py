@@ -28,6 +28,7 @@ from triage.reduce.interface import (
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 VERIFY_RUNS = 3
+MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
 NOT_VERIFIED = "It was not verified in a fresh process."
 SMALLER_FAILED = "A smaller graph failed in the warm interpreter, but not in every fresh process."
 
@@ -120,13 +121,14 @@ def choose(
     notes: list[str] = []
     siblings: list[tuple[FailureSignature, str]] = []
     for attempt in attempts:
-        emit("engine_started", engine=attempt.engine.name)
+        emit("engine_started", engine=attempt.engine.name, subject=attempt.engine.subject)
         found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
         siblings += found.siblings
-        if _interrupted(found):
+        if found.interrupted:
             raise InterruptedReductionError(None if isinstance(found, NoReduction) else _as_it_is(found, _Count()))
         if isinstance(found, NoReduction):
-            notes.append(f"Engine {found.engine}: {found.reason}.".replace("..", "."))
+            subject = attempt.engine.subject
+            notes.append(f"{subject[0].upper()}{subject[1:]} could not be reduced: {found.reason}.".replace("..", "."))
             continue
         try:
             first = verified(found, problem, attempt.oracle, verify, emit)
@@ -140,15 +142,37 @@ def choose(
             raise InterruptedReductionError(_as_it_is(found, _Count())) from None
         if result.verified:
             said = (*notes, *([attempt.note] if attempt.note else []), *result.notes)
-            return replace(result, siblings=tuple(siblings), notes=said, oracle=attempt.oracle), tuple(notes)
+            met = compilers_own(siblings, problem.passing, runner, budget)
+            return replace(result, siblings=met, notes=said, oracle=attempt.oracle), tuple(notes)
         notes.append(
-            f"Engine {found.engine} ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
+            f"Reducing {attempt.engine.subject} ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
         )
     fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)
     fallback = fallback or _script(script, problem, oracle, verify, emit, notes)
     if fallback is None:
         return None, tuple(notes)
-    return replace(fallback, siblings=tuple(siblings), notes=(*notes, *fallback.notes)), tuple(notes)
+    met = compilers_own(siblings, problem.passing, runner, budget)
+    return replace(fallback, siblings=met, notes=(*notes, *fallback.notes)), tuple(notes)
+
+
+def compilers_own(
+    siblings: Sequence[tuple[FailureSignature, str]], passing: str, runner: CandidateRunner, budget: Budget
+) -> tuple[tuple[FailureSignature, str], ...]:
+    """Of the other failures those that the compiler made: with the passing rung their candidate ends well.
+
+    What fails there too (a name that an edit left undefined, an argument of the wrong type) the reducer made itself. What
+    cannot be tried any more counts only where it was raised inside torch.
+    """
+    found: list[tuple[FailureSignature, str]] = []
+    for signature, source in {signature.fingerprint: (signature, source) for signature, source in siblings}.values():
+        if len(found) == MOST_SIBLINGS:
+            break
+        if budget.spent():
+            own = bool(signature.frames)
+        else:
+            own = runner.run(source, rung=passing, timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
+        found += [(signature, source)] if own else []
+    return tuple(found)
 
 
 def verified(
@@ -207,13 +231,6 @@ def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
         passing_difference=found.passing_difference,
         notes=tuple(filter(None, (*found.notes, cut_short, "" if count.runs else NOT_VERIFIED))),
     )
-
-
-def _interrupted(found: Reduction | NoReduction) -> bool:
-    """Engines keep ctrl-C to themselves, so that the best candidate is not lost; here it goes on its way."""
-    if isinstance(found, NoReduction):
-        return "interrupted" in found.reason
-    return "interrupted" in str(found.statistics.get("stopped", ""))
 
 
 def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], passing: str) -> _Count:

@@ -124,6 +124,7 @@ class Driver(Generic[C]):
         self.queries = 0
         self._end = math.inf
         self._left: int | None = None  # operations of the best so far
+        self._size: tuple[int, ...] | None = None  # the smallest that listeners were told of
         self.statistics = Statistics()
 
     @property
@@ -204,6 +205,10 @@ class Driver(Generic[C]):
             self.statistics.accepted()
             facts = self._measure(candidate, source)
             self._left = facts.get("ops")
+            size = tuple(facts[name] for name in ("ops", "lines") if facts.get(name) is not None)
+            first, smaller = self._size is None, self._size is not None and size < self._size
+            self._size = min(size, self._size or size)
+            facts |= {"first": first, "smaller": smaller}
             self._emit("reduced", phase=self.statistics.phase, queries=self.queries, **facts)
 
     def _ask(self, candidates: Sequence[C], *, first: bool) -> list[Judgement | None]:

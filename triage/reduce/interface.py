@@ -109,6 +109,7 @@ class Reduction:
     notes: tuple[str, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
+    interrupted: bool = False  # by ctrl-C, which engines keep to themselves so that the best candidate is not lost
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,12 @@ class NoReduction:
     queries: int = 0
     seconds: float = 0.0
     siblings: tuple[tuple[FailureSignature, str], ...] = ()
+    interrupted: bool = False
 
 
 class Engine(Protocol):
     name: str
+    subject: str  # what it reduces, as a reader is told
 
     def reduce(
         self,

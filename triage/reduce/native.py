@@ -43,6 +43,7 @@ class NativeEngine:
     """
 
     name = "native"
+    subject = "the captured graph"
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class _Reducing:
         self._began = time.monotonic()
         self._minimal = self._rough = False
         self._neighbour: Neighbour | None = None
-        self._stopped = ""
+        self._stopped, self._interrupted = "", False
 
     def run(self) -> Reduction | NoReduction:
         try:
@@ -123,7 +124,7 @@ class _Reducing:
         except StopReductionError:
             self._stopped = "the time budget was spent"
         except KeyboardInterrupt:
-            self._stopped = "it was interrupted"
+            self._stopped, self._interrupted = "it was interrupted", True
         return self._result()
 
     def _find(self) -> Candidate | None:
@@ -175,16 +176,17 @@ class _Reducing:
         driver, seconds = self._driver, time.monotonic() - self._began
         held = driver.best
         if held is None:
-            return NoReduction("native", self._reason(), driver.queries, seconds, driver.siblings)
+            return NoReduction("native", self._reason(), driver.queries, seconds, driver.siblings, self._interrupted)
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,
             larger=tuple(self._as_reduction(other, seconds) for other in self._larger(held)),
-            passing=self._render(self._neighbour.candidate) if self._neighbour else None,
+            passing=_passing(self._render(self._neighbour.candidate), self._neighbour) if self._neighbour else None,
             passing_difference=self._neighbour.difference if self._neighbour else None,
             siblings=driver.siblings,
             notes=tuple(self._notes(held.candidate)),
-            statistics={**driver.statistics.as_data(), "stopped": self._stopped},
+            statistics=driver.statistics.as_data(),
+            interrupted=self._interrupted,
         )
 
     def _as_reduction(self, held: Held[Candidate], seconds: float) -> Reduction:
@@ -234,6 +236,12 @@ class _Reducing:
                 "Reduced from the graph of ATen operators; the graph of the user's own calls did not fail alone."
             )
         return notes
+
+
+def _passing(source: str, neighbour: Neighbour) -> str:
+    """The text that passes, saying so on top where the reproducer says what fails."""
+    _, _, code = source.partition("\nimport ")
+    return f"# The nearest variant that passes. {neighbour.difference}\nimport {code}" if code else source
 
 
 def printed(header: str) -> Render:

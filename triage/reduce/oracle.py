@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from triage.model.signature import FailureSignature, same_failure
 from triage.model.stage import OutcomeKind, Verdict
+from triage.model.text import clip
 from triage.reduce.interface import CandidateResult, Judgement
 
 
@@ -38,5 +39,5 @@ def _face(result: CandidateResult) -> str:
     """One line that says what was met instead."""
     if result.signature is None:
         return result.outcome.kind.value
-    first = result.signature.message.strip().split("\n", 1)[0][:160]
+    first = clip(result.signature.message.strip().split("\n", 1)[0], 160)
     return f"{result.signature.exception_type}: {first}".rstrip(": ")

@@ -42,6 +42,7 @@ class ReproAfterEngine:
     """
 
     name = "repro_after"
+    subject = "the captured graph (with PyTorch's minifier)"
 
     def __init__(
         self,
@@ -72,6 +73,7 @@ class ReproAfterEngine:
             except KeyboardInterrupt:
                 if attempt.best is None:
                     raise
+                attempt.interrupted = True
                 attempt.cut("It was interrupted while its larger scripts were being compared.")
             except _SpentError:
                 attempt.cut("The budget ended before all of its scripts could be judged.")
@@ -107,6 +109,7 @@ class Attempt:
     began: float = field(default_factory=time.monotonic)
     queries: int = 0
     complete: bool = True
+    interrupted: bool = False
     notes: list[str] = field(default_factory=list)
     siblings: dict[str, tuple[FailureSignature, str]] = field(default_factory=dict)
     best: Printed | None = None
@@ -275,6 +278,7 @@ class Attempt:
             seconds=seconds,
             minimal=False,  # PyTorch's minifier does not check that nothing more can go
             complete=self.complete,
+            interrupted=self.interrupted,
             graph=self.best.case,
             siblings=siblings,
             notes=(f"Reduced by PyTorch's minifier ({self.minifier}).", *dict.fromkeys(self.notes)),

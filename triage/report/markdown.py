@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from triage.model.text import clip as clip  # its readers know it from here
+
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
@@ -63,11 +65,6 @@ def comment(text: str) -> str:
 
 def one_line(text: str) -> str:
     return " ".join(clean(text).split())
-
-
-def clip(text: str, length: int) -> str:
-    """At most `length` characters, with a mark where something was left out."""
-    return text if len(text) <= length else text[: max(0, length - 1)].rstrip() + "…"
 
 
 def _plain(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import html
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -142,11 +143,15 @@ def _difference(sources: Sources) -> str:
     """What makes the reproducer pass, as a diff without headers; empty where it is too long to help."""
     if not sources.passing or not sources.reproducer:
         return ""
-    lines = list(difflib.unified_diff(sources.reproducer.splitlines(), sources.passing.splitlines(), lineterm="", n=0))[
-        2:
-    ]
+    failing, passing = (_code_of(text) for text in (sources.reproducer, sources.passing))
+    lines = list(difflib.unified_diff(failing, passing, lineterm="", n=0))[2:]
     changed = [markdown.clip(line, 200) for line in lines if not line.startswith("@@")]
     return "\n".join(changed) if len(changed) <= _DIFF_LINES else ""
+
+
+def _code_of(source: str) -> list[str]:
+    """The lines of a script, without the comment on top."""
+    return list(itertools.dropwhile(lambda line: line.startswith("#"), source.splitlines()))
 
 
 @cache

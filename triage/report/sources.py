@@ -34,21 +34,22 @@ def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sou
 
 
 def failing_log(run_dir: Path, report: TriageReport) -> str:
-    """What the first run with the reported failure printed, from its traceback on; empty where that was not kept."""
+    """What the user's own run printed, from its traceback on, else the first run with this failure; empty where none was kept."""
     rows = [
         row
         for row in report.ladder
         if row.log and row.on == "script" and row.outcome not in ("ok", "invalid", "not_run")
     ]
-    for row in sorted(rows, key=_face_first):
+    for row in sorted(rows, key=_own_first):
         text = _read(run_dir, row.log or "")
         if text.strip():
             return telling_log(text)
     return ""
 
 
-def _face_first(row: LadderRow) -> int:
-    return ("same", None, "other").index(row.face) if row.face in ("same", None, "other") else 1
+def _own_first(row: LadderRow) -> tuple[int, bool]:
+    face = ("same", None, "other").index(row.face) if row.face in ("same", None, "other") else 1
+    return face, not Path(row.log or "").name.startswith("as_is")
 
 
 def _read(run_dir: Path, name: str) -> str:

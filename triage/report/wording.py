@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from triage.model.report import AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
+from triage.model.signature import headline
 from triage.model.stage import Stage, Symptom
 from triage.report.markdown import clip, code, one_line, prose, table
 
@@ -62,9 +63,8 @@ def title(report: TriageReport) -> str:
     }.get(verdict.symptom, "")
     if not what and signature is not None:
         first = next((line for line in signature.message.splitlines() if line.strip()), "")
-        told = first.strip().startswith(signature.exception_type)
-        what = first if told or not first else f"{signature.exception_type}: {first}"
-        what = what or signature.exception_type
+        told = first.strip().startswith(f"{signature.exception_type}:")
+        what = first if told else headline(signature.exception_type, first)
     what = what or "torch.compile fails"
     if verdict.stage is Stage.SCRIPT:
         return clip(one_line(f"Fails without torch.compile too: {what}"), 120)
@@ -94,6 +94,8 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         found.append(("Where", ", ".join(where) or "not located"))
     if signature is not None and signature.user_line:
         found.append(("Line", code(clip(signature.user_line, 240))))
+    if signature is not None and signature.test:
+        found.append(("Test", code(clip(signature.test, 240))))
     if culprit is not None and (culprit.op or culprit.subsystem or culprit.detail):
         named = [code(clip(culprit.op, 120))] if culprit.op else []
         named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []

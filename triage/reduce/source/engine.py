@@ -40,7 +40,6 @@ from triage.reduce.source.weight import foreign_imports
 
 MOST_PUMPS = 30
 MOST_IMPORTS = 8  # of packages, in a script that was to need none
-MOST_LINES = 19  # under 20 is what a reader takes in at once
 SECONDS = 120.0
 MOST_SECONDS = 300.0
 MOST_LARGER = 3
@@ -64,6 +63,7 @@ class SourceEngine:
     """Reduces the program's text. `seconds` is the most it takes, less where the budget is; `header` the comment on top."""
 
     name = "native"
+    subject = "the program's text"
 
     def __init__(
         self,
@@ -153,6 +153,7 @@ class _Reducing:
         self._shown: str | None = None
         self._began = time.monotonic()
         self._stopped = self._reason = ""
+        self._interrupted = False
         self._minimal = False
         self._tried = 0
 
@@ -166,7 +167,7 @@ class _Reducing:
         except StopReductionError:
             self._stopped = "the time for it was spent"
         except KeyboardInterrupt:
-            self._stopped = "it was interrupted"
+            self._stopped, self._interrupted = "it was interrupted", True
         return self._result()
 
     def _reduce(self, trace: Trace) -> None:
@@ -189,11 +190,11 @@ class _Reducing:
         return less if less.weight() < found.weight() and self._driver.fails(less) else found
 
     def _show_eager(self) -> None:
-        """The final text with an eager call first, where it fails the same way and stays short."""
+        """The final text with an eager call first, where it fails the same way."""
         self._driver.begin("eager first")
         with contextlib.suppress(StopReductionError):
             found = self._driver.first(eager_first(self._search.current))
-            if found is not None and code_lines(self._render(found)) <= MOST_LINES:
+            if found is not None:
                 self._shown = self._render(found)
 
     def _without_packages(self, found: Script, trace: Trace) -> Script:
@@ -219,7 +220,7 @@ class _Reducing:
         driver, seconds = self._driver, time.monotonic() - self._began
         held = driver.best
         if held is None:
-            return NoReduction("native", self._why(), driver.queries, seconds, driver.siblings)
+            return NoReduction("native", self._why(), driver.queries, seconds, driver.siblings, self._interrupted)
         found = Reduction(
             source=self._shown or held.source,
             engine="native",
@@ -231,7 +232,8 @@ class _Reducing:
             complete=not self._stopped,
             siblings=driver.siblings,
             notes=tuple(self._notes(held.candidate)),
-            statistics={**driver.statistics.as_data(), "stopped": self._stopped},
+            statistics=driver.statistics.as_data(),
+            interrupted=self._interrupted,
         )
         return replace(found, larger=tuple(replace(found, source=text, minimal=False) for text in self._larger(held)))
 

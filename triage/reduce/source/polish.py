@@ -7,6 +7,7 @@ contract asks for. So only the preamble is edited; a candidate is the whole scri
 from __future__ import annotations
 
 import ast
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +31,7 @@ class Polished:
     """An engine whose result is polished. Costs nothing where the graph has no preamble, or the reduction was cut short."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self.name = engine, engine.name
+        self._engine, self.name, self.subject = engine, engine.name, engine.subject
 
     def reduce(
         self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
@@ -54,9 +55,9 @@ class Polished:
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )
-        stopped = _searched(driver, Search(driver, runner.jobs, limit), start)
+        interrupted = _searched(driver, Search(driver, runner.jobs, limit), start)
         spent = time.monotonic() - began
-        return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, stopped)
+        return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
 
 
 def preamble_of(graph: GraphCase) -> Script | None:
@@ -96,23 +97,21 @@ def printed(graph: GraphCase, form: Form, header: str) -> str:
     return text
 
 
-def _searched(driver: Driver[Script], search: Search, start: Script) -> str:
-    """Try what the passes propose. Says why it ended early, empty where it did not."""
+def _searched(driver: Driver[Script], search: Search, start: Script) -> bool:
+    """Try what the passes propose. Whether ctrl-C ended it."""
     try:
-        driver.begin("registration")
-        if driver.first([start]) is not None:
-            search.reduce(start)
-            search.polish()
-    except StopReductionError:
-        return "the time for it was spent"
+        with contextlib.suppress(StopReductionError):
+            driver.begin("registration")
+            if driver.first([start]) is not None:
+                search.reduce(start)
+                search.polish()
     except KeyboardInterrupt:
-        return "it was interrupted"
-    return ""
+        return True
+    return False
 
 
-def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], stopped: str) -> Reduction:
+def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], interrupted: bool) -> Reduction:
     held = driver.best
-    interrupted = "interrupted" in stopped
     return replace(
         found,
         source=found.source if held is None else held.source,
@@ -120,7 +119,7 @@ def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], sto
         queries=found.queries + driver.queries,
         complete=not interrupted,
         siblings=(*found.siblings, *driver.siblings),
-        statistics={**found.statistics, **({"stopped": stopped} if interrupted else {})},
+        interrupted=interrupted,
     )
 
 

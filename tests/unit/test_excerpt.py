@@ -1,0 +1,67 @@
+"""What is quoted of a failure: texts cut where a reader can bear it, the user's line, a traceback without its middle."""
+
+from pathlib import Path
+
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.signature import headline
+from triage.model.stage import OutcomeKind
+from triage.model.text import clip
+from triage.report.excerpt import excerpt, line_of, told
+
+
+def test_a_text_is_cut_before_a_word() -> None:
+    assert clip("the quick brown fox jumps", 18) == "the quick brown…"
+    assert clip("short", 18) == "short"
+    assert clip("a" * 30, 10) == "a" * 9 + "…"  # one long word
+
+
+def test_a_text_is_cut_before_a_list() -> None:
+    assert clip("expected size [16, 32, 8, 8], got [16, 31]", 25) == "expected size…"
+    assert clip("expected [16, 32], got [16, 31] here", 28) == "expected [16, 32], got…"
+
+
+def test_the_agents_last_word_is_no_message() -> None:
+    assert headline("SIGSEGV", "run graph 0/0") == "SIGSEGV while running compiled code"
+    assert headline("no end within 60 s", "lowering of the forward graph 0/0") == "no end within 60 s while compiling"
+    assert headline("SIGABRT", "graph 0/0 ran") == "SIGABRT outside compiled code"
+    assert headline("SIGABRT", "SIGABRT") == "SIGABRT"
+    assert headline("RuntimeError", "cannot run graph 0/0 twice") == "RuntimeError: cannot run graph 0/0 twice"
+
+
+TORCH = "/v/lib/python3.11/site-packages/torch/_inductor/"
+
+
+def frames(*names: str) -> tuple[Frame, ...]:
+    return tuple(Frame(f"{TORCH}{name}.py", 3, name, f"{name}()") for name in names)
+
+
+def test_an_excerpt_begins_in_the_users_code_and_ends_with_the_error() -> None:
+    own = Frame("/home/me/train.py", 7, "step", "loss = model(x)")
+    middle = frames(*(f"f{number}" for number in range(60)))
+    inner = RaisedException("torch._inductor.exc.LoweringError", "no", (own, *middle))
+    outer = RaisedException("torch._inductor.exc.InductorError", "LoweringError: no", (own,), inner=inner)
+    text = excerpt(Outcome(OutcomeKind.EXCEPTION, exception=outer)).splitlines()
+    assert text[1] == '  File "/home/me/train.py", line 7, in step'
+    assert text[3] == "  ... 54 frames left out"
+    assert text[-2:] == ["    f59()", "torch._inductor.exc.InductorError: LoweringError: no"]
+    assert len(text) == 1 + 2 + 1 + 12 + 1
+
+
+def test_a_line_of_torch_is_no_line_of_the_users() -> None:
+    error = RaisedException("RuntimeError", "no", frames("a"), user_code=frames("linear"))
+    assert line_of(Outcome(OutcomeKind.EXCEPTION, exception=error)) is None
+
+
+def test_a_hang_names_the_users_line(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import torch\n\nprint(step(x))\n")
+    stacks = (
+        "Timeout (0:01:00)!\n"
+        "Thread 0x00007f01 (most recent call first):\n"
+        '  File "/usr/lib/python3.11/threading.py", line 320 in wait\n\n'
+        "Thread 0x00007f02 (most recent call first):\n"
+        f'  File "{TORCH}graph.py", line 12 in run\n'
+        f'  File "{script}", line 3 in <module>\n'
+    )
+    found = line_of(Outcome(OutcomeKind.HANG, detail="compile graph 0/0", stacks=stacks))
+    assert told(found) == "train.py:3 in <module>: print(step(x))"

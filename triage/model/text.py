@@ -1,0 +1,39 @@
+"""Texts of unknown length, cut where a reader can bear it."""
+
+from __future__ import annotations
+
+MARK = "…"
+_OPENS, _CLOSES = "([{", ")]}"
+MOST_LOST = 0.5  # of what would fit: a text is cut further only for as much
+
+
+def clip(text: str, length: int) -> str:
+    """At most `length` characters, cut before a word or a list that would be torn, with a mark where something is left out.
+
+    >>> clip("expected [16, 32], got [16, 31] here", 28)
+    'expected [16, 32], got…'
+    """
+    if len(text) <= length:
+        return text
+    room = max(0, length - len(MARK))
+    head = text[:room]
+    for place in (_open_bracket(head), None if text[room : room + 1].isspace() else _last_space(head)):
+        if place is not None and place > room * MOST_LOST:
+            head = head[:place]
+    return head.rstrip().rstrip(",;:") + MARK
+
+
+def _open_bracket(text: str) -> int | None:
+    """Where the outermost bracket opens that is not closed again; None where all are."""
+    open_at: list[int] = []
+    for place, character in enumerate(text):
+        if character in _OPENS:
+            open_at.append(place)
+        elif character in _CLOSES and open_at:
+            open_at.pop()
+    return open_at[0] if open_at else None
+
+
+def _last_space(text: str) -> int | None:
+    place = max(text.rfind(space) for space in " \n\t")
+    return place if place > 0 else None

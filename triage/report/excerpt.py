@@ -1,0 +1,82 @@
+"""What a failing run says of itself, in few lines: the user's own line, and a traceback without its long middle."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from pathlib import Path
+
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.signature import is_user_frame, user_frame
+from triage.model.stage import OutcomeKind
+
+MOST = 6000  # characters
+OWN_FRAMES, INNER_FRAMES = 3, 6
+_STACK_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>.+)$')
+_THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
+
+
+def line_of(outcome: Outcome) -> Frame | None:
+    """The innermost line of the user's program; of a crash or a hang, from the stacks that it left."""
+    if outcome.exception is not None:
+        return user_frame(outcome.exception)
+    for thread in reversed(_THREAD.split(outcome.stacks)):  # the main thread is written last
+        found = next(filter(is_user_frame, _frames_of(thread)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def told(frame: Frame | None) -> str | None:
+    """`train.py:31 in forward: y = self.lin(x)`."""
+    return f"{Path(frame.file).name}:{frame.line} in {frame.function}: {frame.code}".rstrip(": ") if frame else None
+
+
+def excerpt(outcome: Outcome) -> str:
+    """The error as a traceback: it begins in the user's code, ends with the error, and leaves out what lies between."""
+    error = outcome.exception
+    if error is None:
+        return "\n".join(filter(None, [outcome.detail, outcome.stacks]))[:MOST]
+    lines = _traceback(error)
+    lines.append(f"{error.type}: {error.message}")
+    if outcome.kind is OutcomeKind.CRASH and outcome.detail:
+        lines.append(outcome.detail)
+    return "\n".join(lines)[:MOST]
+
+
+def _traceback(error: RaisedException) -> list[str]:
+    inner = error.innermost()
+    last = list(inner.frames[-INNER_FRAMES:])
+    before = [frame for frame in inner.frames[:-INNER_FRAMES] or error.frames if frame not in last]
+    own = [frame for frame in before if is_user_frame(frame)]
+    own = own or [frame for frame in error.frames if is_user_frame(frame) and frame not in last]
+    own = own[-OWN_FRAMES:]
+    left_out = len(before) - len(own)
+    lines = ["Traceback (most recent call last):"] if own or last else []
+    for frame in own:
+        lines += _lines(frame)
+    if left_out > 0:
+        lines.append(f"  ... {left_out} frame{'' if left_out == 1 else 's'} left out")
+    for frame in last:
+        lines += _lines(frame)
+    return lines
+
+
+def _lines(frame: Frame) -> list[str]:
+    head = f'  File "{_short(frame.file)}", line {frame.line}, in {frame.function}'
+    return [head, f"    {frame.code}"] if frame.code else [head]
+
+
+def _short(file: str) -> str:
+    """The path from the package directory on: where the interpreter is installed tells nothing."""
+    return re.sub(r"^.*/(?:site|dist)-packages/", "", file)
+
+
+def _frames_of(stack: str) -> list[Frame]:
+    """The frames of one thread as faulthandler writes them, innermost first, with the source lines as they are now."""
+    found = [_STACK_FRAME.match(line) for line in stack.splitlines()]
+    return [
+        Frame(m["file"], int(m["line"]), m["function"], linecache.getline(m["file"], int(m["line"])).strip())
+        for m in found
+        if m
+    ]
