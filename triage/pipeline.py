@@ -90,7 +90,7 @@ def run(
                 comparing.check(found.walk)
         emit("located", **_located_facts(found.walk.conclusion()))
         _reproduce(found)
-        found.environment = asked.answer()
+        found.environment = asked.answer(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
     except KeyboardInterrupt:
         interrupted = True
         found.incomplete = "interrupted"

@@ -28,7 +28,7 @@ from triage.reduce.patience import Patience
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
-from triage.reduce.share import share_of
+from triage.reduce.share import Reserving, share_of
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
 from triage.session import BudgetSpentError
@@ -37,6 +37,7 @@ VERIFY_TIMEOUT_SECONDS = 120.0
 # A hang is told from a slow compile by the time that the program takes on the rung below.
 HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
+VERIFYING_RUNS = 3.0  # of the script in time: four of the reproducer, two at a time, on a busy machine
 HANG_REDUCTION_SECONDS = 600.0  # of the source engine: each candidate that hangs costs its whole limit
 # A candidate that fails at the rate seen is taken for a passing one this often, at most so many runs allowing.
 MISSED = 0.03
@@ -59,15 +60,18 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     if compares(conclusion):
         runner.compare(comparison_for(conclusion))
 
+    late, end = session.clock.spent, session.clock.end()
+    searching = Reserving(session.clock, seconds_to_verify(found))
+
     def verified(source: str, runs: int) -> Shown:
         # A fresh process also takes the time until its first compile, which no candidate does.
         limit = seconds_for(found) if patience is None else patience.seconds() + start_seconds(found)
         results, control = verify_with_control(
-            source, found.target.python, problem.passing, runs=runs, timeout=limit, neutral=session.neutral
+            source, found.target.python, problem.passing, runs=runs, timeout=limit, neutral=session.neutral, end=end
         )
         allowed = runs * repeats_for(conclusion).runs
-        while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
-            results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral)
+        while len(results) < allowed and sum(each.outcome.failed for each in results) < runs and not late():
+            results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral, end=end)
         return Shown(results, control)
 
     try:
@@ -76,14 +80,14 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             if compares(conclusion) and conclusion.stage is Stage.BACKEND and problem.cases:
                 problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
             if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
-                problem, attempts = comparing(problem, attempts, runner, session.clock)
+                problem, attempts = comparing(problem, attempts, runner, searching)
             found.reproduced, notes = choose(
                 problem,
                 [replace(attempt, engine=Polished(attempt.engine)) for attempt in attempts],
                 runner,
                 oracle,
                 verified,
-                session.clock,
+                searching,
                 session.emit,
                 None if compared else _single_file(found),
                 header_of(found, conclusion),
@@ -130,6 +134,7 @@ def warm_runner(found: Findings) -> ForkServerRunner:
     """The runner of candidates, its interpreter starting in the background. The findings own it: `release` ends it."""
     session = found.session
     found.runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
+    found.runner.until(session.clock.end())
     found.runner.warm()
     return found.runner
 
@@ -145,6 +150,11 @@ def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
         return None
     passing = min(probe.outcome.seconds for probe in found.walk.seen[conclusion.passing.name])
     return Patience(min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * passing)))
+
+
+def seconds_to_verify(found: Findings) -> float:
+    """What is kept of the budget to verify what the search finds: some runs of the script, a third of what is left at most."""
+    return min(VERIFYING_RUNS * found.walk.start.outcome.seconds, found.session.clock.left() / 3)
 
 
 def start_seconds(found: Findings) -> float:

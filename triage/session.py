@@ -31,6 +31,10 @@ class Clock:
     def spent(self) -> bool:
         return self.left() <= 0
 
+    def end(self) -> float:
+        """The time of `time.monotonic` at which it is spent."""
+        return self._began + self._limit
+
     def elapsed(self) -> float:
         return time.monotonic() - self._began
 

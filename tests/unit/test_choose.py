@@ -16,6 +16,7 @@ from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose, compilers_own
 from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
+from triage.reduce.runner_facts import not_run
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)
@@ -182,6 +183,21 @@ def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> No
     met = [(sibling("NameError"), "a\n"), (sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n")]
     kept = compilers_own(met, "aot_eager", Passing(), Left(spent=True))  # type: ignore[arg-type]
     assert [source for _, source in kept] == ["b\n"]
+
+
+# -- the end of the budget ---------------------------------------------------------------------------------------------
+
+
+def test_what_the_budget_left_no_time_to_verify_is_kept_and_said_not_to_be_verified() -> None:
+    ran = [FAILS, FAILS, not_run("the budget ended")]
+    assert SIGNATURE is not None
+    found, _ = choose(
+        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path()), [Attempt(Finds(), ORACLE)], None, ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown(ran), Left(spent=True), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found is not None
+    assert (found.verified, found.verified_runs, found.runs) == (False, 2, 2)
+    assert "The budget ended before it was verified." in found.notes
 
 
 # -- interrupts -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.reduce.interface import CandidateResult
 from triage.reduce.runner_limits import LEAST_MEMORY_MB, default_jobs, default_memory_mb, usable_cores
-from triage.reduce.runner_pool import PooledRunner, Query
+from triage.reduce.runner_pool import TOO_LATE, PooledRunner, Query
 
 
 class Sleeper(PooledRunner):
@@ -25,13 +25,15 @@ class Sleeper(PooledRunner):
         with self.guard:
             self.running += 1
             self.most = max(self.most, self.running)
-        limit = time.monotonic() + float(query.source)
+        began = time.monotonic()
+        limit = began + min(query.timeout, float(query.source))
         while time.monotonic() < limit and not cancel.is_set():
             time.sleep(0.002)
+        kind = OutcomeKind.HANG if query.timeout < float(query.source) else OutcomeKind.OK
         with self.guard:
             self.running -= 1
             self.ended_early += cancel.is_set()
-        return CandidateResult(Outcome(OutcomeKind.OK, detail=query.source), AgentNotes(), None, compiled=True)
+        return CandidateResult(Outcome(kind, detail=query.source), AgentNotes(), None, compiled=True)
 
 
 def test_results_come_as_they_finish_with_their_index() -> None:
@@ -71,3 +73,25 @@ def test_two_iterators_at_once_do_not_mix() -> None:
 def test_limits_are_never_useless() -> None:
     assert 1 <= default_jobs() <= usable_cores()
     assert default_memory_mb(1000) == LEAST_MEMORY_MB
+
+
+def test_nothing_runs_past_the_end_and_what_it_cuts_short_is_no_hang() -> None:
+    runner = Sleeper(jobs=1)
+    runner.until(time.monotonic() + 0.1)
+    view = CutOffView(runner)
+    short, long, late = (view.run(seconds).outcome for seconds in ("0.01", "60", "0.01"))
+    runner.close()
+    assert (short.kind, short.detail) == (OutcomeKind.OK, "0.01")
+    assert (long.kind, long.detail) == (OutcomeKind.INVALID, TOO_LATE)
+    assert (late.kind, late.detail) == (OutcomeKind.INVALID, TOO_LATE)
+
+
+class CutOffView(PooledRunner):
+    """A view asks its runner past the checks of that one."""
+
+    def __init__(self, runner: Sleeper) -> None:
+        super().__init__(1, runner)
+        self._runner = runner
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        return self._runner._run_one(query, cancel)

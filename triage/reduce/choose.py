@@ -29,6 +29,7 @@ from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, prin
 
 VERIFY_RUNS = 3
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
+OUT_OF_TIME = "The budget ended before it was verified."
 NOT_VERIFIED = "It was not verified in a fresh process."
 SMALLER_FAILED = "A smaller graph failed in the warm interpreter, but not in every fresh process."
 
@@ -133,6 +134,10 @@ def choose(
         try:
             first = verified(found, problem, attempt.oracle, verify, emit)
             result = first
+            if _out_of_time(first):
+                said = (*notes, *([attempt.note] if attempt.note else []), *first.notes, OUT_OF_TIME)
+                met = compilers_own(siblings, problem.passing, runner, budget)
+                return replace(first, siblings=met, notes=said, oracle=attempt.oracle), tuple(notes)
             for larger in () if first.verified else found.larger:
                 said = (*found.notes, _why_not(first))
                 result = verified(replace(larger, notes=said), problem, attempt.oracle, verify, emit)
@@ -153,6 +158,11 @@ def choose(
         return None, tuple(notes)
     met = compilers_own(siblings, problem.passing, runner, budget)
     return replace(fallback, siblings=met, notes=(*notes, *fallback.notes)), tuple(notes)
+
+
+def _out_of_time(made: Reproduced) -> bool:
+    """Whether fresh processes were not run because the budget had ended; none of those that were speaks against it."""
+    return made.verified_runs == made.runs < VERIFY_RUNS and not _drifted(made.control)
 
 
 def compilers_own(
@@ -237,9 +247,10 @@ def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., No
     emit("verify_started", runs=VERIFY_RUNS)
     shown = verify(source, VERIFY_RUNS)
     same = [result for result in shown.results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
-    emit("verify_ended", runs=len(shown.results), same=len(same))
+    ran = [result for result in shown.results if result.outcome.kind is not OutcomeKind.INVALID]
+    emit("verify_ended", runs=len(ran), same=len(same))
     graph = next((result.graph for result in same if result.graph is not None), None)
-    return _Count(len(same), len(shown.results), graph, _control(shown.control, passing))
+    return _Count(len(same), len(ran), graph, _control(shown.control, passing))
 
 
 def _control(result: CandidateResult | None, passing: str) -> Control | None:

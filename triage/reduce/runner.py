@@ -8,6 +8,7 @@ finished reproducer under the user's own settings, in a fresh process and an emp
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import threading
@@ -230,26 +231,35 @@ def verify(
     timeout: float = 120.0,
     rung: str | None = None,
     neutral: Path | None = None,
+    end: float = math.inf,
 ) -> list[CandidateResult]:
     """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings.
 
-    The results hold the graph that failed.
+    The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`).
     """
-    return _fresh([Query(source, rung, timeout)] * runs, python, neutral)
+    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, end)
 
 
 def verify_with_control(
-    source: str, python: str, passing: str, *, runs: int = 3, timeout: float = 120.0, neutral: Path | None = None
+    source: str,
+    python: str,
+    passing: str,
+    *,
+    runs: int = 3,
+    timeout: float = 120.0,
+    neutral: Path | None = None,
+    end: float = math.inf,
 ) -> tuple[list[CandidateResult], CandidateResult]:
     """What `verify` gives, and beside it one run with the backend `passing`, which ought to end well."""
     queries = [*[Query(source, None, timeout)] * runs, Query(source, passing, timeout)]
-    *results, control = _fresh(queries, python, neutral)
+    *results, control = _fresh(queries, python, neutral, end)
     return results, control
 
 
-def _fresh(queries: Sequence[Query], python: str, neutral: Path | None) -> list[CandidateResult]:
+def _fresh(queries: Sequence[Query], python: str, neutral: Path | None, end: float) -> list[CandidateResult]:
     alone = any(meets_others(query.source) for query in queries)
     runner = _Verifier(python, neutral, 1 if alone else min(len(queries), os.cpu_count() or 1, VERIFY_JOBS))
+    runner.until(end)
     try:
         answers = dict(runner.run_queries(queries))
         return [answers[number] for number in sorted(answers)]

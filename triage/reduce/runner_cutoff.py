@@ -72,7 +72,7 @@ class CutOffRunner(PooledRunner):
     """A view of a `ForkServerRunner`. `cut_off` is the phase it has learned, None before that or where there is none."""
 
     def __init__(self, runner: ForkServerRunner, signature: FailureSignature) -> None:
-        super().__init__(runner.jobs)
+        super().__init__(runner.jobs, runner)
         self.cut_off: str | None = None
         self._runner = runner
         self._signature = signature

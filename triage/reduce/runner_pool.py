@@ -5,20 +5,24 @@ A runner derives from `PooledRunner` and says how one candidate is run.
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.reduce.interface import CandidateResult
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_limits import default_jobs
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
+TOO_LATE = "the budget ended"
 
 
 @dataclass(frozen=True)
@@ -33,16 +37,21 @@ class Query:
 class PooledRunner:
     """A `CandidateRunner`; subclasses implement `_run_one`, which never raises for what a candidate does."""
 
-    def __init__(self, jobs: int | None) -> None:
+    def __init__(self, jobs: int | None, view_of: object = None) -> None:
         self.jobs = jobs or default_jobs()
         self._lock = threading.Lock()
         self._root: Path | None = None
         self._made = 0
         self._executor: ThreadPoolExecutor | None = None
+        self._end: float = view_of._end if isinstance(view_of, PooledRunner) else math.inf
+
+    def until(self, end: float) -> None:
+        """No candidate runs past this time (of `time.monotonic`). One that it cuts short was not run, which is no hang."""
+        self._end = end
 
     def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
         """Run one candidate here and now."""
-        return self._run_one(Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS), Cancel())
+        return self._in_time(Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS), Cancel())
 
     def run_many(
         self, sources: Sequence[str], *, rung: str | None = None, timeout: float | None = None
@@ -80,7 +89,14 @@ class PooledRunner:
         raise NotImplementedError
 
     def _unless_cancelled(self, query: Query, cancel: Cancel) -> CandidateResult:
-        return not_run("cancelled") if cancel.is_set() else self._run_one(query, cancel)
+        return not_run("cancelled") if cancel.is_set() else self._in_time(query, cancel)
+
+    def _in_time(self, query: Query, cancel: Cancel) -> CandidateResult:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            return not_run(TOO_LATE)
+        result = self._run_one(replace(query, timeout=min(query.timeout, left)), cancel)
+        return not_run(TOO_LATE) if left < query.timeout and result.outcome.kind is OutcomeKind.HANG else result
 
     def _pool(self) -> ThreadPoolExecutor:
         with self._lock:

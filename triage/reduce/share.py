@@ -30,6 +30,20 @@ class Share:
         return self.whole.spent() or self.now() > self.end
 
 
+@dataclass(frozen=True)
+class Reserving:
+    """A budget that leaves some seconds for what must come after: a reproducer that was not verified is worth little."""
+
+    whole: Budget
+    seconds: float
+
+    def left(self) -> float:
+        return self.whole.left() - self.seconds
+
+    def spent(self) -> bool:
+        return self.left() <= 0
+
+
 def share_of(whole: Budget, seconds: float) -> Share:
     """Half of what the reduction took in `seconds`, and a minute at least."""
     return Share(whole, time.monotonic() + max(LEAST_SECONDS, seconds / 2))

@@ -47,7 +47,7 @@ class PairedRunner(PooledRunner):
         *,
         exchanges: bool = True,
     ) -> None:
-        super().__init__(runner.jobs)
+        super().__init__(runner.jobs, runner)
         self._runner, self._signature, self._passing, self._own = runner, signature, passing, own
         self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
         self._decides = False
@@ -83,7 +83,7 @@ class RoutingRunner(PooledRunner):
     """Runs a script that must not share a process in one of its own, others where they always run."""
 
     def __init__(self, runner: CandidateRunner, python: str, neutral: Path | None) -> None:
-        super().__init__(runner.jobs)
+        super().__init__(runner.jobs, runner)
         self._runner = runner
         self._fresh = _ConfinedRunner(python, jobs=runner.jobs, neutral=neutral)
         self._meeting = threading.Lock()

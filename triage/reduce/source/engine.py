@@ -122,8 +122,9 @@ class SourceEngine:
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         outer = evidence.outer_frames(seen.exception, frames)
         calls = 0 if seen.own_check else seen.calls
+        seconds = max(1.0, min(self._timeout, limit.left()))
         found = evidence.trace(
-            self._target, frames, outer, calls, problem.workdir, self._timeout, self._neutral, self._cancel
+            self._target, frames, outer, calls, problem.workdir, seconds, self._neutral, self._cancel
         )
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))
