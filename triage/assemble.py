@@ -62,6 +62,7 @@ def assemble(found: Findings) -> TriageReport:
             summary=summary_sentence(conclusion, first, found.incomplete),
             runs=conclusion.runs,
             failures=conclusion.failures,
+            door=conclusion.door.name if conclusion.door is not None else None,
         ),
         signature=_signature(conclusion, _reduced_line(found)),
         ladder=tuple(_rows(found, conclusion)),
@@ -105,6 +106,8 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
         return EXIT_SCRIPT
     if not report.complete:
         return EXIT_BUDGET
+    if report.verdict.door is not None:
+        return EXIT_OK
     nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE
     return EXIT_NOTHING if nothing else EXIT_OK
 

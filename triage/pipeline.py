@@ -133,6 +133,9 @@ def _no_interrupts() -> Iterator[None]:
 def _reproduce(found: Findings) -> None:
     """Capture, reduce, verify, ablate: only where a compiler is to blame."""
     conclusion = found.walk.conclusion()
+    if conclusion.door is not None:
+        found.reproducer_note = f"triage does not reduce what fails in {conclusion.door.name} yet."
+        return
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or not conclusion.settled:
         return
     session = found.session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from triage.locate.conclude import Conclusion, is_comparison
+from triage.locate.doors import Door
 from triage.model.outcome import Outcome
 from triage.model.signature import headline
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -23,6 +24,8 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
         often = f" in {runs} runs" if runs > 1 else ""
         return f"The script passes{often}: nothing to report."
     face = _face(conclusion)
+    if conclusion.door is not None:
+        return _door_sentence(conclusion.door, face)
     if conclusion.stage is Stage.SCRIPT:
         return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."
     if conclusion.random_check:
@@ -57,6 +60,14 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
         return _sentence(f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}")
     return _sentence(f"{good}, {bad}, with {face}")
+
+
+def _door_sentence(door: Door, face: str) -> str:
+    stage = f"; its frames name the stage `{door.stage.value}`" if door.stage is not Stage.NONE else ""
+    return (
+        f"The script fails in {door.name}, with {face}{stage}. torch.compile has no part in it, and triage cannot take "
+        f"{door.name} apart yet: nothing was compared or reduced."
+    )
 
 
 def _sentence(text: str) -> str:

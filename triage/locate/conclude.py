@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from triage.locate.doors import Door, door_of
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
@@ -43,6 +44,7 @@ class Conclusion:
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
     rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
+    door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
 
 
 def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
@@ -61,9 +63,11 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     settled = below is None or state[below.name] is False
     runs, failures = _rate(judged, rungs, lowest)
     symptom = Symptom.NONDETERMINISTIC if 0 < failures < runs else symptom_of(reported.outcome)
+    door = door_of(reported.outcome, signature) if lowest is UNCOMPILED else None
     above = [state[rung.name] for rung in rungs[rungs.index(lowest) : top + 1]]
     return Conclusion(
-        stage=lowest.stage,
+        stage=door.stage if door is not None else lowest.stage,
+        door=door,
         symptom=symptom,
         signature=signature,
         outcome=reported.outcome,

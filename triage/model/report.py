@@ -22,6 +22,7 @@ class ReportVerdict:
     summary: str = ""
     runs: int = 0
     failures: int = 0
+    door: str | None = None  # torch.export, AOTInductor, torch.jit, ...: what failed in the place of torch.compile
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import linecache
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.signature import is_user_frame, user_frame
+from triage.model.stacks import threads_of
 from triage.model.stage import OutcomeKind
 
 MOST = 6000  # characters
 OWN_FRAMES, INNER_FRAMES = 3, 6
-_STACK_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>.+)$')
-_THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
 
 
 def line_of(outcome: Outcome) -> Frame | None:
     """The innermost line of the user's program; of a crash or a hang, from the stacks that it left."""
     if outcome.exception is not None:
         return user_frame(outcome.exception)
-    for thread in reversed(_THREAD.split(outcome.stacks)):  # the main thread is written last
-        found = next(filter(is_user_frame, _frames_of(thread)), None)
+    for thread in reversed(threads_of(outcome.stacks)):  # the main thread is written last
+        found = next(filter(is_user_frame, reversed(thread)), None)
         if found is not None:
-            return found
+            return replace(found, code=linecache.getline(found.file, found.line).strip())
     return None
 
 
@@ -70,13 +70,3 @@ def _lines(frame: Frame) -> list[str]:
 def _short(file: str) -> str:
     """The path from the package directory on: where the interpreter is installed tells nothing."""
     return re.sub(r"^.*/(?:site|dist)-packages/", "", file)
-
-
-def _frames_of(stack: str) -> list[Frame]:
-    """The frames of one thread as faulthandler writes them, innermost first, with the source lines as they are now."""
-    found = [_STACK_FRAME.match(line) for line in stack.splitlines()]
-    return [
-        Frame(m["file"], int(m["line"]), m["function"], linecache.getline(m["file"], int(m["line"])).strip())
-        for m in found
-        if m
-    ]

@@ -70,7 +70,7 @@ def title(report: TriageReport) -> str:
         return clip(one_line(f"Fails without torch.compile too: {what}"), 120)
     if verdict.symptom is Symptom.NONDETERMINISTIC:
         return clip(one_line(f"Fails in {verdict.failures} of {verdict.runs} runs under torch.compile: {what}"), 120)
-    tag = f"[{_TAGS[verdict.stage]}] " if verdict.stage in _TAGS else ""
+    tag = f"[{verdict.door}] " if verdict.door else f"[{_TAGS[verdict.stage]}] " if verdict.stage in _TAGS else ""
     op = f"{report.culprit.op}: " if report.culprit is not None and report.culprit.op else ""
     return clip(one_line(f"{tag}{op}{what}"), 120)
 
@@ -87,7 +87,8 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if verdict.symptom is Symptom.NONE:
         return found
-    where = [STAGES[verdict.stage]] if verdict.stage in STAGES else []
+    where = [verdict.door] if verdict.door else []
+    where += [STAGES[verdict.stage]] if verdict.stage in STAGES else []
     where += [f"{verdict.direction} pass"] if verdict.direction else []
     where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
     if verdict.symptom not in (Symptom.NONDETERMINISTIC, Symptom.ROUNDING):

@@ -1,0 +1,58 @@
+"""What fails behind another door of the compiler is not the script's fault."""
+
+import pytest
+
+from triage.locate.conclude import conclude
+from triage.locate.ladder import LADDER, UNCOMPILED
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
+from triage.model.signature import signature_of
+from triage.model.stage import OutcomeKind, Stage
+from triage.probe.run import Probe
+from triage.wording import summary_sentence
+
+TORCH = "/v/lib/python3.11/site-packages/torch/"
+USER = Frame("/home/me/serve.py", 9, "<module>", "export(model)")
+EXPORT = ("export/__init__.py", "export")
+AOTI = ("_inductor/__init__.py", "aoti_compile_and_package")
+ONNX = ("onnx/__init__.py", "export")
+DYNAMO = ("_dynamo/symbolic_convert.py", "run")
+
+
+def seen(*frames: tuple[str, str], own: bool = False, error: str = "RuntimeError") -> dict[str, list[Probe]]:
+    found = [USER, *(Frame(TORCH + file, 1, function) for file, function in frames), *([USER] if own else [])]
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(error, "no", tuple(found)))
+    probe = Probe("uncompiled", "uncompiled", outcome, signature_of(outcome), AgentNotes(started=True), None, ())  # type: ignore[arg-type]
+    return {UNCOMPILED.name: [probe]}
+
+
+@pytest.mark.parametrize(
+    ("frames", "name", "stage"),
+    [
+        ([EXPORT, DYNAMO], "torch.export", Stage.DYNAMO),
+        ([EXPORT, ("_decomp/decompositions.py", "addr")], "torch.export", Stage.DECOMP_PARTITION),
+        ([EXPORT, ("fx/experimental/symbolic_shapes.py", "evaluate_expr")], "torch.export", Stage.NONE),
+        ([AOTI, ("_inductor/ir.py", "realize")], "AOTInductor", Stage.INDUCTOR),
+        ([ONNX, EXPORT, DYNAMO], "torch.onnx.export", Stage.DYNAMO),
+        ([("jit/_script.py", "script"), ("jit/frontend.py", "build")], "torch.jit", Stage.NONE),
+    ],
+)
+def test_the_door_and_the_stage_are_named(frames: list[tuple[str, str]], name: str, stage: Stage) -> None:
+    probes = seen(*frames)
+    found = conclude(LADDER, len(LADDER) - 1, probes)
+    assert found.door is not None
+    assert (found.door.name, found.stage) == (name, stage)
+    said = summary_sentence(found, probes[UNCOMPILED.name][0], None)
+    assert f"fails in {name}" in said
+    assert "not to blame" not in said
+
+
+def test_what_the_programs_own_code_raises_behind_a_door_is_its_own() -> None:
+    assert conclude(LADDER, 4, seen(EXPORT, own=True)).stage is Stage.SCRIPT
+
+
+def test_a_missing_package_is_no_failure_of_the_compiler() -> None:
+    assert conclude(LADDER, 4, seen(ONNX, error="ModuleNotFoundError")).door is None
+
+
+def test_torch_without_a_door_is_the_scripts_fault() -> None:
+    assert conclude(LADDER, 4, seen(("nn/functional.py", "linear"))).door is None

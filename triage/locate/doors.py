@@ -1,0 +1,74 @@
+"""The compiler's other doors (torch.export, AOTInductor, TorchScript, ...): who fails in one fails without torch.compile too.
+
+Its frames name the door and the stage it died in. There is no ladder behind these doors: nothing is compared, captured or
+reduced here yet, and the report says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from triage.locate.ladder import suspect
+from triage.model.outcome import Frame, Outcome
+from triage.model.signature import FailureSignature, short_type, torch_frame
+from triage.model.stacks import threads_of
+from triage.model.stage import Stage
+
+
+@dataclass(frozen=True)
+class Door:
+    """`name` is what the program called, `stage` where its frames say it died (none: in the door's own code)."""
+
+    name: str
+    stage: Stage
+
+
+# What a program calls, by the frame in torch that it enters by: the outermost of them is the program's.
+_ENTRANCES = (
+    (re.compile(r"torch/_inductor/__init__\.py:(?:aoti_compile_and_package|aot_compile)$"), "AOTInductor"),
+    (re.compile(r"torch/_export/__init__\.py:aot_compile$"), "AOTInductor"),
+    (re.compile(r"torch/onnx/"), "torch.onnx.export"),
+    (re.compile(r"torch/(?:export|_export)/"), "torch.export"),
+    (re.compile(r"torch/jit/"), "torch.jit"),
+    (re.compile(r"torch/fx/_symbolic_trace\.py:"), "torch.fx.symbolic_trace"),
+    (re.compile(r"torch/fx/experimental/proxy_tensor\.py:(?:wrapped|trace)$"), "make_fx"),
+)
+_COMPILERS = (
+    "torch/_dynamo",
+    "torch/_functorch",
+    "torch/_inductor",
+    "torch/_decomp",
+    "torch/_refs",
+    "torch/_subclasses",
+)
+_NOT_THE_COMPILER = ("ModuleNotFoundError", "ImportError", "FileNotFoundError", "PermissionError")
+
+
+def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
+    """The door through which a script failed that never reached torch.compile; None where it failed by itself.
+
+    Not where the last word is the program's own (its code raised, whoever called it), nor where a file is missing.
+    """
+    error = outcome.exception
+    frames = (
+        error.frames
+        if error is not None
+        else tuple(frame for thread in threads_of(outcome.stacks)[-1:] for frame in thread)
+    )
+    if error is not None:
+        last = error.innermost().frames[-1:]
+        if not last or torch_frame(last[0]) is None or short_type(error.innermost().type) in _NOT_THE_COMPILER:
+            return None
+    name = next((name for frame in frames for name in _entered(frame)), None)
+    return Door(name, _stage(outcome, signature)) if name is not None else None
+
+
+def _entered(frame: Frame) -> list[str]:
+    inside = torch_frame(frame) or ""
+    return [name for pattern, name in _ENTRANCES if pattern.match(inside)][:1]
+
+
+def _stage(outcome: Outcome, signature: FailureSignature) -> Stage:
+    known = any(frame.startswith(_COMPILERS) for frame in signature.frames) or bool(outcome.stacks)
+    return suspect(signature, outcome) if known else Stage.NONE
