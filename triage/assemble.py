@@ -13,7 +13,7 @@ from triage.findings import Findings
 from triage.flakiness import flaky_notes
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.culprit import culprit_of
-from triage.locate.ladder import Rung
+from triage.locate.ladder import UNCOMPILED, Rung
 from triage.model.codec import encode
 from triage.model.report import (
     LadderRow,
@@ -28,7 +28,7 @@ from triage.model.signature import headline
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe
-from triage.report.excerpt import excerpt, line_of, told
+from triage.report.excerpt import excerpt, hints_of, line_of, told
 from triage.report.repository import repository_state
 from triage.session import describe_outcome
 from triage.wording import summary_sentence
@@ -68,7 +68,7 @@ def assemble(found: Findings) -> TriageReport:
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
         culprit=culprit_of(conclusion, made.graph if made else None, found.cases),
-        workarounds=found.workarounds,
+        workarounds=_workarounds(found, conclusion),
         reproducer=_reproducer(found),
         reproducer_note=found.reproducer_note if made is None else None,
         nearest_passing=NearestPassing("passing.py", made.passing_difference or "")
@@ -225,6 +225,14 @@ def _libraries(conclusion: Conclusion) -> dict[str, str]:
     return {} if error is None else {**error.libraries, **error.innermost().libraries}
 
 
+def _workarounds(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:
+    """What made the reproducer pass, and the backend below the failing one, with which the script itself passed."""
+    below = conclusion.passing
+    if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE:
+        return found.workarounds
+    return tuple(dict.fromkeys([*found.workarounds, f'torch.compile(..., backend="{below.name}")']))
+
+
 def _artifacts(directory: Path) -> dict[str, str]:
     found = {"report_md": "report.md", "report_json": "report.json", "journal": "journal.jsonl"}
     logs = sorted((directory / "trace").glob("*/*.log"))
@@ -249,6 +257,8 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
             "be the environment's failure. Install g++ or set CXX, then run it again; `triage doctor` checks it."
         )
     notes += flaky_notes(conclusion, found.walk.seeded)
+    if conclusion.stage is Stage.DYNAMO and conclusion.outcome is not None:
+        notes += [f"torch's own hint: {hint}" for hint in hints_of(conclusion.outcome)]
     if not conclusion.monotone:
         notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
     if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):

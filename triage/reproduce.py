@@ -15,9 +15,9 @@ from triage.model.signature import one_line
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
-from triage.reduce.ablation import ablate, best_cures
+from triage.reduce.ablation import Variant, ablate, best_cures, variants_of_graph, variants_of_text
 from triage.reduce.check_oracle import ComparisonOracle
-from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
+from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.driver import Repeats
 from triage.reduce.first_wrong import first_wrong
@@ -97,20 +97,28 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
                 found.reproducer_note = " ".join([*notes, found.capture_note or "", last]).strip()
         made = found.reproduced
-        if made is not None and made.graph is not None and made.verified:
+        if made is not None and made.verified:
+            judge = made.oracle or oracle
+            limit = ABLATION_SECONDS if patience is None else patience.seconds()
+            share = share_of(session.clock, made.seconds)
             with session.timed("ablate"):
-                judge = made.oracle or oracle
-                limit = ABLATION_SECONDS if patience is None else patience.seconds()
-                share = share_of(session.clock, made.seconds)
-                rows, cures = ablate(made.graph, made.form, problem.rung, runner, judge, share, session.emit, limit)
-                found.ablation, found.workarounds = rows, best_cures(cures)
-                if compared:
+                settings = settings_of(made, problem.rung)
+                found.ablation, cures = ablate(settings, runner, judge, share, session.emit, limit)
+                found.workarounds = best_cures(cures)
+                if compared and made.graph is not None:
                     found.first_wrong = first_wrong(made.graph, made.form, problem.rung, runner, judge, share)
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise
     if session.clock.spent():
         raise BudgetSpentError
+
+
+def settings_of(made: Reproduced, rung: str) -> list[Variant]:
+    """The rows of the table for what was found: printed anew from its graph, else written into its text."""
+    if made.graph is not None and made.case == "graph":
+        return list(variants_of_graph(made.graph, made.form, rung))
+    return list(variants_of_text(made.source, rung))
 
 
 def compares(conclusion: Conclusion) -> bool:

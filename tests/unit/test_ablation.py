@@ -9,13 +9,15 @@ from printer_cases import case, meta, node, tensor
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind
-from triage.reduce.ablation import ablate
+from triage.reduce.ablation import Variant, ablate, variants_of_graph, variants_of_text
 from triage.reduce.interface import CandidateResult
 from triage.reduce.oracle import SignatureOracle
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
+OF_GRAPH = list(variants_of_graph(GRAPH, None, "inductor"))
+TEXT = 'import torch\n\n@torch.compile\ndef f(x):\n    return x\n\ng = torch.compile(f, fullgraph=True, mode="max-autotune")\n'
 
 
 class Runner:
@@ -50,18 +52,18 @@ class Budget:
         return 100.0
 
 
-def table(budget: Budget) -> tuple[dict[str, str], tuple[str, ...], list[str], Runner]:
+def table(asked: list[Variant], budget: Budget) -> tuple[dict[str, str], tuple[str, ...], list[str], Runner]:
     runner, told = Runner(), []
     assert SIGNATURE is not None
     rows, cures = ablate(
-        GRAPH, None, "inductor", runner, SignatureOracle(SIGNATURE), budget,
+        asked, runner, SignatureOracle(SIGNATURE), budget,
         lambda kind, **facts: told.append(facts["setting"]), 7.0,
     )  # fmt: skip
     return {row.setting: row.outcome for row in rows}, cures, told, runner
 
 
 def test_every_setting_has_its_row_and_every_text_is_run_once() -> None:
-    rows, cures, told, runner = table(Budget())
+    rows, cures, told, runner = table(OF_GRAPH, Budget())
     assert rows['backend="aot_eager"'] == "ok" and rows['backend="inductor"'] == "same_failure"
     assert rows["dynamic=True"] == "same_failure" and rows["dynamic=False"] == "ok"
     assert "torch.compile(..., dynamic=False)" in cures and "torch.compile(..., dynamic=True)" not in cures
@@ -72,7 +74,33 @@ def test_every_setting_has_its_row_and_every_text_is_run_once() -> None:
 
 
 def test_what_the_budget_did_not_reach_says_so() -> None:
-    rows, _, _, runner = table(Budget(runs=2))
+    rows, _, _, runner = table(OF_GRAPH, Budget(runs=2))
     assert rows['backend="eager"'] == rows['backend="aot_eager"'] == "ok"
     assert rows['backend="inductor"'] == rows["dynamic=True"] == "not_run"
     assert len(runner.asked) == 2
+
+
+def test_a_script_has_its_table_too() -> None:
+    rows, cures, _, runner = table(list(variants_of_text(TEXT, "inductor")), Budget())
+    assert rows['backend="eager"'] == rows["dynamic=False"] == "ok"
+    assert rows["fullgraph=False"] == rows['mode="default"'] == "same_failure"
+    assert "torch.compile(..., dynamic=False)" in cures
+    asked = [source for _, source in runner.asked]
+    assert (
+        TEXT.replace("@torch.compile\n", "@torch.compile(dynamic=False)\n").replace(
+            'torch.compile(f, fullgraph=True, mode="max-autotune")',
+            "torch.compile(f, fullgraph=True, mode='max-autotune', dynamic=False)",
+        )
+        in asked
+    )
+    assert (
+        TEXT.replace("@torch.compile\n", "@torch.compile(fullgraph=False)\n").replace(
+            "fullgraph=True", "fullgraph=False"
+        )
+        in asked
+    )
+
+
+def test_a_script_that_calls_it_by_another_name_says_so() -> None:
+    rows, _, _, _ = table(list(variants_of_text("from torch import compile as c\nc(f)\n", "inductor")), Budget())
+    assert rows["dynamic=True"] == "not_run" and rows['backend="inductor"'] == "same_failure"

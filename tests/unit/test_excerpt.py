@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from triage.model.outcome import Frame, Outcome, RaisedException
-from triage.model.signature import headline
+from triage.model.signature import FailureSignature, headline, one_line
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip
-from triage.report.excerpt import excerpt, line_of, told
+from triage.report.excerpt import excerpt, hints_of, line_of, told
 
 
 def test_a_text_is_cut_before_a_word() -> None:
@@ -65,3 +65,17 @@ def test_a_hang_names_the_users_line(tmp_path: Path) -> None:
     )
     found = line_of(Outcome(OutcomeKind.HANG, detail="compile graph 0/0", stacks=stacks))
     assert told(found) == "train.py:3 in <module>: print(step(x))"
+
+
+def test_torchs_own_hints_are_read_from_the_error() -> None:
+    message = (
+        "Attempted to call function marked as skipped\n  Explanation: Dynamo does not trace it.\n"
+        "  Hint: Move the call out of the\n    compiled function.\n  Hint: Register it.\n\n  Developer debug context: module: x\n"
+    )
+    error = RaisedException("torch._dynamo.exc.Unsupported", message)
+    assert hints_of(Outcome(OutcomeKind.EXCEPTION, exception=error)) == (
+        "Move the call out of the compiled function.",
+        "Register it.",
+    )
+    signature = FailureSignature(OutcomeKind.EXCEPTION, "Unsupported", "", message=message)
+    assert one_line(signature) == "Unsupported: Attempted to call function marked as skipped"

@@ -136,12 +136,13 @@ def signature_of(outcome: Outcome) -> FailureSignature | None:
     return FailureSignature(outcome.kind, outcome.kind.value, _skeleton_of_end(outcome.detail), message=outcome.detail)
 
 
+_EXPLANATION = re.compile(r"^ *Explanation: ", re.MULTILINE)  # where Dynamo goes on to teach
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
 
 
 def one_line(signature: FailureSignature, limit: int = 110) -> str:
     """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
-    message = _DIRECTORIES.sub("", " ".join(signature.message.split()))
+    message = _DIRECTORIES.sub("", " ".join(_EXPLANATION.split(signature.message)[0].split()))
     return headline(signature.exception_type, clip(message, limit))
 
 

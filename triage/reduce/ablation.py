@@ -6,13 +6,15 @@ is a workaround.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow
 from triage.model.stage import Verdict
 from triage.model.text import clip
+from triage.reduce.compile_calls import is_fullgraph, with_setting
 from triage.reduce.interface import Budget, CandidateRunner, Oracle
 from triage.reduce.printer import Form, Unprintable, print_case
 
@@ -23,36 +25,61 @@ TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Variant:
-    """One setting: either another backend, or the case with another context."""
+    """One setting: either another backend, or the script with another setting. `text` is None where `why` says it has none."""
 
     setting: str
-    case: GraphCase
+    text: str | None
     rung: str | None = None
     workaround: str | None = None  # what to write in the user's program
+    why: str = ""
 
 
-def variants(case: GraphCase, failing: str) -> Iterator[Variant]:
-    """Every variant of the case that the table shows. `failing` is the backend that failed."""
+def variants_of_graph(case: GraphCase, form: Form | None, failing: str) -> Iterator[Variant]:
+    """The settings of the table for a graph that the printer prints. `failing` is the backend that failed."""
+
+    def printed(setting: str, changed: GraphCase, workaround: str | None = None) -> Variant:
+        try:
+            return Variant(setting, print_case(changed, form=form), None, workaround)
+        except Unprintable as reason:
+            return Variant(setting, None, None, workaround, str(reason))
+
+    whole = printed("", case)
+    yield from (replace(row, text=whole.text, why=whole.why) for row in _backends(failing))
+    for setting, name, value in _settings(failing, fullgraph=case.context.fullgraph):
+        options = {} if name == "mode" else case.context.options
+        context = replace(case.context, **{name: value, "options": options})
+        yield printed(setting, replace(case, context=context), f"torch.compile(..., {setting})")
+    yield from (printed(setting, other) for setting, other in _directions(case))
+
+
+def variants_of_text(source: str, failing: str) -> Iterator[Variant]:
+    """The same for a script: the setting is written into each of its calls of torch.compile."""
+    yield from (replace(row, text=source) for row in _backends(failing))
+    for setting, name, value in _settings(failing, fullgraph=is_fullgraph(source)):
+        changed = with_setting(source, name, value)
+        why = "" if changed is not None else "torch.compile is not called by its name"
+        yield Variant(setting, changed, None, f"torch.compile(..., {setting})", why)
+
+
+def _backends(failing: str) -> Iterator[Variant]:
     for backend in BACKENDS:
-        yield Variant(
-            f'backend="{backend}"',
-            case,
-            backend,
-            None if backend == failing else f'torch.compile(..., backend="{backend}")',
-        )
+        cure = None if backend == failing else f'torch.compile(..., backend="{backend}")'
+        yield Variant(f'backend="{backend}"', "", backend, cure)
+
+
+def _settings(failing: str, *, fullgraph: bool) -> Iterator[tuple[str, str, Any]]:
+    """(as it is written, name, value) of the arguments of torch.compile that are tried."""
     if failing == "inductor":
         for mode in MODES:
-            context = replace(case.context, mode=None if mode == "default" else mode, options={})
-            yield Variant(f'mode="{mode}"', replace(case, context=context), None, f'torch.compile(..., mode="{mode}")')
+            yield f'mode="{mode}"', "mode", None if mode == "default" else mode
     for dynamic in (None, True, False):
-        context = replace(case.context, dynamic=dynamic)
-        yield Variant(
-            f"dynamic={dynamic}", replace(case, context=context), None, f"torch.compile(..., dynamic={dynamic})"
-        )
-    context = replace(case.context, fullgraph=not case.context.fullgraph)
-    yield Variant(f"fullgraph={context.fullgraph}", replace(case, context=context), None, None)
+        yield f"dynamic={dynamic}", "dynamic", dynamic
+    yield f"fullgraph={not fullgraph}", "fullgraph", not fullgraph
+
+
+def _directions(case: GraphCase) -> Iterator[tuple[str, GraphCase]]:
     if case.backward:
-        yield Variant("forward only", replace(case, backward=False), None, None)
+        yield "forward only", replace(case, backward=False)
     elif case.level == "dynamo" and any(item.kind == "tensor" for item in case.inputs):
         grads = tuple(
             replace(item, meta=replace(item.meta, requires_grad=True))
@@ -60,13 +87,11 @@ def variants(case: GraphCase, failing: str) -> Iterator[Variant]:
             else item
             for item in case.inputs
         )
-        yield Variant("with backward", replace(case, backward=True, inputs=grads), None, None)
+        yield "with backward", replace(case, backward=True, inputs=grads)
 
 
 def ablate(
-    case: GraphCase,
-    form: Form | None,
-    failing: str,
+    asked: Sequence[Variant],
     runner: CandidateRunner,
     oracle: Oracle,
     budget: Budget,
@@ -74,17 +99,10 @@ def ablate(
     seconds: float = TIMEOUT_SECONDS,
 ) -> tuple[tuple[AblationRow, ...], tuple[str, ...]]:
     """(rows, workarounds that were run and passed). `seconds` is the limit of one run."""
-    asked = list(variants(case, failing))
-    texts: list[str | Unprintable] = []
-    for variant in asked:
-        try:
-            texts.append(print_case(variant.case, form=form))
-        except Unprintable as reason:
-            texts.append(reason)
     questions: dict[tuple[str | None, str], str] = {}  # by backend and text: the first setting that asks this
-    for variant, text in zip(asked, texts, strict=True):
-        if isinstance(text, str):
-            questions.setdefault((variant.rung, text), variant.setting)
+    for variant in asked:
+        if variant.text is not None:
+            questions.setdefault((variant.rung, variant.text), variant.setting)
     answers: dict[tuple[str | None, str], AblationRow] = {}
     for rung in dict.fromkeys(rung for rung, _ in questions):
         if budget.spent():
@@ -97,20 +115,20 @@ def ablate(
             emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
             if done < len(sources) and budget.spent():
                 break
-    table: list[AblationRow] = []
-    for variant, text in zip(asked, texts, strict=True):
-        if isinstance(text, Unprintable):
-            row = AblationRow(variant.setting, "not_run", note=str(text))
-        else:
-            late = AblationRow(variant.setting, "not_run", note="there was no time left for it")
-            row = replace(answers.get((variant.rung, text), late), setting=variant.setting)
-        table.append(row)
+    table = [_row(variant, answers) for variant in asked]
     cures = [
         variant.workaround
         for variant, row in zip(asked, table, strict=True)
         if row.outcome == "ok" and variant.workaround is not None
     ]
     return tuple(table), tuple(cures)
+
+
+def _row(variant: Variant, answers: Mapping[tuple[str | None, str], AblationRow]) -> AblationRow:
+    if variant.text is None:
+        return AblationRow(variant.setting, "not_run", note=variant.why)
+    late = AblationRow(variant.setting, "not_run", note="there was no time left for it")
+    return replace(answers.get((variant.rung, variant.text), late), setting=variant.setting)
 
 
 def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignore[no-untyped-def]
@@ -127,7 +145,7 @@ def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignor
 
 def best_cures(cures: Sequence[str]) -> tuple[str, ...]:
     """The gentlest workarounds first: a setting before another backend, a faster backend before a slower one."""
-    order = ["dynamic", "mode", "aot_eager_decomp_partition", "aot_eager", '"eager"']
+    order = ["dynamic", "fullgraph", "mode", "aot_eager_decomp_partition", "aot_eager", '"eager"']
     return tuple(
         sorted(dict.fromkeys(cures), key=lambda cure: next((i for i, word in enumerate(order) if word in cure), 9))
     )[:4]

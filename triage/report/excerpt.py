@@ -13,7 +13,9 @@ from triage.model.stacks import threads_of
 from triage.model.stage import OutcomeKind
 
 MOST = 6000  # characters
-OWN_FRAMES, INNER_FRAMES = 3, 6
+OWN_FRAMES, INNER_FRAMES, MOST_HINTS = 3, 6, 3
+# As torch._dynamo.exc.format_graph_break_message writes them (2.7 and later): a hint may go on in deeper lines.
+_HINT = re.compile(r"^ *Hint: (.*(?:\n {4,}\S.*)*)", re.MULTILINE)
 
 
 def line_of(outcome: Outcome) -> Frame | None:
@@ -42,6 +44,14 @@ def excerpt(outcome: Outcome) -> str:
     if outcome.kind is OutcomeKind.CRASH and outcome.detail:
         lines.append(outcome.detail)
     return "\n".join(lines)[:MOST]
+
+
+def hints_of(outcome: Outcome) -> tuple[str, ...]:
+    """What torch itself advises in the text of the error, each as one line."""
+    error = outcome.exception
+    texts = [] if error is None else [level.message for level in (error, error.innermost())]
+    found = [" ".join(hint.split()) for text in texts for hint in _HINT.findall(text)]
+    return tuple(dict.fromkeys(found))[:MOST_HINTS]
 
 
 def _traceback(error: RaisedException) -> list[str]:
