@@ -36,6 +36,9 @@ class Case:
     max_ops: int | None
     max_lines: int | None
     words: tuple[str, ...]  # what follows `triage run` and its options
+    stdin: str | None = None  # the file beside it that it reads
+    whose: str | None = None  # the role of the program's own code that raised it; empty: none of it
+    private: tuple[str, ...] = ()  # of the program's data: may stand in nothing that is published
 
     @property
     def name(self) -> str:
@@ -73,6 +76,9 @@ def read_case(folder: Path) -> Case:
         max_ops=facts.get("max_ops"),
         max_lines=facts.get("max_lines"),
         words=(*words, *map(str, facts.get("args", ()))),
+        stdin=facts.get("stdin"),
+        whose=facts.get("whose"),
+        private=tuple(facts.get("private", ())),
     )
 
 
@@ -83,10 +89,14 @@ def run_case(case: Case, kept: Path, options: Sequence[str], limit: float) -> Fi
         shutil.copytree(case.folder, work, ignore=shutil.ignore_patterns("case.json", "meta.json", "__pycache__"))
         command = [sys.executable, "-m", "triage", "run", "--python", sys.executable, "--out", str(kept / "run")]
         began = time.monotonic()
-        with (kept / "stdout.json").open("wb") as out, (kept / "stderr.log").open("wb") as err:
-            process = subprocess.Popen(
-                [*command, "--json", *options, *case.words], cwd=work, stdout=out, stderr=err, start_new_session=True
-            )
+        given = work / case.stdin if case.stdin else Path(os.devnull)
+        with (
+            given.open("rb") as stdin,
+            (kept / "stdout.json").open("wb") as out,
+            (kept / "stderr.log").open("wb") as err,
+        ):
+            words = [*command, "--json", *options, *case.words]
+            process = subprocess.Popen(words, cwd=work, stdin=stdin, stdout=out, stderr=err, start_new_session=True)
             try:
                 status: int | None = process.wait(limit)
             except subprocess.TimeoutExpired:
@@ -125,13 +135,24 @@ def faults(case: Case, finding: Finding, *, reduced: bool) -> list[str]:
         wrong.append(f"stage {finding.verdict('stage')} instead of {_words(case.stages)}")
     if finding.verdict("symptom") not in case.symptoms:
         wrong.append(f"symptom {finding.verdict('symptom')} instead of {_words(case.symptoms)}")
-    expected = EXIT_STATUS.get(finding.verdict("stage"), 0)
+    door = finding.report["verdict"].get("door")
+    expected = 0 if door else EXIT_STATUS.get(finding.verdict("stage"), 0)
     if finding.status != expected:
         ended = "the time limit" if finding.status is None else f"exit status {finding.status}"
         wrong.append(f"{ended} instead of exit status {expected}")
+    role = (finding.report.get("own_code") or {}).get("role", "")
+    if case.whose is not None and role != case.whose:
+        wrong.append(f"raised in {role or 'none of its own code'} instead of {case.whose or 'none of its own code'}")
     if reduced:
         wrong += _reproducer_faults(case, finding.reproducer)
     return wrong
+
+
+def leaks(case: Case, run: Path) -> list[str]:
+    """What of the program's data stands in files that are meant to be published."""
+    names = ("report.json", "report.md", "issue.md", "repro.py", "passing.py")
+    texts = {name: (run / name).read_text(encoding="utf-8") for name in names if (run / name).is_file()}
+    return [f"{name} quotes {text!r}" for name, whole in texts.items() for text in case.private if text in whole]
 
 
 def _reproducer_faults(case: Case, reproducer: dict[str, Any]) -> list[str]:
@@ -150,8 +171,8 @@ def _reproducer_faults(case: Case, reproducer: dict[str, Any]) -> list[str]:
 def table(rows: Iterable[tuple[Case, Finding, list[str]]]) -> str:
     """The results in Markdown, the faults of each wrong case in a list below."""
     lines = [
-        "| case | stage: expected | found | symptom | ops (max) | lines | verified | seconds | ok |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| case | stage: expected | found | symptom | whose | ops (max) | lines | verified | seconds | ok |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     notes = []
     for case, finding, wrong in rows:
@@ -161,6 +182,7 @@ def table(rows: Iterable[tuple[Case, Finding, list[str]]]) -> str:
             _words(case.stages),
             finding.verdict("stage"),
             finding.verdict("symptom"),
+            str(((finding.report or {}).get("own_code") or {}).get("role") or "-"),
             f"{_number(reproducer.get('ops'))} ({_number(case.max_ops)})",
             _number(reproducer.get("lines")),
             ("yes" if reproducer.get("verified") else "no") if reproducer else "-",
@@ -208,7 +230,7 @@ def main() -> int:
         kept = out.resolve() / case.name
         kept.mkdir(parents=True)
         finding = run_case(case, kept, options, arguments.limit)
-        wrong = faults(case, finding, reduced=not arguments.no_reduce)
+        wrong = [*faults(case, finding, reduced=not arguments.no_reduce), *leaks(case, kept / "run")]
         print(f"{case.name}: {'; '.join(wrong) or 'ok'} ({finding.seconds:.0f} s)", file=sys.stderr, flush=True)
         return case, finding, wrong
 
