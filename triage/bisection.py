@@ -30,6 +30,7 @@ from triage.environments.files import write_whole
 from triage.errors import TargetError, TriageError, UsageError
 from triage.events import Emitter, Journal
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
+from triage.probe import stdin
 from triage.probe.target import check_syntax, find_python
 from triage.report.redact import Redactor
 from triage.report.render import bisection_page
@@ -66,7 +67,7 @@ def bisect(
     hunt = Hunt(
         setup.axis,
         setup.bench(session),
-        Trial(session, {} if ask.caches else CACHES_OFF),
+        Trial(session, {} if ask.caches else CACHES_OFF, stdin=_stdin(subject, session.directory)),
         session,
         Manner(ask.linear, ask.repeats, _jobs(settings), look_at_caches=ask.caches and setup.axis.unit != "commit"),
         kept.sought if kept is not None else Sought(subject.wanted),
@@ -115,6 +116,14 @@ def _unfinished(ask: Ask, settings: Settings) -> State | None:
             next=f"Choose another directory with --out, or take that one up: triage bisect --resume {settings.out}",
         )
     return state
+
+
+def _stdin(subject: Subject, directory: Path) -> Path | None:
+    """What every run of the script reads: given now, kept by the bisection taken up, or by the run that is bisected."""
+    if subject.of_reproducer:
+        return None
+    kept = stdin.kept_in(directory) or (stdin.kept_in(subject.run) if subject.run is not None else None)
+    return kept or stdin.take(directory)
 
 
 def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | None, again: bool) -> Session:

@@ -44,6 +44,11 @@ class Subject:
         return make_target(self.words, module=self.module, raw=self.raw, python=python, cwd=cwd or self.cwd)
 
     @property
+    def of_reproducer(self) -> bool:
+        """Whether a run's reproducer is bisected, not its script."""
+        return self.run is not None and self.cwd == self.run
+
+    @property
     def stage(self) -> str | None:
         return self.report.verdict.stage.value if self.report is not None else None
 

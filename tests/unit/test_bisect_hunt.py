@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from math import ceil, log2
 from pathlib import Path
@@ -93,6 +93,13 @@ def test_the_first_bad_version_is_found_with_few_installs(make):
     assert bench.installs <= ceil(log2(15)) + 2
     assert not any(bench.held.values())
     assert bench.stopped
+
+
+def test_every_version_reads_what_the_bisection_was_given(make, tmp_path):
+    hunt, _, runs = make([PASSES, fails(), fails()])
+    hunt.trial = replace(hunt.trial, stdin=tmp_path / "stdin.data")
+    hunt.run()
+    assert {request.target.stdin for request in runs.asked} == {tmp_path / "stdin.data"}
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8, 13, 21])

@@ -72,8 +72,10 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
 
 
 def _trial_with(probe: Callable[..., Probe]) -> Callable[..., None]:
-    def init(self: trial_module.Trial, session: object, env: dict[str, str] | None = None) -> None:
-        self.session, self.env, self.probe = session, env or {}, probe  # type: ignore[assignment]
+    def init(
+        self: trial_module.Trial, session: object, env: dict[str, str] | None = None, stdin: Path | None = None
+    ) -> None:
+        self.session, self.env, self.probe, self.stdin = session, env or {}, probe, stdin  # type: ignore[assignment]
 
     return init
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from triage.bisect.points import Ready
 from triage.bisect.verdict import Face, Judged, judge
@@ -61,11 +62,12 @@ class Tried:
 
 @dataclass
 class Trial:
-    """Runs and judges. `env` is set for every run, e.g. to switch caches off."""
+    """Runs and judges. `env` is set for every run, e.g. to switch caches off; `stdin` is a file that every run reads."""
 
     session: Session
     env: Mapping[str, str] = field(default_factory=dict)
     probe: Callable[..., Probe] = run_probe
+    stdin: Path | None = None
 
     def run(self, ready: Ready, sought: Sought, runs: int, before: Tried | None = None) -> Tried:
         """`runs` more runs, fewer where one settles the matter."""
@@ -114,7 +116,7 @@ class Trial:
     def _probe(self, ready: Ready, name: str, rung: str | None, extra: Mapping[str, str] | None) -> Probe:
         request = ProbeRequest(
             name=name,
-            target=ready.target,
+            target=replace(ready.target, stdin=self.stdin),
             rung=rung,
             timeout=self.session.probe_timeout(),
             directory=self.session.directory,
