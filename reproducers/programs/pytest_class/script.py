@@ -14,9 +14,10 @@ def normalise(x):
 
 
 @pytest.fixture(autouse=True)
-def faulty_compiler(monkeypatch):
-    monkeypatch.setattr(inductor_config.cpp, "inject_relu_bug_TESTING_ONLY", "compile_error")
+def faulty_compiler():
     torch._dynamo.reset()
+    with inductor_config.patch({"cpp.inject_relu_bug_TESTING_ONLY": "compile_error"}):
+        yield
 
 
 class TestOperators:
