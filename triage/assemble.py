@@ -218,6 +218,7 @@ def _reproducer(found: Findings) -> Reproducer | None:
         note=" ".join(made.notes) or None,
         control=made.control,
         runs=made.runs,
+        needs=made.needs,
     )
 
 

@@ -254,6 +254,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
         neutral=found.session.neutral,
         header=header_of(found, conclusion),
         cancel=found.session.cancel,
+        include_data=found.session.settings.include_data,
     )
 
 

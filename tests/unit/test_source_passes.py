@@ -14,6 +14,7 @@ from triage.reduce.source.passes import (
     expressions,
     inlining,
     literals,
+    reading,
     renaming,
     unwrapping,
 )
@@ -238,3 +239,26 @@ def test_a_pass_is_deterministic_and_its_edits_lie_within_the_text(one):
         for edits in choice.alternatives:
             assert edits
             assert all(0 <= edit.start <= edit.end <= len(PROGRAM) for edit in edits)
+
+
+PLACE = "import os\nimport tempfile\nimport pathlib\nfolder = tempfile.TemporaryDirectory()\nos.chdir(folder.name)\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('json.load(open("c.json"))', "{'a': [1]}"),
+        ('json.loads((here / "c.json").read_text())', "{'a': [1]}"),
+        ('open("c.json", "r").readlines()', "io.StringIO('{\"a\": [1]}').readlines()"),
+        ('pathlib.Path("c.json").read_text()', "'{\"a\": [1]}'"),
+    ],
+)
+def test_what_a_file_holds_in_the_place_of_reading_it(expression, value):
+    write = "pathlib.Path('c.json').write_text('{\"a\": [1]}')\n"
+    found = results(f"{PLACE}import json\n{write}here = 1\nprint({expression})\n", reading.propose)
+    assert found[0].endswith(f"here = 1\nprint({value})\n") and "tempfile" not in found[0]
+    assert ("import io\n" in found[0]) == ("io." in value)
+
+
+def test_a_file_of_many_lines_by_its_first():
+    assert "x = 'a\\n'\n" in results("x = 'a\\nb\\nc\\nd\\n'\n", literals.propose)

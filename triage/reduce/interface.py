@@ -30,6 +30,7 @@ class CandidateResult:
     compiled: bool
     seconds: float = 0.0
     graph: GraphCase | None = None  # the graph that failed, where it was asked for
+    left: tuple[str, ...] = ()  # files that it left in its working directory
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class Reduction:
     notes: tuple[str, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
+    private: str | None = None  # what is run, where `source` needs data that it must not hold
+    needs: tuple[str, ...] = ()  # the files that `source` reads then
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,23 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
     cut = any(event.get("e") == "cut_off" for event in events)
     if cut and outcome.kind is OutcomeKind.OK:
         outcome = replace(outcome, detail=f"cut off after {request.cut_off}")
-    result = CandidateResult(outcome, notes, signature_of(outcome), bool(notes.compile_calls), outcome.seconds)
+    result = CandidateResult(
+        outcome,
+        notes,
+        signature_of(outcome),
+        bool(notes.compile_calls),
+        outcome.seconds,
+        left=left_in(request.root / "cwd"),
+    )
     return ForkFacts(result, cut)
+
+
+def left_in(place: Path) -> tuple[str, ...]:
+    """What a candidate left in its working directory beside itself; a system's dump of a crash is not its own doing."""
+    found: list[str] = []
+    with contextlib.suppress(OSError):
+        found = sorted(item.name for item in place.iterdir() if item.name not in ("repro.py", "__pycache__"))
+    return tuple(name for name in found if name != "core" and not name.startswith("core."))
 
 
 def result_of_probe(probe: Probe) -> CandidateResult:

@@ -61,6 +61,8 @@ class PairedRunner(PooledRunner):
 
     def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
         """Why a candidate that fails the same way is none; empty where it is one."""
+        if result.left:
+            return f"it leaves {result.left[0]} in the current directory"
         if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome.exception):
             return "nothing decides whether its own statement raises"
         if self._exchanges:

@@ -16,6 +16,7 @@ from triage.reduce.source.passes import (
     flattening,
     inlining,
     literals,
+    reading,
     renaming,
     statements,
     unwrapping,
@@ -38,6 +39,7 @@ STATEMENTS = "statements"
 TABLE = (
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
+    Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("imports", inlining.imports, "torch.nn in place of nn: an import less"),
     Pass("keywords", arguments.propose, "an argument less in a call"),
