@@ -19,7 +19,7 @@ from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import code_lines
 from triage.reduce.runner import ForkServerRunner, verify
-from triage.reduce.source.checks import RoutingRunner
+from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.engine import Seen, SourceEngine
 from triage.session import Clock, neutral_store
 
@@ -259,6 +259,67 @@ def test_a_candidate_writes_in_its_own_directory_only(
             assert not goal.exists()
     finally:
         routed.close()
+
+
+OPERATOR = """
+import torch
+
+lib = torch.library.Library("mine", "DEF")
+lib.define("twice(Tensor x) -> Tensor")
+lib.impl("twice", lambda x: KERNEL, "CPU")
+
+
+@torch.library.register_fake("mine::twice")
+def _(x):
+    return FAKE
+
+
+def f(x):
+    memoryview(b"a")
+    return torch.ops.mine.twice(x)
+
+
+f(torch.ones(3))
+torch.compile(f, fullgraph=True, backend="eager")(torch.ones(3))
+"""
+CHECKED = """
+import asyncio
+import torch
+
+
+async def wait():
+    pass
+
+
+def f(x):
+    BODY
+    memoryview(b"a")
+
+
+f(1)
+torch.compile(f, fullgraph=True, backend="eager")(1)
+"""
+
+
+def test_a_candidate_keeps_its_operators_contract_warns_of_nothing_and_leaves_nothing(runner: ForkServerRunner) -> None:
+    def operator(kernel: str = "x * 2", fake: str = "torch.empty_like(x)") -> str:
+        return OPERATOR.replace("KERNEL", kernel).replace("FAKE", fake)
+
+    wanted = runner.run(operator()).signature
+    assert wanted is not None
+
+    def flaws(*sources: str) -> list[str]:
+        paired = PairedRunner(runner, wanted)
+        found = [paired.run(source).outcome for source in sources]
+        return [outcome.detail if outcome.kind is OutcomeKind.INVALID else "" for outcome in found]
+
+    assert [bool(flaw) for flaw in flaws(operator(), operator("torch.sin(x)"))] == [False, False]
+    for broken in (operator("x"), operator("None"), operator(fake="x.new_empty(7)")):
+        assert "breaks its contract" in flaws(operator(), broken)[1]
+        assert flaws(broken, broken) == ["", ""]  # the program's own may
+    plain = CHECKED.replace("BODY", "pass")
+    assert "warns: RuntimeWarning" in flaws(plain, CHECKED.replace("BODY", "wait()"))[1]
+    assert "leaves log.txt" in flaws(plain, f"open('log.txt', 'w').close()\n{plain}")[1]
 
 
 REFUSING = """\

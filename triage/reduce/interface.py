@@ -31,6 +31,7 @@ class CandidateResult:
     seconds: float = 0.0
     graph: GraphCase | None = None  # the graph that failed, where it was asked for
     left: tuple[str, ...] = ()  # files that it left in its working directory
+    warned: tuple[str, ...] = ()  # kinds of warnings that its own lines gave
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from triage.probe import interpret
 from triage.probe.forkclient import ForkExit, ForkRequest
 from triage.probe.run import Probe
 from triage.reduce.interface import CandidateResult
+
+_WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,14 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         bool(notes.compile_calls),
         outcome.seconds,
         left=left_in(request.root / "cwd"),
+        warned=warned(_text(request.root / "stderr.txt")),
     )
     return ForkFacts(result, cut)
+
+
+def warned(stderr: str) -> tuple[str, ...]:
+    """The kinds of warnings on standard error that a line of the candidate gave: RuntimeWarning, UserWarning, ..."""
+    return tuple(dict.fromkeys(_WARNING.findall(stderr)))
 
 
 def left_in(place: Path) -> tuple[str, ...]:

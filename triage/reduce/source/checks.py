@@ -21,10 +21,10 @@ from triage.reduce.printer_ranks import meets_others
 from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_pool import PooledRunner, Query
+from triage.reduce.source.contract import UNCOMPILED, Contracts, ask
 from triage.reduce.source.guards import OwnRaise
 from triage.reduce.source.harmless import with_harmless
 
-UNCOMPILED = "uncompiled"
 CONFINE = "TRIAGE_CONFINE"
 # Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
 _OWN_PROCESS = ("multiprocessing", "concurrent.futures.process", "signal", "torch.distributed", "torch.multiprocessing")
@@ -51,6 +51,8 @@ class PairedRunner(PooledRunner):
         self._runner, self._signature, self._passing, self._own = runner, signature, passing, own
         self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
         self._decides = False
+        self._contracts = Contracts()
+        self._warned: frozenset[str] | None = None  # by the first script that was run on the passing rung
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         result = ask(self._runner, query, cancel)
@@ -60,6 +62,9 @@ class PairedRunner(PooledRunner):
         return not_run(flaw) if flaw else result
 
     def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
+        return self._wrong_way(query, result, cancel) or self._contracts.flaw(self._runner, query, cancel)
+
+    def _wrong_way(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
         """Why a candidate that fails the same way is none; empty where it is one."""
         if result.left:
             return f"it leaves {result.left[0]} in the current directory"
@@ -74,7 +79,17 @@ class PairedRunner(PooledRunner):
             elif self._decides:
                 return "its own statement raises whatever is compiled"
         below = ask(self._runner, replace(query, rung=self._passing), cancel)
-        return "" if below.outcome.kind is OutcomeKind.OK else f"{_without(self._passing)}: {below.outcome.kind.value}"
+        if below.outcome.kind is not OutcomeKind.OK:
+            return f"{_without(self._passing)}: {below.outcome.kind.value}"
+        return self._warnings(below)
+
+    def _warnings(self, below: CandidateResult) -> str:
+        """Kinds of warnings that the program does not give: with warnings as errors a candidate must pass where it does."""
+        with self._lock:
+            if self._warned is None:
+                self._warned = frozenset(below.warned)
+            more = sorted(set(below.warned) - self._warned)
+        return f"{'uncompiled' if self._passing == UNCOMPILED else self._passing} warns: {more[0]}" if more else ""
 
 
 def _without(passing: str) -> str:
@@ -112,13 +127,6 @@ class _ConfinedRunner(FreshProcessRunner):
             return run_fresh(query, self._python, directory, extra_env=env, neutral=self._neutral, cancel=cancel)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-
-
-def ask(runner: CandidateRunner, query: Query, cancel: Cancel) -> CandidateResult:
-    """One query, cancelled early where the runner can."""
-    if isinstance(runner, PooledRunner):
-        return runner._run_one(query, cancel)
-    return runner.run(query.source, rung=query.rung, timeout=query.timeout)
 
 
 def needs_own_process(text: str) -> bool:

@@ -24,7 +24,8 @@ from triage.reduce.native import header_of
 from triage.reduce.patience import Patience
 from triage.reduce.printer import code_lines
 from triage.reduce.source import evidence
-from triage.reduce.source.checks import UNCOMPILED, PairedRunner, RoutingRunner
+from triage.reduce.source.checks import PairedRunner, RoutingRunner
+from triage.reduce.source.contract import UNCOMPILED
 from triage.reduce.source.evidence import Trace
 from triage.reduce.source.guards import own_frames, own_raise
 from triage.reduce.source.reducing import Around, Bench, Reducing
@@ -32,6 +33,7 @@ from triage.reduce.source.script import Script, after_future
 from triage.reduce.source.search import Limit, Search
 from triage.reduce.source.shape import shaped
 from triage.reduce.source.starts import Request, without_trace
+from triage.reduce.source.validity import Validity
 
 MOST_PUMPS = 30
 MOST_IMPORTS = 8  # of packages, in a script that was to need none
@@ -90,10 +92,11 @@ class SourceEngine:
         routed = RoutingRunner(runner, self._target.python, self._neutral)
         limit = Limit(budget, self._seconds)
 
-        paired = self._paired(routed, problem)
+        paired, valid = self._paired(routed, problem), Validity()
 
         def bench(prelude: str = "") -> Bench:
             def render(script: Script) -> str:
+                valid.check(script)
                 return shaped(Script(after_future(script, prelude)) if prelude else script, rung, header)
 
             driver: Driver[Script] = Driver(
@@ -114,7 +117,7 @@ class SourceEngine:
         try:
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung), self._frames()
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
-            return Reducing(bench, lambda: self._trace(problem, limit), asked, frames, around).run()
+            return Reducing(bench, valid, lambda: self._trace(problem, limit), asked, frames, around).run()
         finally:
             routed.close()
 

@@ -18,10 +18,12 @@ from triage.reduce.kernels import misfit
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.runner_cutoff import focused
 from triage.reduce.slices import RefusedError
+from triage.reduce.source.contract import ContractRunner
 from triage.reduce.source.names import undefined
 from triage.reduce.source.script import Script, quiet, readable
 from triage.reduce.source.search import Limit, Search
 from triage.reduce.source.tidy import tidy
+from triage.reduce.source.validity import Validity
 
 SECONDS = 45.0
 
@@ -44,13 +46,15 @@ class Polished:
             return found
         graph, form, header = found.graph, found.form or Form(), _comment_on_top(found.source)
         fits = not misfit(start.text)
+        valid = Validity()
+        valid.of(Script(found.source))
         limit, began = Limit(budget, SECONDS), time.monotonic()
         driver: Driver[Script] = Driver(
-            focused(runner, problem.signature),
+            ContractRunner(focused(runner, problem.signature), problem.signature),
             oracle,
             limit,
             emit,
-            lambda script: printed(with_preamble(graph, fitting(script, fits)), form, header),
+            lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )

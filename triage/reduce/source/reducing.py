@@ -26,6 +26,7 @@ from triage.reduce.source.script import Script
 from triage.reduce.source.search import Search
 from triage.reduce.source.starts import Request, starts
 from triage.reduce.source.tidy import imports_first, tidy
+from triage.reduce.source.validity import Validity
 from triage.reduce.source.weight import foreign_imports
 from triage.reduce.source.withheld import Needed, needed
 
@@ -62,12 +63,13 @@ class Reducing:
     def __init__(
         self,
         bench: Callable[[str], Bench],
+        valid: Validity,
         learn: Callable[[], Trace | None],
         asked: Request,
         frames: Sequence[Frame],
         around: Around,
     ) -> None:
-        self._new_bench, self._around = bench, around
+        self._new_bench, self._around, self._valid = bench, around, valid
         self._learn, self._asked, self._frames = learn, asked, frames
         self._use(bench(""))
         self._queries = 0  # on benches that were left
@@ -99,6 +101,7 @@ class Reducing:
         found = self._start(trace)
         if found is None:
             return
+        self._valid.of(found)
         found = self._without_the_rest(found)
         if list(foreign_imports(found)):
             found = self._without_packages(found, trace)
@@ -155,16 +158,25 @@ class Reducing:
         """
         self._driver.begin("packages")
         copied = (text for text in closed(found, trace.modules) if len(list(foreign_imports(text))) <= MOST_IMPORTS)
+        copied = (text for text in copied if self._allow(text))
         found = self._without_the_rest(next((text for text in copied if self._driver.fails(text)), found))
         for _ in range(MOST_PUMPS):
             self._search.fewer_statements(found)
             found = self._search.current
             self._driver.begin("packages")
-            grown = self._driver.first([Script(tidy(imports_first(text))) for text in pumped(found, trace.modules)])
+            longer = [Script(tidy(imports_first(text))) for text in pumped(found, trace.modules)]
+            grown = self._driver.first([text for text in longer if self._allow(text)])
             if grown is None:
                 break
             found = grown
         return found
+
+    def _allow(self, grown: Script) -> bool:
+        """What is odd in a package's own text is no flaw of what is made from it. False for a text that does not parse."""
+        with contextlib.suppress(SyntaxError, ValueError):
+            self._valid.of(grown)
+            return True
+        return False
 
     def _result(self) -> Reduction | NoReduction:
         driver, seconds = self._driver, time.monotonic() - self._began
