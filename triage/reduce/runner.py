@@ -24,7 +24,7 @@ from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.reduce.interface import CandidateResult
 from triage.reduce.printer_ranks import meets_others
-from triage.reduce.runner_facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe
+from triage.reduce.runner_facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe, warned_in
 from triage.reduce.runner_limits import default_memory_mb
 from triage.reduce.runner_pool import PooledRunner, Query
 
@@ -220,7 +220,7 @@ def run_fresh(
         accuracy=accuracy,
         capture=capture,
     )
-    return replace(result_of_probe(run_probe(request, cancel)), left=left_in(place))
+    return replace(result_of_probe(run_probe(request, cancel)), left=left_in(place), warned=warned_in(directory))
 
 
 def verify(

@@ -65,6 +65,11 @@ def warned(stderr: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WARNING.findall(stderr)))
 
 
+def warned_in(directory: Path) -> tuple[str, ...]:
+    """The same of a candidate that had a process of its own, with its logs there."""
+    return warned(_text(directory / "logs" / "candidate.err.log"))
+
+
 def left_in(place: Path) -> tuple[str, ...]:
     """What a candidate left in its working directory beside itself; a system's dump of a crash is not its own doing."""
     found: list[str] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from triage.model.graphcase import GraphCase
@@ -18,6 +18,7 @@ from triage.reduce.kernels import misfit
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.runner_cutoff import focused
 from triage.reduce.slices import RefusedError
+from triage.reduce.source.comments import lines_of
 from triage.reduce.source.contract import ContractRunner
 from triage.reduce.source.names import undefined
 from triage.reduce.source.script import Script, quiet, readable
@@ -58,7 +59,7 @@ class Polished:
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )
-        stopped = _searched(driver, Search(driver, runner.jobs, limit), start)
+        stopped = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble))
         spent = time.monotonic() - began
         return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, stopped)
 
@@ -100,13 +101,14 @@ def printed(graph: GraphCase, form: Form, header: str) -> str:
     return text
 
 
-def _searched(driver: Driver[Script], search: Search, start: Script) -> str:
+def _searched(driver: Driver[Script], search: Search, start: Script, known: Collection[str]) -> str:
     """Try what the passes propose. Says why it ended early, empty where it did not."""
     try:
         driver.begin("registration")
         if driver.first([start]) is not None:
             search.reduce(start)
             search.polish()
+            search.without_stale_comments(known)
     except StopReductionError:
         return "the time for it was spent"
     except KeyboardInterrupt:

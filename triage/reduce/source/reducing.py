@@ -17,6 +17,7 @@ from triage.model.outcome import Frame
 from triage.reduce.driver import Driver, Held, StopReductionError
 from triage.reduce.interface import NoReduction, Reduction
 from triage.reduce.printer import code_lines
+from triage.reduce.source.comments import lines_of
 from triage.reduce.source.data import STDIN, Data, data_of, without_data
 from triage.reduce.source.eager import eager_first
 from triage.reduce.source.evidence import Trace
@@ -107,6 +108,7 @@ class Reducing:
             found = self._without_packages(found, trace)
         self._minimal = self._search.reduce(found)
         self._search.polish()
+        self._search.without_stale_comments(lines_of(module.text for module in trace.modules.values()))
         self._show_eager()
 
     def _start(self, trace: Trace) -> Script | None:

@@ -16,6 +16,7 @@ from triage.reduce.source.passes import (
     flattening,
     inlining,
     literals,
+    plain,
     reading,
     renaming,
     statements,
@@ -49,4 +50,5 @@ TABLE = (
     Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
+PLAIN = Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said")
 LAST = Pass("names", renaming.propose, "short, usual names in place of long ones")
