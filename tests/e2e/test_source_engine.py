@@ -241,6 +241,55 @@ def test_a_check_of_the_program_itself_with_its_files_and_arguments(tmp_path: Pa
     assert not outside.exists()
 
 
+NEEDS_A_WORD = """
+import json
+
+import torch
+
+with open("plan.json") as file:
+    plan = json.load(file)
+large = sum(map(ord, plan["kind"])) == sum(map(ord, "uncommon"))
+
+
+def make():
+    seen = {"n": 0}
+
+    class Meter:
+        def touch(self, x):
+            seen["n"] += large
+            return x * 2
+
+    def step(x):
+        return Meter().touch(x) + 1
+
+    return step, seen
+
+
+plain, expected = make()
+step, found = make()
+compiled = torch.compile(step)
+for _ in range(plan["turns"]):
+    plain(torch.ones(3))
+    compiled(torch.ones(3))
+assert expected == found, "the side effect is lost"
+"""
+
+
+def test_a_word_of_the_data_that_the_failure_needs_is_not_in_what_is_left(
+    tmp_path: Path, runner: ForkServerRunner
+) -> None:
+    place = tmp_path / "program"
+    place.mkdir()
+    (place / "script.py").write_text(NEEDS_A_WORD)
+    plan = '{"kind": "nommocnu", "turns": 2, "customer": "Bartholomew Ngata", "city": "Rotorua"}'
+    (place / "plan.json").write_text(plan)
+    found = reduced(place, tmp_path / "out", runner).found
+    told = " ".join((found.source, *found.notes, *(text for _, text in found.siblings)))
+    told += " ".join(larger.source for larger in found.larger)
+    assert not any(word in told for word in ("nommocnu", "Bartholomew", "Ngata", "Rotorua"))
+    assert found.needs == () and found.private is None
+
+
 @pytest.mark.parametrize("import_of_own_process", ["", "import multiprocessing\n"])
 def test_a_candidate_writes_in_its_own_directory_only(
     import_of_own_process: str, tmp_path: Path, runner: ForkServerRunner

@@ -10,11 +10,15 @@ import pytest
 from source_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.reduce.driver import Driver
+from triage.reduce.interface import Reduction
 from triage.reduce.source.data import Data, File, array_header, data_of, without_data
 from triage.reduce.source.evidence import Call, Module, Trace
-from triage.reduce.source.script import Script
+from triage.reduce.source.reducing import Around, Bench, Reducing
+from triage.reduce.source.script import Script, after_future
+from triage.reduce.source.search import Search
 from triage.reduce.source.standins import Masking, public_words, standins, told_by_torch
 from triage.reduce.source.starts import Request
+from triage.reduce.source.validity import Validity
 from triage.reduce.source.withheld import fewest, needed
 
 PEOPLE = json.dumps(
@@ -137,6 +141,32 @@ def test_the_words_that_a_failure_needs_and_no_others(tmp_path: Path):
     whole = found.whole().text
     assert "zebra" in whole and not any(word in whole for word in ("Anna", "Maria", "Rome"))
     ast.parse(whole)
+
+
+@pytest.mark.parametrize("include", [False, True])
+def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bool, tmp_path: Path):
+    (tmp_path / "c.json").write_text('{"kind": "zebra", "owner": "Anna Maria", "place": "Rome"}')
+    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), MAIN)}, files=(tmp_path / "c.json",))
+    told: list[dict[str, object]] = []
+
+    def bench(prelude: str) -> Bench:
+        def render(script: Script) -> str:
+            return after_future(script, prelude)
+
+        oracle = TextOracle(lambda text: "zebra" in text and "torch.compile" in text and "open(" in text)
+        driver: Driver[Script] = Driver(TextRunner(), oracle, Unlimited(), lambda *a, **k: None, render)
+        return Bench(driver, Search(driver, 1, Unlimited()), render, lambda script: script.text)
+
+    around = Around(tmp_path, tmp_path, None, include, lambda kind, **facts: told.append(facts))
+    found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around).run()
+    assert isinstance(found, Reduction) and "open(" in found.source
+    assert ("zebra" in found.source) == include
+    assert found.needs == (() if include else ("c.json",)) and (found.private is None) == include
+    assert include or "zebra" in str(found.private)
+    everything = " ".join((found.source, found.private or "", *found.notes))
+    assert not any(word in everything for word in ("Anna", "Maria", "Rome"))
+    assert ("`zebra`" if include else "not included; `--include-data`") in " ".join(found.notes)
+    assert told == [{"told": "c.json", "words": ["zebra"], "included": include}]
 
 
 def test_files_of_no_data_need_nothing():

@@ -110,6 +110,8 @@ class Reducing:
         self._search.polish()
         self._search.without_stale_comments(lines_of(module.text for module in trace.modules.values()))
         self._show_eager()
+        if self._needed is not None and not self._around.include:
+            self._without_data()
 
     def _start(self, trace: Trace) -> Script | None:
         """A script that fails the same way, with made-up data where that will do."""
@@ -143,6 +145,16 @@ class Reducing:
         """In one step what a pass over statements would find in many: nothing below the failing lines is needed."""
         less = without_the_rest(found, self._frames)
         return less if less.weight() < found.weight() and self._driver.fails(less) else found
+
+    def _without_data(self) -> None:
+        """What is left may read nothing of it any more: then it is complete as it is shown."""
+        assert self._driver.best is not None
+        final, bench = self._shown or self._driver.best.candidate, self._new_bench("")
+        bench.driver.begin("data")
+        if bench.driver.fails(final):
+            self._queries += self._driver.queries
+            self._needed = self._shown = None
+            self._use(bench)
 
     def _show_eager(self) -> None:
         """The final text with an eager call first, where it fails the same way and stays short."""
@@ -244,7 +256,7 @@ class Reducing:
             notes.append(f"It still imports {', '.join(names)}.")
         if self._needed is not None:
             notes.append(_told(self._needed, self._shown or best, included=self._around.include))
-        return notes
+        return list(filter(None, notes))
 
 
 def _told(found: Needed, script: Script, *, included: bool) -> str:
@@ -255,6 +267,8 @@ def _told(found: Needed, script: Script, *, included: bool) -> str:
     if found.in_text:
         return "Strings that the program had at run time stand in it as they were (`--include-data`)."
     left = [word for word in found.words if word in script.text]
+    if not left and not any(name in script.text for name in found.names):
+        return ""
     quoted = ", ".join(f"`{word}`" for word in left[:12]) or "its bytes"
     return f"Of {names} it holds as it was (`--include-data`): {quoted}; the rest is made up."
 
