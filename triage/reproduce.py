@@ -243,7 +243,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
     return SourceEngine(
         found.target,
         Seen(
-            exception=failing.outcome.exception,
+            outcome=failing.outcome,
             calls=failing.notes.point.calls,
             compiled=failing.notes.compile_calls,
             own_check=is_script_check(conclusion.outcome),

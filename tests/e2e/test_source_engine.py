@@ -72,9 +72,7 @@ def reduced(
     assert probe.signature is not None, probe.log.read_text()
     oracle = SignatureOracle(probe.signature)
     problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
-    seen = Seen(
-        probe.outcome.exception, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome)
-    )
+    seen = Seen(probe.outcome, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome))
     engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
     found = engine.reduce(problem, runner, oracle, Clock(0), lambda kind, **facts: None)
     assert isinstance(found, Reduction), found

@@ -22,8 +22,8 @@ from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_pool import PooledRunner, Query
 from triage.reduce.source.contract import UNCOMPILED, Contracts, ask
-from triage.reduce.source.guards import OwnRaise
 from triage.reduce.source.harmless import with_harmless
+from triage.reduce.source.reached import OwnFailure
 
 CONFINE = "TRIAGE_CONFINE"
 # Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
@@ -34,7 +34,7 @@ _OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
 class PairedRunner(PooledRunner):
     """A view of a runner. What fails with `signature` fails on the passing rung as well, or is a result.
 
-    With `own`, where a statement of the program's own raised, its conditions must be there, and decide: once a candidate
+    With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
     did not fail with a harmless function in the place of the compiled one, none may. Close the runner alone.
     """
 
@@ -43,7 +43,7 @@ class PairedRunner(PooledRunner):
         runner: CandidateRunner,
         signature: FailureSignature,
         passing: str = UNCOMPILED,
-        own: OwnRaise | None = None,
+        own: OwnFailure | None = None,
         *,
         exchanges: bool = True,
     ) -> None:
@@ -68,8 +68,8 @@ class PairedRunner(PooledRunner):
         """Why a candidate that fails the same way is none; empty where it is one."""
         if result.left:
             return f"it leaves {result.left[0]} in the current directory"
-        if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome.exception):
-            return "nothing decides whether its own statement raises"
+        if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome):
+            return "nothing decides whether its own statement fails"
         if self._exchanges:
             harmless = ask(self._runner, replace(query, source=with_harmless(query.source)), cancel)
             if harmless.outcome.kind is OutcomeKind.OK:
@@ -77,7 +77,7 @@ class PairedRunner(PooledRunner):
                 if self._passing == UNCOMPILED:  # the script's own functions ran so
                     return ""
             elif self._decides:
-                return "its own statement raises whatever is compiled"
+                return "its own statement fails whatever is compiled"
         below = ask(self._runner, replace(query, rung=self._passing), cancel)
         if below.outcome.kind is not OutcomeKind.OK:
             return f"{_without(self._passing)}: {below.outcome.kind.value}"

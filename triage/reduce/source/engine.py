@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triage.model.outcome import CompileCall, Frame, RaisedException
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
@@ -27,7 +27,7 @@ from triage.reduce.source import evidence
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.contract import UNCOMPILED
 from triage.reduce.source.evidence import Trace
-from triage.reduce.source.guards import own_frames, own_raise
+from triage.reduce.source.reached import own_failure, own_frames
 from triage.reduce.source.reducing import Around, Bench, Reducing
 from triage.reduce.source.script import Script, after_future
 from triage.reduce.source.search import Limit, Search
@@ -46,15 +46,19 @@ RUNS = 10  # what a reduction may cost, in runs of the program
 
 @dataclass(frozen=True)
 class Seen:
-    """What the run that failed told: the exception, in which call of compiled code, and how that was compiled.
+    """What the run that failed told: how it ended, in which call of compiled code, and how that was compiled.
 
     `own_check` is set where the program's own comparison failed: the failure then comes after the compiled calls.
     """
 
-    exception: RaisedException | None
+    outcome: Outcome
     calls: int
     compiled: tuple[CompileCall, ...]
     own_check: bool = False
+
+    @property
+    def exception(self) -> RaisedException | None:
+        return self.outcome.exception
 
 
 class SourceEngine:
@@ -124,7 +128,7 @@ class SourceEngine:
     def _paired(self, runner: CandidateRunner, problem: Problem) -> PairedRunner:
         """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
         passing = UNCOMPILED if problem.stage is Stage.BACKEND else problem.passing
-        own = own_raise(self._seen.exception, _texts(own_frames(self._seen.exception)))
+        own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
         return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check)
 
     def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
