@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import pickle
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from source_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.reduce.driver import Driver
 from triage.reduce.interface import Reduction
+from triage.reduce.source.checkpoint import saved
 from triage.reduce.source.data import Data, File, array_header, data_of, without_data
 from triage.reduce.source.evidence import Call, Module, Trace
 from triage.reduce.source.reducing import Around, Bench, Reducing
@@ -104,6 +107,38 @@ def test_an_array_is_told_by_its_header():
     content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(24)
     assert array_header(content) == ("<f4", "(3, 2)")
     assert File("x.npy", content).made_up() == ["import numpy", "numpy.save('x.npy', numpy.ones((3, 2), '<f4'))"]
+
+
+CHECKPOINT = (  # what torch.save of 2.13 writes for {"model": {"lin.weight": a float32 tensor of 3x4}, "who": "Anna"}
+    b"\x80\x02}q\x00(X\x05\x00\x00\x00modelq\x01}q\x02X\x0a\x00\x00\x00lin.weightq\x03ctorch._utils\n_rebuild_tensor_v2\nq\x04"
+    b"((X\x07\x00\x00\x00storageq\x05ctorch\nFloatStorage\nq\x06X\x01\x00\x00\x000q\x07X\x03\x00\x00\x00cpuq\x08K\x0ctq\x09QK\x00"
+    b"K\x03K\x04\x86q\nK\x04K\x01\x86q\x0b\x89ccollections\nOrderedDict\nq\x0c)Rq\rtq\x0eRq\x0fsX\x03\x00\x00\x00whoq\x10"
+    b"X\x04\x00\x00\x00Annaq\x11u."
+)
+
+
+def archive(path: Path, pickled: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("archive/data.pkl", pickled)
+        made.writestr("archive/data/0", bytes(48))
+    return path
+
+
+def test_a_checkpoint_is_made_up_of_its_shapes(tmp_path: Path):
+    file = archive(tmp_path / "w.pt", CHECKPOINT)
+    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), "lin = state['model'], who\n")}, files=(file,))
+    (prelude,) = data_of(trace, tmp_path, tmp_path, None).preludes()
+    assert "torch.save({'model': {'lin.weight': torch.ones((3, 4))}, 'who': 'Aaaa'}, 'w.pt')\n" in prelude
+    assert "Anna" not in prelude
+
+
+def test_a_pickle_that_does_anything_else_is_left_alone_and_never_run(tmp_path: Path):
+    class Evil:
+        def __reduce__(self):
+            return (Path.write_text, (tmp_path / "ran", "x"))
+
+    assert saved(archive(tmp_path / "w.pt", pickle.dumps({"a": Evil()}))) is None
+    assert not (tmp_path / "ran").exists()
 
 
 def test_strings_that_were_recorded_at_run_time_are_data():

@@ -13,7 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from triage.reduce.source.checkpoint import expression, saved
 from triage.reduce.source.evidence import Call, Moment, Trace
 from triage.reduce.source.standins import Masking, private_words, public_words, shortened, standins, told_by_torch
 
@@ -25,8 +27,12 @@ _WRITING = re.compile(
     r"\b(?:save\w*|write\w*|mkdir|makedirs|dump|open|to_\w+|touch|FileHandler|SummaryWriter|export\w*)\("
 )
 _QUOTED = re.compile(r"""b?'(?:[^'\\]|\\.)*'|b?"(?:[^"\\]|\\.)*\"""")
-# Words of the expressions that recorded values are told in.
-_SPELLED = ("decimal", "cpu", "cuda", "xpu", "mps", "meta", "strided")
+# What torch's modules and optimizers call what they keep, and words of the expressions that recorded values are told in.
+_OF_TORCH = (
+    "weight", "bias", "running_mean", "running_var", "num_batches_tracked", "state_dict", "state", "param_groups", "params",
+    "exp_avg", "exp_avg_sq", "step", "lr", "betas", "eps", "weight_decay", "momentum", "momentum_buffer", "amsgrad",
+    "maximize", "foreach", "capturable", "differentiable", "fused", "decimal", "cpu", "cuda", "xpu", "mps", "meta", "strided",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class File:
 
     name: str
     content: bytes
+    saved: Any = None  # the value of a checkpoint, with tensors by their shapes
 
     @cached_property
     def text(self) -> str | None:
@@ -49,8 +56,11 @@ class File:
             return ["import io", "import sys", f"sys.stdin = io.TextIOWrapper(io.BytesIO({text.encode()!r}))"]
         return [*self._folder(), "import pathlib", f"pathlib.Path({self.name!r}).write_text({text!r})"]
 
-    def made_up(self) -> list[str] | None:
-        """Statements that make up a file that holds no text; None where its kind is not known."""
+    def made_up(self, public: Collection[str] = ()) -> list[str]:
+        """Statements that make up a file that holds no text: an array or a checkpoint of its shapes, else as many zeros."""
+        value = None if self.saved is None else expression(self.saved, Masking(public, sizes=False))
+        if value is not None:
+            return [*self._folder(), "import torch", f"torch.save({value}, {self.name!r})"]
         array = array_header(self.content)
         if array is not None:
             make = f"numpy.ones({array[1]}, {array[0]!r})"
@@ -125,8 +135,7 @@ class Data:
 
     def _forms(self, file: File) -> list[list[str]]:
         if file.text is None:
-            made = file.made_up()
-            return [made] if made is not None else []
+            return [file.made_up(self.public)]
         return [file.written(text) for text in standins(file.text, self.public)]
 
     def _is_placed(self) -> bool:
@@ -155,7 +164,7 @@ def data_of(trace: Trace, folder: Path, cwd: Path, stdin: Path | None) -> Data:
     names = {str(path): _name(path, roots) for path in trace.files}
     if stdin is not None and any(re.search(r"\bstdin\b|\binput\(|\bfileinput\b|open\(0", text) for text in own):
         files += [File(STDIN, stdin.read_bytes())] if stdin.stat().st_size <= LARGEST_READ else []
-    public = public_words([*texts, *trace.argv], (*told_by_torch(trace.names), *_SPELLED))
+    public = public_words([*texts, *trace.argv], (*told_by_torch(trace.names), *_OF_TORCH))
     argv = tuple(names.get(word) or word for word in trace.argv)
     return Data(tuple(files), argv, public, any(map(_WRITING.search, own)), by_place)
 
@@ -197,7 +206,9 @@ def _file(path: Path, roots: Sequence[Path]) -> File | None:
     name = _name(path, roots)
     with contextlib.suppress(OSError):
         if name is not None and path.stat().st_size <= LARGEST_READ:
-            return File(name, path.read_bytes())
+            return File(name, path.read_bytes(), saved(path))
+        if name is not None and (value := saved(path)) is not None:
+            return File(name, b"\0" * (LARGEST_FILE + 1), value)  # too large to be shown as it is
     return None
 
 
