@@ -76,7 +76,7 @@ def reduced(
     engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
     found = engine.reduce(problem, runner, oracle, Clock(0), lambda kind, **facts: None)
     assert isinstance(found, Reduction), found
-    (fresh,) = verify(found.source, PYTHON, runs=1, neutral=neutral_store())
+    (fresh,) = verify(found.private or found.source, PYTHON, runs=1, neutral=neutral_store())
     assert oracle.judge(fresh).verdict is Verdict.SAME_FAILURE, found.source
     assert "TORCH_COMPILE_BACKEND" in found.source and str(place) not in found.source
     return Ended(found, fresh)
@@ -285,7 +285,8 @@ def test_a_word_of_the_data_that_the_failure_needs_is_not_in_what_is_left(
     told = " ".join((found.source, *found.notes, *(text for _, text in found.siblings)))
     told += " ".join(larger.source for larger in found.larger)
     assert not any(word in told for word in ("nommocnu", "Bartholomew", "Ngata", "Rotorua"))
-    assert found.needs == () and found.private is None
+    # Where there was time enough, nothing of the file is read any more.
+    assert (found.needs, found.private is None) in (((), True), (("plan.json",), False))
 
 
 @pytest.mark.parametrize("import_of_own_process", ["", "import multiprocessing\n"])

@@ -73,7 +73,7 @@ def test_arguments_and_files_travel_with_the_program_in_a_directory_that_goes(tm
     (tmp_path / "data" / "a.csv").write_text("anna,7\n")
     (tmp_path / "b.bin").write_bytes(b"\xff\x00")
     files = (tmp_path / "data" / "a.csv", tmp_path / "b.bin", Path("/etc/hostname"))
-    argv = ("--n", "3", str(files[0]))
+    argv = ("--n", "3", str(files[0]), "--for=bert")
     data = data_of(Trace({}, argv=argv, files=files), tmp_path, tmp_path, None)
     assert data.preludes()[0] == (
         "import os\nimport tempfile\nimport pathlib\nimport sys\n"
@@ -81,9 +81,9 @@ def test_arguments_and_files_travel_with_the_program_in_a_directory_that_goes(tm
         "os.makedirs('data', exist_ok=True)\n"
         "pathlib.Path('data/a.csv').write_text('aaaa,1\\n')\n"
         "pathlib.Path('b.bin').write_bytes(bytes(2))\n"
-        "sys.argv[1:] = ['--n', '3', 'data/a.csv']\n"
+        "sys.argv[1:] = ['--n', '3', 'data/a.csv', '--for=bert']\n"
     )
-    assert data.words() == ("anna", "7")
+    assert data.words() == ("anna", "7") and "bert" in data.public  # the report tells the command
     assert "anna,7" in data.verbatim() and "anna,4" in data.verbatim(["anna"])
     assert data.withheld(["anna"]) == ("data/a.csv", "b.bin")
 

@@ -20,7 +20,9 @@ from triage.reduce.runner_pool import PooledRunner, Query
 from triage.reduce.source.script import Script, after_future
 
 UNCOMPILED = "uncompiled"
-_DEFINES = re.compile(r"\b(?:custom_op|triton_op|impl|define|Library|load_library|load_inline|load)\(")
+_DEFINES = re.compile(
+    r"\b(?:custom_op|triton_op|Library|load_library|load_inline)\(|torch\.library\b|\bcpp_extension\b"
+)
 _ANSWER = re.compile(r"triage asked opcheck: \[(.*?)\]")
 # Names that no script has. The tests are those that need no compiler and no gradients.
 _PRELUDE = """\

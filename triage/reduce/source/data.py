@@ -17,7 +17,15 @@ from typing import Any
 
 from triage.reduce.source.checkpoint import expression, saved
 from triage.reduce.source.evidence import Call, Moment, Trace
-from triage.reduce.source.standins import Masking, private_words, public_words, shortened, standins, told_by_torch
+from triage.reduce.source.standins import (
+    Masking,
+    private_words,
+    public_words,
+    shortened,
+    standins,
+    told_by_torch,
+    words_in,
+)
 
 LARGEST_FILE = 20_000  # bytes that a reproducer may hold of one
 LARGEST_READ = 4 << 20
@@ -164,7 +172,7 @@ def data_of(trace: Trace, folder: Path, cwd: Path, stdin: Path | None) -> Data:
     names = {str(path): _name(path, roots) for path in trace.files}
     if stdin is not None and any(re.search(r"\bstdin\b|\binput\(|\bfileinput\b|open\(0", text) for text in own):
         files += [File(STDIN, stdin.read_bytes())] if stdin.stat().st_size <= LARGEST_READ else []
-    public = public_words([*texts, *trace.argv], (*told_by_torch(trace.names), *_OF_TORCH))
+    public = public_words(texts, (*told_by_torch(trace.names), *_OF_TORCH, *words_in(" ".join(trace.argv))))
     argv = tuple(names.get(word) or word for word in trace.argv)
     return Data(tuple(files), argv, public, any(map(_WRITING.search, own)), by_place)
 

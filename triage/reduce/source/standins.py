@@ -66,6 +66,11 @@ def standins(text: str, public: Collection[str], kept: Collection[str] = ()) -> 
             yield made
 
 
+def words_in(text: str) -> Iterator[str]:
+    """The words and numbers of a text."""
+    return (found.group() for found in _TOKEN.finditer(text) if found.lastgroup != "escape")
+
+
 def private_words(text: str, public: Collection[str]) -> tuple[str, ...]:
     """What a stand-in replaces, each once, in the order it stands there."""
     return tuple(dict.fromkeys(found.group() for found in _TOKEN.finditer(text) if _is_private(found, public)))
