@@ -95,6 +95,12 @@ def _find(what: Path) -> tuple[str, TriageReport | None]:
                 why=report.reproducer_note or "None was made.",
                 next=f"Run it again: {report.rerun}",
             )
+        if report.reproducer.needs:
+            raise UsageError(
+                what=f"The reproducer of {what} cannot be run by itself.",
+                why=f"It reads {', '.join(report.reproducer.needs)} of your program, which is not included.",
+                next="Run triage again with --include-data, or run repro.py where that file is.",
+            )
         return _read(what / report.reproducer.path), report
     return _read(what), None
 

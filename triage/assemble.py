@@ -209,6 +209,7 @@ def _reproducer(found: Findings) -> Reproducer | None:
         note=" ".join(made.notes) or None,
         control=made.control,
         runs=made.runs,
+        needs=made.needs,
     )
 
 

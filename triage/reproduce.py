@@ -20,6 +20,7 @@ from triage.reduce.check_oracle import ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.driver import Repeats
+from triage.reduce.effects import in_transform
 from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Budget, Oracle, Problem
 from triage.reduce.native import NativeEngine
@@ -231,7 +232,8 @@ def attempts_for(
             minify_seconds=FALLBACK_SECONDS if chosen == "auto" else MINIFY_SECONDS,
         )
         attempts.append(Attempt(engine, judge, note))
-    return attempts + of_text
+    # What is left of a graph with the levels of `torch.func` is a row of private calls; the text has the transform itself.
+    return of_text + attempts if all(map(in_transform, found.cases)) else attempts + of_text
 
 
 def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience | None = None) -> NativeEngine:
@@ -261,7 +263,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
     return SourceEngine(
         found.target,
         Seen(
-            exception=failing.outcome.exception,
+            outcome=failing.outcome,
             calls=failing.notes.point.calls,
             compiled=failing.notes.compile_calls,
             own_check=is_script_check(conclusion.outcome),
@@ -272,6 +274,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
         neutral=found.session.neutral,
         header=header_of(found, conclusion),
         cancel=found.session.cancel,
+        include_data=found.session.settings.include_data,
     )
 
 

@@ -36,6 +36,7 @@ class Settings:
     engine: str = "auto"
     accuracy: str = "auto"
     format: tuple[str, ...] = ("md", "json")
+    include_data: bool = False
 
 
 def load_settings(
@@ -97,7 +98,7 @@ def _parse(name: str, value: Any, source: str) -> Any:
             if number < 0:
                 raise ValueError("it must not be negative")
             return number
-        if name == "reduce":
+        if name in ("reduce", "include_data"):
             word = str(value).lower()
             if word not in (*YES, *NO):
                 raise ValueError(f"it must be one of {', '.join((*YES, *NO))}")

@@ -19,7 +19,7 @@ from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import code_lines
 from triage.reduce.runner import ForkServerRunner, verify
-from triage.reduce.source.checks import RoutingRunner
+from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.engine import Seen, SourceEngine
 from triage.session import Clock, neutral_store
 
@@ -72,13 +72,11 @@ def reduced(
     assert probe.signature is not None, probe.log.read_text()
     oracle = SignatureOracle(probe.signature)
     problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
-    seen = Seen(
-        probe.outcome.exception, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome)
-    )
+    seen = Seen(probe.outcome, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome))
     engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
     found = engine.reduce(problem, runner, oracle, Clock(0), lambda kind, **facts: None)
     assert isinstance(found, Reduction), found
-    (fresh,) = verify(found.source, PYTHON, runs=1, neutral=neutral_store())
+    (fresh,) = verify(found.private or found.source, PYTHON, runs=1, neutral=neutral_store())
     assert oracle.judge(fresh).verdict is Verdict.SAME_FAILURE, found.source
     assert "TORCH_COMPILE_BACKEND" in found.source and str(place) not in found.source
     return Ended(found, fresh)
@@ -241,6 +239,56 @@ def test_a_check_of_the_program_itself_with_its_files_and_arguments(tmp_path: Pa
     assert not outside.exists()
 
 
+NEEDS_A_WORD = """
+import json
+
+import torch
+
+with open("plan.json") as file:
+    plan = json.load(file)
+large = sum(map(ord, plan["kind"])) == sum(map(ord, "uncommon"))
+
+
+def make():
+    seen = {"n": 0}
+
+    class Meter:
+        def touch(self, x):
+            seen["n"] += large
+            return x * 2
+
+    def step(x):
+        return Meter().touch(x) + 1
+
+    return step, seen
+
+
+plain, expected = make()
+step, found = make()
+compiled = torch.compile(step)
+for _ in range(plan["turns"]):
+    plain(torch.ones(3))
+    compiled(torch.ones(3))
+assert expected == found, "the side effect is lost"
+"""
+
+
+def test_a_word_of_the_data_that_the_failure_needs_is_not_in_what_is_left(
+    tmp_path: Path, runner: ForkServerRunner
+) -> None:
+    place = tmp_path / "program"
+    place.mkdir()
+    (place / "script.py").write_text(NEEDS_A_WORD)
+    plan = '{"kind": "nommocnu", "turns": 2, "customer": "Bartholomew Ngata", "city": "Rotorua"}'
+    (place / "plan.json").write_text(plan)
+    found = reduced(place, tmp_path / "out", runner).found
+    told = " ".join((found.source, *found.notes, *(text for _, text in found.siblings)))
+    told += " ".join(larger.source for larger in found.larger)
+    assert not any(word in told for word in ("nommocnu", "Bartholomew", "Ngata", "Rotorua"))
+    # Where there was time enough, nothing of the file is read any more.
+    assert (found.needs, found.private is None) in (((), True), (("plan.json",), False))
+
+
 @pytest.mark.parametrize("import_of_own_process", ["", "import multiprocessing\n"])
 def test_a_candidate_writes_in_its_own_directory_only(
     import_of_own_process: str, tmp_path: Path, runner: ForkServerRunner
@@ -259,6 +307,67 @@ def test_a_candidate_writes_in_its_own_directory_only(
             assert not goal.exists()
     finally:
         routed.close()
+
+
+OPERATOR = """
+import torch
+
+lib = torch.library.Library("mine", "DEF")
+lib.define("twice(Tensor x) -> Tensor")
+lib.impl("twice", lambda x: KERNEL, "CPU")
+
+
+@torch.library.register_fake("mine::twice")
+def _(x):
+    return FAKE
+
+
+def f(x):
+    memoryview(b"a")
+    return torch.ops.mine.twice(x)
+
+
+f(torch.ones(3))
+torch.compile(f, fullgraph=True, backend="eager")(torch.ones(3))
+"""
+CHECKED = """
+import asyncio
+import torch
+
+
+async def wait():
+    pass
+
+
+def f(x):
+    BODY
+    memoryview(b"a")
+
+
+f(1)
+torch.compile(f, fullgraph=True, backend="eager")(1)
+"""
+
+
+def test_a_candidate_keeps_its_operators_contract_warns_of_nothing_and_leaves_nothing(runner: ForkServerRunner) -> None:
+    def operator(kernel: str = "x * 2", fake: str = "torch.empty_like(x)") -> str:
+        return OPERATOR.replace("KERNEL", kernel).replace("FAKE", fake)
+
+    wanted = runner.run(operator()).signature
+    assert wanted is not None
+
+    def flaws(*sources: str) -> list[str]:
+        paired = PairedRunner(runner, wanted)
+        found = [paired.run(source).outcome for source in sources]
+        return [outcome.detail if outcome.kind is OutcomeKind.INVALID else "" for outcome in found]
+
+    assert [bool(flaw) for flaw in flaws(operator(), operator("torch.sin(x)"))] == [False, False]
+    for broken in (operator("x"), operator("None"), operator(fake="x.new_empty(7)")):
+        assert "breaks its contract" in flaws(operator(), broken)[1]
+        assert flaws(broken, broken) == ["", ""]  # the program's own may
+    plain = CHECKED.replace("BODY", "pass")
+    assert "warns: RuntimeWarning" in flaws(plain, CHECKED.replace("BODY", "wait()"))[1]
+    assert "leaves log.txt" in flaws(plain, f"open('log.txt', 'w').close()\n{plain}")[1]
 
 
 REFUSING = """\

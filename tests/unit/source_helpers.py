@@ -13,6 +13,7 @@ from triage.reduce.source.script import Script
 from triage.reduce.source.search import Search
 from triage.reduce.source.shape import shaped
 from triage.reduce.source.tidy import tidy
+from triage.reduce.source.validity import Validity
 
 Predicate = Callable[[str], bool]
 
@@ -56,18 +57,21 @@ class TextOracle:
         return Judgement(Verdict.SAME_FAILURE if same else Verdict.NO_FAILURE)
 
 
-def reduced(text: str, predicate: Predicate, jobs: int = 1) -> tuple[str, int]:
-    """(smallest text, queries)."""
+def reduced(text: str, predicate: Predicate, jobs: int = 1, *, checked: bool = False) -> tuple[str, int]:
+    """(smallest text, queries). `checked`: what is no valid program is refused."""
+    valid = Validity()
     driver: Driver[Script] = Driver(
         TextRunner(jobs),
         TextOracle(predicate),
         Unlimited(),
         lambda kind, **facts: None,
-        lambda script: shaped(script, "eager", "header"),
+        lambda script: shaped(valid.check(script), "eager", "header"),
     )
     search = Search(driver, jobs, Unlimited())
     start = Script(tidy(text))
     assert driver.fails(start)
+    if checked:
+        valid.of(start)
     search.reduce(start)
     search.polish()
     return search.current.text, driver.queries

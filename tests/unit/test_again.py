@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from triage import again
+from triage.errors import UsageError
 from triage.model.accuracy import Check, Wrongness
 from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
@@ -58,3 +59,13 @@ def test_a_reproducer_that_compares_by_itself(
     python = shutil.which("python3")
     told = again.verify_again(run_directory(tmp_path, symptom), python, 3, 10.0)
     assert told.same is same
+
+
+def test_a_reproducer_that_reads_what_it_does_not_hold_cannot_be_verified_by_itself(tmp_path: Path) -> None:
+    folder = run_directory(tmp_path, Symptom.EXCEPTION)
+    report = json.loads((folder / "report.json").read_text())
+    report["reproducer"]["needs"] = ["c.json"]
+    (folder / "report.json").write_text(json.dumps(report))
+    with pytest.raises(UsageError, match=r"cannot be run by itself") as caught:
+        again.verify_again(folder, None, 3, 10.0)
+    assert "c.json" in str(caught.value.why) and "--include-data" in caught.value.next

@@ -10,13 +10,14 @@ import pytest
 from printer_cases import case, meta, node, tensor
 
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.report import Control
+from triage.model.report import Control, Reproducer
 from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose, compilers_own
 from triage.reduce.interface import CandidateResult, Problem, Reduction
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.runner_facts import not_run
+from triage.report.wording import reproducer_claim
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)
@@ -212,3 +213,24 @@ def test_ctrl_c_while_pytorchs_minifier_is_judged_ends_the_run() -> None:
         controlled(Interrupted(), {})
     assert caught.value.best is not None
     assert not caught.value.best.verified
+
+
+class FindsWithData(Finds):
+    def reduce(self, *_: Any) -> Reduction:
+        return replace(super().reduce(), source="small\n", private="data\nsmall\n", needs=("c.json",))
+
+
+def test_what_needs_data_that_it_does_not_hold_is_run_with_it_and_not_called_verified() -> None:
+    found, _ = controlled(FindsWithData(), {"data\nsmall\n": PASSES})
+    assert (found.source, found.verified, found.verified_runs, found.needs) == ("small\n", False, 3, ("c.json",))
+    report = Reproducer(
+        "repro.py", False, 3, True, "source", "native", None, 1, 1, 1.0, False, runs=3, needs=found.needs
+    )
+    assert reproducer_claim(report).startswith(
+        "Not complete: it failed with this error in 3 of 3 runs with `c.json` of the program."
+    )
+
+
+def test_what_fails_on_the_passing_rung_with_its_data_is_not_shown_either() -> None:
+    found, notes = controlled(FindsWithData(), {"data\nsmall\n": FAILS})
+    assert found is None and "it is not shown as a reproducer" in notes[0]

@@ -65,6 +65,7 @@ def test_a_file_that_cannot_be_read_sets_nothing(tmp_path: Path, text: str) -> N
 )
 def test_reduction_is_switched_off_by_a_variable(text: str, expected: bool) -> None:
     assert load(environ={"TRIAGE_REDUCE": text}).reduce is expected
+    assert load(environ={"TRIAGE_INCLUDE_DATA": text}).include_data is expected
 
 
 def test_an_empty_variable_is_none() -> None:

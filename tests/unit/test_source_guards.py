@@ -6,8 +6,10 @@ import textwrap
 
 import pytest
 
-from triage.model.outcome import Frame, RaisedException
-from triage.reduce.source.guards import guarded, own_raise
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.stage import OutcomeKind
+from triage.reduce.source.guards import guarded
+from triage.reduce.source.reached import own_failure, own_frames
 from triage.reduce.source.script import Script
 
 RAISES = 'raise RuntimeError("cannot run relu")'
@@ -112,26 +114,76 @@ def test_a_check_at_the_end_of_a_script_compares_what_was_computed() -> None:
     assert not is_guarded("out = torch.compile(f)(x)\nRAISES\n")
 
 
-def exception(*lines: int, file: str = "/home/me/train.py") -> RaisedException:
+def raised(*lines: int, file: str = "/home/me/train.py") -> Outcome:
     frames = [Frame("/x/site-packages/torch/_dynamo/output_graph.py", 7, "call"), *(Frame(file, n, "f") for n in lines)]
     inner = RaisedException("RuntimeError", "cannot run relu", tuple(frames))
-    return RaisedException("torch._dynamo.exc.BackendCompilerFailed", "backend raised", (), inner)
+    outer = RaisedException("torch._dynamo.exc.BackendCompilerFailed", "backend raised", (), inner)
+    return Outcome(OutcomeKind.EXCEPTION, exception=outer)
 
 
 BACKEND = f"def backend(gm, inputs):\n    if gm.kind == 1:\n        {RAISES}\n    return gm.forward\n"
 
 
 def test_a_candidate_without_the_condition_is_told_from_one_with_it() -> None:
-    own = own_raise(exception(3), {"/home/me/train.py": BACKEND})
+    own = own_failure(raised(3), {"/home/me/train.py": BACKEND})
     assert own is not None
     there = "/tmp/triage-x/1/cwd/repro.py"
-    assert not own.is_reached_anyway(BACKEND, exception(3, file=there))
-    assert own.is_reached_anyway(f"def backend(gm, inputs):\n    {RAISES}\n", exception(2, file=there))
-    torchs_own = RaisedException("RuntimeError", "x", exception(3).innermost().frames[:1])
-    assert not own.is_reached_anyway(BACKEND, torchs_own)
+    assert not own.is_reached_anyway(BACKEND, raised(3, file=there))
+    assert own.is_reached_anyway(f"def backend(gm, inputs):\n    {RAISES}\n", raised(2, file=there))
+    assert not own.is_reached_anyway(BACKEND, raised())
 
 
 def test_a_program_that_always_raises_may_go_on_to() -> None:
-    assert own_raise(exception(2), {"/home/me/train.py": f"def backend(gm, inputs):\n    {RAISES}\n"}) is None
-    assert own_raise(exception(4), {"/home/me/train.py": BACKEND}) is None
-    assert own_raise(None, {}) is None
+    assert own_failure(raised(2), {"/home/me/train.py": f"def backend(gm, inputs):\n    {RAISES}\n"}) is None
+    assert own_failure(raised(4), {"/home/me/train.py": BACKEND}) is None
+    assert own_failure(Outcome(OutcomeKind.CRASH), {}) is None
+
+
+def hung(*lines: int, file: str = "/home/me/train.py", inner: str = "") -> Outcome:
+    """The stacks of a process whose backend is in one of these lines, the innermost first."""
+    told = [f'  File "{file}", line {line} in backend' for line in lines]
+    stacks = [
+        "Timeout (0:00:10)!",
+        "Thread 0x1 (most recent call first):",
+        '  File "/lib/python3.11/queue.py", line 2 in get',
+    ]
+    stacks += ["", "Thread 0x2 (most recent call first):", *([inner] if inner else []), *told]
+    stacks += ['  File "/x/site-packages/torch/_dynamo/output_graph.py", line 7 in call_user_compiler']
+    return Outcome(OutcomeKind.HANG, stacks="\n".join([*stacks, '  File "/home/me/train.py", line 30 in <module>', ""]))
+
+
+PASS = """
+def backend(gm, inputs):
+    changed = True
+    while changed:
+        changed = False
+        for node in gm.graph.nodes:
+            if "relu" in node.name:
+                changed = True
+    return gm.forward
+"""
+
+
+def test_where_a_hang_is_the_programs_own_is_told_by_its_stacks() -> None:
+    inner = '  File "/x/site-packages/torch/fx/graph.py", line 3 in lint'
+    assert [frame.line for frame in own_frames(hung(6, inner=inner))] == [6]
+    assert own_frames(Outcome(OutcomeKind.HANG, stacks="")) == ()
+    torchs_own = 'Thread 0x1 (most recent call first):\n  File "/x/site-packages/torch/_dynamo/f.py", line 1 in f\n'
+    assert (
+        own_frames(Outcome(OutcomeKind.HANG, stacks=f'{torchs_own}  File "/home/me/train.py", line 2 in <module>'))
+        == ()
+    )
+
+
+def test_a_loop_of_the_programs_own_keeps_what_decides_over_it() -> None:
+    own = own_failure(hung(6), {"/home/me/train.py": PASS})
+    assert own is not None
+    there = "/tmp/triage-x/1/cwd/repro.py"
+    assert not own.is_reached_anyway(PASS, hung(7, file=there))
+    always = "def backend(gm, inputs):\n    while True:\n        gm.graph.lint()\n"
+    assert own.is_reached_anyway(always, hung(3, file=there))
+    assert own_failure(hung(3), {"/home/me/train.py": always}) is None
+    kept = (
+        "def backend(gm, inputs):\n    while any(n.name == 'relu' for n in gm.graph.nodes):\n        gm.graph.lint()\n"
+    )
+    assert not own.is_reached_anyway(kept, hung(3, file=there))

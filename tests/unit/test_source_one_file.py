@@ -14,7 +14,7 @@ from triage.reduce.source.evidence import Call, Module, Moment, Trace, failing_f
 from triage.reduce.source.extract import closed, pumped
 from triage.reduce.source.line import without_the_rest
 from triage.reduce.source.script import Script
-from triage.reduce.source.starts import Request, prelude, starts
+from triage.reduce.source.starts import Request, starts
 from triage.reduce.source.tidy import tidy
 
 
@@ -161,7 +161,7 @@ def program(*calls: Call) -> Trace:
 
 INNER = Call(1, "forward", "<<net:Layer>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 16))
 OUTER = Call(1, "forward", "<<net:Net>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 10))
-ASKED = Request(1, (CompileCall(None, fullgraph=True),), "eager", Path("/p"))
+ASKED = Request(1, (CompileCall(None, fullgraph=True),), "eager")
 
 
 def test_the_innermost_call_alone_comes_first():
@@ -213,24 +213,8 @@ def test_a_custom_backend_goes_with_the_call():
         {"__main__": Module("__main__", Path("/p/s.py"), text)},
         calls=(Call(1, "<<__main__:f>>", None, None, "1", place=("__main__", 5)),),
     )
-    asked = Request(1, (CompileCall("own", custom_backend=True),), None, Path("/p"))
+    asked = Request(1, (CompileCall("own", custom_backend=True),), None)
     assert "compiled = torch.compile(f, backend=own)\n" in starts(trace, asked)[0].text
-
-
-def test_arguments_and_small_files_travel_with_the_program(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "a.csv").write_text("1,2\n")
-    (tmp_path / "b.bin").write_bytes(b"\xff\x00")
-    (tmp_path / "large").write_bytes(b"x" * 100_000)
-    files = (tmp_path / "data" / "a.csv", tmp_path / "b.bin", tmp_path / "large", Path("/etc/hostname"))
-    assert prelude(Trace({}, argv=("--n", "3"), files=files), tmp_path) == (
-        "import pathlib\n"
-        "pathlib.Path('data').mkdir(parents=True, exist_ok=True)\n"
-        "pathlib.Path('data/a.csv').write_text('1,2\\n')\n"
-        "pathlib.Path('b.bin').write_bytes(b'\\xff\\x00')\n"
-        "import sys\n"
-        "sys.argv[1:] = ['--n', '3']\n"
-    )
 
 
 def test_a_name_that_only_what_was_not_executed_binds_stays_a_local_one():
@@ -326,7 +310,7 @@ def line_alone(line: int, function: str, **names: str) -> str:
         "__main__": Module("__main__", Path("/p/s.py"), LINES),
         "settings": Module("settings", Path("/p/settings.py"), "LIMIT = 3\n"),
     }
-    asked = Request(1, (CompileCall("inductor", fullgraph=True),), "eager", Path("/p"))
+    asked = Request(1, (CompileCall("inductor", fullgraph=True),), "eager")
     return starts(Trace(modules, moments=moments), asked)[0].text
 
 

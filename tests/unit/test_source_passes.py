@@ -7,6 +7,7 @@ import ast
 import pytest
 from source_helpers import results
 
+from triage.reduce.source.comments import lines_of, without_stale
 from triage.reduce.source.passes import (
     TABLE,
     arguments,
@@ -14,6 +15,8 @@ from triage.reduce.source.passes import (
     expressions,
     inlining,
     literals,
+    plain,
+    reading,
     renaming,
     unwrapping,
 )
@@ -238,3 +241,61 @@ def test_a_pass_is_deterministic_and_its_edits_lie_within_the_text(one):
         for edits in choice.alternatives:
             assert edits
             assert all(0 <= edit.start <= edit.end <= len(PROGRAM) for edit in edits)
+
+
+PLACE = "import os\nimport tempfile\nimport pathlib\nfolder = tempfile.TemporaryDirectory()\nos.chdir(folder.name)\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('json.load(open("c.json"))', "{'a': [1]}"),
+        ('json.loads((here / "c.json").read_text())', "{'a': [1]}"),
+        ('open("c.json", "r").readlines()', "io.StringIO('{\"a\": [1]}').readlines()"),
+        ('pathlib.Path("c.json").read_text()', "'{\"a\": [1]}'"),
+    ],
+)
+def test_what_a_file_holds_in_the_place_of_reading_it(expression, value):
+    write = "pathlib.Path('c.json').write_text('{\"a\": [1]}')\n"
+    found = results(f"{PLACE}import json\n{write}here = 1\nprint({expression})\n", reading.propose)
+    assert found[0].endswith(f"here = 1\nprint({value})\n") and "tempfile" not in found[0]
+    assert ("import io\n" in found[0]) == ("io." in value)
+
+
+def test_a_file_of_many_lines_by_its_first():
+    assert "x = 'a\\n'\n" in results("x = 'a\\nb\\nc\\nd\\n'\n", literals.propose)
+
+
+@pytest.mark.parametrize(
+    ("text", "simpler"),
+    [
+        ("x = (n + 1) // 1\n", "x = n + 1\n"),
+        ("x = y[(n + 1) * 1 - 2]\n", "x = y[(n + 1) - 2]\n"),
+        ("f(0 + n, n ** 1)\n", "f(n, n ** 1)\n"),
+        ('print(f"x {1} eager")\n', 'print("x 1 eager")\n'),
+        ('print(f"eager")\n', 'print("eager")\n'),
+        ("x = torch.full((2, 3), 1.0)\n", "x = torch.ones((2, 3))\n"),
+        ("x = torch.tensor([[0.0], [0.0]], requires_grad=True)\n", "x = torch.zeros(2, 1, requires_grad=True)\n"),
+        ("x = y if True else z\n", "x = (y)\n"),
+    ],
+)
+def test_what_says_less_than_it_seems_to_is_said_plainly(text, simpler):
+    assert results(text, plain.propose)[0] == simpler
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['f"{x} eager"\n', 'f"{1:>3}"\n', "torch.tensor([1.0, 2.0])\n", "torch.tensor([1, 1])\n", "n - 1\n", "1 / n\n",
+     "torch.full((2,), 1)\n", "0 - n\n"],
+)  # fmt: skip
+def test_what_is_plain_already_stays(text):
+    assert results(text, plain.propose) == []
+
+
+def test_comments_that_still_hold_stay():
+    known = lines_of(["# By Anna\nimport torch\n# doubles\ny = x * 2\nz = y  # named\nz.add_(3)  # in place\n"])
+    script = Script(
+        "# By Anna\nimport torch\n# doubles\ny = x * 2\nz = a  # named\n# gone\nz.add_(1)  # in place\nz.b\n"
+    )
+    kept = without_stale(script, known).text
+    assert kept == "import torch\n# doubles\ny = x * 2\nz = a\nz.add_(1)\nz.b\n"

@@ -14,6 +14,8 @@ from triage.model.stage import Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printer import print_case
 from triage.reduce.source.polish import Polished
+from triage.reduce.source.script import Script
+from triage.reduce.source.validity import broken_operators, doubled_names
 
 REGISTRATION = (
     "import math",
@@ -57,11 +59,13 @@ def reduction(of: GraphCase) -> Reduction:
 def test_only_what_the_failure_needs_of_a_registration_stays() -> None:
     found = reduction(graph(*REGISTRATION))
     runner = TextRunner()
-    small = polished(found, runner, '"ns::one"', "register_fake", "empty_like(x)", "x: torch.Tensor", "mutates_args=()")
+    words = ('"ns::one"', "register_fake", "empty_like(x)", "x: torch.Tensor", "mutates_args=()", "return")
+    small = polished(found, runner, *words)
     assert isinstance(small, Reduction) and small.graph is not None
     assert "helper" not in small.source and "LIMIT" not in small.source and "math" not in small.source
     assert small.source == print_case(small.graph, header="What fails\nWhere")
-    assert small.source.split("def f(")[1] == found.source.split("def f(")[1]
+    assert small.source.split("torch.manual_seed")[1].replace("fn", "f") == found.source.split("torch.manual_seed")[1]
+    assert "    return torch.ops.ns.one(x)\n" in small.source
     assert small.queries == found.queries + len(runner.seen)
 
 
@@ -78,3 +82,9 @@ def test_what_does_not_fail_any_more_as_it_is_stays_as_it_was_found() -> None:
     found = reduction(graph(*REGISTRATION))
     same = polished(found, TextRunner(), "nowhere to be found")
     assert isinstance(same, Reduction) and same.source == found.source
+
+
+def test_a_kernel_goes_on_to_return_something_of_its_own() -> None:
+    small = polished(reduction(graph(*REGISTRATION)), TextRunner(), '"ns::one"', "register_fake", "torch.Tensor")
+    assert isinstance(small, Reduction)
+    assert list(broken_operators(Script(small.source))) == [] and list(doubled_names(Script(small.source))) == []

@@ -10,6 +10,7 @@ again at the end:
 * `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`trace_values`)
 * `moments`: the local names of a wanted frame when it first came to its failing line, as expressions as well
 * `origins`: {module: {name: [module, name it was defined under]}}; `files`: what was opened for reading below the roots
+* `names`: what torch calls its functions and classes: such a word in the program's data is no secret
 """
 
 import atexit
@@ -211,6 +212,7 @@ class Tracer(object):
             "moments": self.moments,
             "files": self.files,
             "grad": _grad_enabled(),
+            "names": _names_of_torch(),
         }
         try:
             part = self.config["out"] + ".part"
@@ -245,6 +247,18 @@ def _lines_of(code):
     import dis
 
     return [(start, line) for start, line in dis.findlinestarts(code) if line]
+
+
+def _names_of_torch():
+    places = ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
+    found = set()
+    for place in places:
+        try:
+            module, _, name = place.rpartition(".")
+            found.update(dir(sys.modules[place] if place in sys.modules else getattr(sys.modules[module], name)))
+        except Exception:
+            continue
+    return sorted(name for name in found if not name.startswith("_"))
 
 
 def _grad_enabled():

@@ -37,6 +37,9 @@ def run(
         "(always), never.",
     ),
     format: str = typer.Option(None, metavar="md,json,github", help="Formats of the report (default: md,json)."),
+    include_data: bool = typer.Option(
+        False, "--include-data", help="Put what a failure needs of the program's own data into the reproducer."
+    ),
     resume: Path | None = typer.Option(
         None, metavar="RUN", help="Go on with a run that was interrupted or ran out of budget."
     ),
@@ -60,6 +63,7 @@ def run(
 
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
+    given["include_data"] = include_data or None
     earlier = None
     if resume is not None:
         named = [words or None, module, given["out"], given["python"]]

@@ -75,16 +75,21 @@ def plain_line(event: Event) -> str | None:
         return str(facts.get("text"))
     if event.kind == "reduced":
         size = f"{_ops(facts.get('ops'))}{facts.get('lines')} lines"
-        return (
-            f"smaller: {size}"
-            if facts.get("smaller")
-            else f"fails the same way: {size}"
-            if facts.get("first")
-            else None
-        )
+        if facts.get("smaller"):
+            return f"smaller: {size}"
+        return f"fails the same way: {size}" if facts.get("first") else None
+    if event.kind == "data_needed":
+        return _data_needed(facts)
     if event.kind == "verify_ended":
         return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
     return None
+
+
+def _data_needed(facts: dict[str, Any]) -> str:
+    """For the person's own terminal alone: what of the data is needed. Reports do not have these words."""
+    words = ", ".join(facts["words"][:12])
+    told = f"no made-up data fails the same way; needed as it is: {facts['told']}{f' ({words})' if words else ''}"
+    return told if facts["included"] else f"{told}; it is not included (--include-data puts it in)"
 
 
 def shown(path: str | Path) -> str:
@@ -248,9 +253,10 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
     made = report.reproducer
     if made is not None:
-        state = (
-            f"verified {made.verified_runs}/{max(made.runs, made.verified_runs)}" if made.verified else "NOT verified"
-        )
+        count = f"{made.verified_runs}/{max(made.runs, made.verified_runs)}"
+        state = f"verified {count}" if made.verified else "NOT verified"
+        if made.needs and made.verified_runs:
+            state = f"verified {count} with your {', '.join(made.needs)}, not included: --include-data puts it in"
         yield "reproducer", f"{shown(done.directory / made.path)} ({_ops(made.ops)}{made.lines} lines, {state})"
     elif report.reproducer_note:
         yield "reproducer", f"none: {report.reproducer_note}"

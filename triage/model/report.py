@@ -90,6 +90,7 @@ class Reproducer:
     note: str | None = None
     control: Control | None = None  # null where it was not run
     runs: int = 0  # fresh processes it was run in, of which `verified_runs` failed the same way
+    needs: tuple[str, ...] = ()  # the program's files that it reads and does not hold; it was run with them beside it
 
 
 @dataclass(frozen=True)

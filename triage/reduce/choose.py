@@ -59,6 +59,12 @@ class Reproduced:
     siblings: tuple[tuple[FailureSignature, str], ...] = ()
     notes: tuple[str, ...] = ()
     control: Control | None = None  # the run on the passing rung
+    needs: tuple[str, ...] = ()  # files of the program that it reads and does not hold: it was verified with them
+
+    @property
+    def holds(self) -> bool:
+        """Whether it failed the same way in fresh processes, with the files that it needs."""
+        return self.verified or (bool(self.needs) and self.verified_runs >= VERIFY_RUNS and not _drifted(self.control))
 
 
 @dataclass(frozen=True)
@@ -138,14 +144,14 @@ def choose(
                 said = (*notes, *([attempt.note] if attempt.note else []), *first.notes, OUT_OF_TIME)
                 met = compilers_own(siblings, problem.passing, runner, budget)
                 return replace(first, siblings=met, notes=said, oracle=attempt.oracle), tuple(notes)
-            for larger in () if first.verified else found.larger:
+            for larger in () if first.holds else found.larger:
                 said = (*found.notes, _why_not(first))
                 result = verified(replace(larger, notes=said), problem, attempt.oracle, verify, emit)
-                if result.verified:
+                if result.holds:
                     break
         except KeyboardInterrupt:
             raise InterruptedReductionError(_as_it_is(found, _Count())) from None
-        if result.verified:
+        if result.holds:
             said = (*notes, *([attempt.note] if attempt.note else []), *result.notes)
             met = compilers_own(siblings, problem.passing, runner, budget)
             return replace(result, siblings=met, notes=said, oracle=attempt.oracle), tuple(notes)
@@ -193,7 +199,7 @@ def verified(
     The operations of a script that was reduced as text are those of its failing graph, where the failure has one.
     """
     has_graph = problem.stage is not Stage.DYNAMO
-    count = _count(found.source, oracle, verify, emit, problem.passing)
+    count = _count(found.private or found.source, oracle, verify, emit, problem.passing)
     if found.ops is None and count.graph is not None and has_graph:
         found = replace(found, ops=count_ops(count.graph, unused=True))
     return _as_it_is(found, count)
@@ -229,7 +235,8 @@ def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
         queries=found.queries,
         seconds=found.seconds,
         minimal=found.minimal and found.complete,
-        verified=count.holds,
+        verified=count.holds and not found.needs,
+        needs=found.needs,
         runs=count.runs,
         verified_runs=count.same,
         same_signature=count.same > 0,

@@ -30,6 +30,8 @@ class CandidateResult:
     compiled: bool
     seconds: float = 0.0
     graph: GraphCase | None = None  # the graph that failed, where it was asked for
+    left: tuple[str, ...] = ()  # files that it left in its working directory
+    warned: tuple[str, ...] = ()  # kinds of warnings that its own lines gave
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ class Reduction:
     statistics: dict[str, Any] = field(default_factory=dict)
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
     interrupted: bool = False  # by ctrl-C, which engines keep to themselves so that the best candidate is not lost
+    private: str | None = None  # what is run, where `source` needs data that it must not hold
+    needs: tuple[str, ...] = ()  # the files that `source` reads then
 
 
 @dataclass(frozen=True)

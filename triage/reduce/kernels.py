@@ -65,6 +65,55 @@ def misfit(text: str) -> str:
     return ""
 
 
+def broken_contracts(tree: ast.AST) -> Iterator[str]:
+    """Kernels and fakes that return nothing though their operator returns something, or that return what they were given.
+
+    The schema of an operator says what it returns, and that it is new memory; nothing checks that in eager, and what a
+    compiler makes of it is no bug of the compiler's.
+    """
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    silent = {
+        name
+        for function in functions
+        for operator in _operators(function, _DEFINING)
+        for name in (operator, function.name)
+        if function.returns is not None and ast.unparse(function.returns) == "None"
+    }
+    for function in functions:
+        for operator in _operators(function, _DEFINING | _REGISTERING):
+            returned = [node.value for node in _own_nodes(function) if isinstance(node, ast.Return)]
+            values = [value for value in returned if value is not None and ast.unparse(value) != "None"]
+            if not values and operator not in silent and not _raises(function):
+                yield f"a kernel of {operator} returns nothing"
+            elif any(_shares(value, _given_names(function)) for value in values):
+                yield f"a kernel of {operator} returns what it was given"
+
+
+def _given_names(function: Function) -> set[str]:
+    """Names for what a function was given, or for views of it."""
+    given = set(_parameters(function))
+    nodes = list(ast.walk(function))
+    while True:
+        more = {name for node in nodes for name in _aliases(node, given)} - given
+        if not more:
+            return given
+        given |= more
+
+
+def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """What stands in a function, but not in functions within it."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, Function):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _raises(function: ast.FunctionDef) -> bool:
+    return isinstance(function.body[-1], ast.Raise)
+
+
 @dataclass(frozen=True)
 class _Names:
     """Functions that are known, or looked at by themselves, and names of packages nothing is known of."""
@@ -82,14 +131,8 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 
 def _writes(function: Function, names: _Names) -> bool:
-    given = set(_parameters(function))
-    nodes = list(ast.walk(function))
-    while True:  # names for what was given, or for views of it
-        more = {name for node in nodes for name in _aliases(node, given)} - given
-        if not more:
-            break
-        given |= more
-    return any(_is_write(node, given, names) for node in nodes)
+    given = _given_names(function)
+    return any(_is_write(node, given, names) for node in ast.walk(function))
 
 
 def _aliases(node: ast.AST, given: set[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import replace
 from pathlib import Path
 
 from triage.model.accuracy import Comparison
@@ -24,7 +25,7 @@ from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.reduce.interface import CandidateResult
 from triage.reduce.printer_ranks import meets_others
-from triage.reduce.runner_facts import ForkFacts, facts_of_fork, not_run, result_of_probe
+from triage.reduce.runner_facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe, warned_in
 from triage.reduce.runner_limits import default_memory_mb
 from triage.reduce.runner_pool import PooledRunner, Query
 
@@ -220,7 +221,7 @@ def run_fresh(
         accuracy=accuracy,
         capture=capture,
     )
-    return result_of_probe(run_probe(request, cancel))
+    return replace(result_of_probe(run_probe(request, cancel)), left=left_in(place), warned=warned_in(directory))
 
 
 def verify(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from triage.probe import interpret
 from triage.probe.forkclient import ForkExit, ForkRequest
 from triage.probe.run import Probe
 from triage.reduce.interface import CandidateResult
+
+_WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,34 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
     cut = any(event.get("e") == "cut_off" for event in events)
     if cut and outcome.kind is OutcomeKind.OK:
         outcome = replace(outcome, detail=f"cut off after {request.cut_off}")
-    result = CandidateResult(outcome, notes, signature_of(outcome), bool(notes.compile_calls), outcome.seconds)
+    result = CandidateResult(
+        outcome,
+        notes,
+        signature_of(outcome),
+        bool(notes.compile_calls),
+        outcome.seconds,
+        left=left_in(request.root / "cwd"),
+        warned=warned(_text(request.root / "stderr.txt")),
+    )
     return ForkFacts(result, cut)
+
+
+def warned(stderr: str) -> tuple[str, ...]:
+    """The kinds of warnings on standard error that a line of the candidate gave: RuntimeWarning, UserWarning, ..."""
+    return tuple(dict.fromkeys(_WARNING.findall(stderr)))
+
+
+def warned_in(directory: Path) -> tuple[str, ...]:
+    """The same of a candidate that had a process of its own, with its logs there."""
+    return warned(_text(directory / "logs" / "candidate.err.log"))
+
+
+def left_in(place: Path) -> tuple[str, ...]:
+    """What a candidate left in its working directory beside itself; a system's dump of a crash is not its own doing."""
+    found: list[str] = []
+    with contextlib.suppress(OSError):
+        found = sorted(item.name for item in place.iterdir() if item.name not in ("repro.py", "__pycache__"))
+    return tuple(name for name in found if name != "core" and not name.startswith("core."))
 
 
 def result_of_probe(probe: Probe) -> CandidateResult:

@@ -199,6 +199,9 @@ def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None =
     same = reproducer.verified_runs
     runs = max(reproducer.runs, same)
     note = f" {prose(clip(reproducer.note, 300))}" if reproducer.note else ""
+    if reproducer.needs and reproducer.verified_runs:
+        names = ", ".join(code(clip(name, 60)) for name in reproducer.needs[:4])
+        return f"Not complete: it failed with this error in {same} of {runs} runs with {names} of the program.{note}"
     if not reproducer.verified:
         reason = note or (f" It failed the same way in {same} of {runs} runs." if runs else " It was not run.")
         return f"**NOT verified.**{reason}"

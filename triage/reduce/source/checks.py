@@ -21,10 +21,10 @@ from triage.reduce.printer_ranks import meets_others
 from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_pool import PooledRunner, Query
-from triage.reduce.source.guards import OwnRaise
+from triage.reduce.source.contract import UNCOMPILED, Contracts, ask
 from triage.reduce.source.harmless import with_harmless
+from triage.reduce.source.reached import OwnFailure
 
-UNCOMPILED = "uncompiled"
 CONFINE = "TRIAGE_CONFINE"
 # Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
 _OWN_PROCESS = ("multiprocessing", "concurrent.futures.process", "signal", "torch.distributed", "torch.multiprocessing")
@@ -34,7 +34,7 @@ _OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
 class PairedRunner(PooledRunner):
     """A view of a runner. What fails with `signature` fails on the passing rung as well, or is a result.
 
-    With `own`, where a statement of the program's own raised, its conditions must be there, and decide: once a candidate
+    With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
     did not fail with a harmless function in the place of the compiled one, none may. Close the runner alone.
     """
 
@@ -43,7 +43,7 @@ class PairedRunner(PooledRunner):
         runner: CandidateRunner,
         signature: FailureSignature,
         passing: str = UNCOMPILED,
-        own: OwnRaise | None = None,
+        own: OwnFailure | None = None,
         *,
         exchanges: bool = True,
     ) -> None:
@@ -51,6 +51,8 @@ class PairedRunner(PooledRunner):
         self._runner, self._signature, self._passing, self._own = runner, signature, passing, own
         self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
         self._decides = False
+        self._contracts = Contracts()
+        self._warned: frozenset[str] | None = None  # by the first script that was run on the passing rung
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         result = ask(self._runner, query, cancel)
@@ -60,9 +62,14 @@ class PairedRunner(PooledRunner):
         return not_run(flaw) if flaw else result
 
     def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
+        return self._wrong_way(query, result, cancel) or self._contracts.flaw(self._runner, query, cancel)
+
+    def _wrong_way(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
         """Why a candidate that fails the same way is none; empty where it is one."""
-        if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome.exception):
-            return "nothing decides whether its own statement raises"
+        if result.left:
+            return f"it leaves {result.left[0]} in the current directory"
+        if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome):
+            return "nothing decides whether its own statement fails"
         if self._exchanges:
             harmless = ask(self._runner, replace(query, source=with_harmless(query.source)), cancel)
             if harmless.outcome.kind is OutcomeKind.OK:
@@ -70,9 +77,19 @@ class PairedRunner(PooledRunner):
                 if self._passing == UNCOMPILED:  # the script's own functions ran so
                     return ""
             elif self._decides:
-                return "its own statement raises whatever is compiled"
+                return "its own statement fails whatever is compiled"
         below = ask(self._runner, replace(query, rung=self._passing), cancel)
-        return "" if below.outcome.kind is OutcomeKind.OK else f"{_without(self._passing)}: {below.outcome.kind.value}"
+        if below.outcome.kind is not OutcomeKind.OK:
+            return f"{_without(self._passing)}: {below.outcome.kind.value}"
+        return self._warnings(below)
+
+    def _warnings(self, below: CandidateResult) -> str:
+        """Kinds of warnings that the program does not give: with warnings as errors a candidate must pass where it does."""
+        with self._lock:
+            if self._warned is None:
+                self._warned = frozenset(below.warned)
+            more = sorted(set(below.warned) - self._warned)
+        return f"{'uncompiled' if self._passing == UNCOMPILED else self._passing} warns: {more[0]}" if more else ""
 
 
 def _without(passing: str) -> str:
@@ -110,13 +127,6 @@ class _ConfinedRunner(FreshProcessRunner):
             return run_fresh(query, self._python, directory, extra_env=env, neutral=self._neutral, cancel=cancel)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-
-
-def ask(runner: CandidateRunner, query: Query, cancel: Cancel) -> CandidateResult:
-    """One query, cancelled early where the runner can."""
-    if isinstance(runner, PooledRunner):
-        return runner._run_one(query, cancel)
-    return runner.run(query.source, rung=query.rung, timeout=query.timeout)
 
 
 def needs_own_process(text: str) -> bool:

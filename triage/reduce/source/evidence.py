@@ -77,6 +77,7 @@ class Trace:
     calls: tuple[Call, ...] = ()
     moments: tuple[Moment, ...] = ()  # in the order they were reached: outer functions first
     main_name: str | None = None  # the module's own name, where it was started with -m
+    names: frozenset[str] = frozenset()  # what torch calls its own functions and classes
 
 
 def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
@@ -184,6 +185,7 @@ def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tup
             if (item["function"], item["line"]) not in around
         ),
         main_name=main_name,
+        names=frozenset(facts.get("names", ())),
     )
 
 

@@ -1,9 +1,9 @@
-"""Whether anything decides that a `raise` or `assert` of the program's own is reached.
+"""Whether anything decides that a `raise`, an `assert` or a loop of the program's own is reached.
 
-A statement that fails by itself is no reproducer: it fails whatever the compiler does. So where such a statement raised in
-the program, it must still be under a real condition in a candidate: the test of an `if`, `while` or assertion, a filter of
-what is looped over, a `case`, an exception that is caught, a `return` or `continue` before it; there or in one of the
-program's functions that called it. Real is a condition on something that the function was given (in a module: that was
+A statement that fails by itself is no reproducer: it fails whatever the compiler does. So where such a statement failed in
+the program (`reached`), it must still be under a real condition in a candidate: the test of an `if`, `while` or assertion, a
+filter of what is looped over, a `case`, an exception that is caught, a `return` or `continue` before it; there or in one of
+the program's functions that called it. Real is a condition on something that the function was given (in a module: that was
 computed), and not merely on its being there: `if node.op == "call_function"`, but neither `if True` nor `if node`.
 
 Pure: which statement raised is known from the traceback, the rest is read off the text.
@@ -12,51 +12,15 @@ Pure: which statement raised is known from the traceback, the rest is read off t
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triage.model.outcome import Frame, RaisedException
-from triage.model.signature import is_user_frame
 from triage.reduce.source.script import Block, Script, blocks_of
 
 Place = tuple[Script, int]  # a text, and a line of it
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-@dataclass(frozen=True)
-class OwnRaise:
-    """A statement of the program's own that raised under a condition, and what the program asks for being true."""
-
-    words: frozenset[str]
-
-    def is_reached_anyway(self, candidate: str, exception: RaisedException | None) -> bool:
-        """Whether what raised in a candidate is a statement of its own, under no condition that is one."""
-        script = Script(candidate)
-        places = [(script, frame.line) for frame in own_frames(exception)]
-        return raises_itself(places) and not guarded(places, self.words)
-
-
-def own_raise(exception: RaisedException | None, texts: Mapping[str, str]) -> OwnRaise | None:
-    """What must stay, where a statement of the program's own raised under a condition. `texts` are its files by path."""
-    scripts = {file: Script(text) for file, text in texts.items()}
-    places = [(scripts[frame.file], frame.line) for frame in own_frames(exception) if frame.file in scripts]
-    if not raises_itself(places) or not guarded(places):
-        return None
-    return OwnRaise(words_of(list(scripts.values())))
-
-
-def own_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
-    """The calls within the program that ended in the exception, outermost first; none where it was raised elsewhere."""
-    frames = exception.innermost().frames if exception is not None else ()
-    return tuple(itertools.takewhile(is_user_frame, reversed(frames)))[::-1]
-
-
-def raises_itself(places: Sequence[Place]) -> bool:
-    """Whether the last of these lines is a `raise` or an `assert`."""
-    return bool(places) and isinstance(statement_at(*places[-1]), ast.Raise | ast.Assert)
 
 
 def guarded(places: Sequence[Place], words: frozenset[str] | None = None) -> bool:

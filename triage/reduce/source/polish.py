@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from triage.model.graphcase import GraphCase
@@ -19,10 +19,13 @@ from triage.reduce.kernels import misfit
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.runner_cutoff import focused
 from triage.reduce.slices import RefusedError
+from triage.reduce.source.comments import lines_of
+from triage.reduce.source.contract import ContractRunner
 from triage.reduce.source.names import undefined
 from triage.reduce.source.script import Script, quiet, readable
 from triage.reduce.source.search import Limit, Search
 from triage.reduce.source.tidy import tidy
+from triage.reduce.source.validity import Validity
 
 SECONDS = 45.0
 
@@ -45,17 +48,19 @@ class Polished:
             return found
         graph, form, header = found.graph, found.form or Form(), _comment_on_top(found.source)
         fits = not misfit(start.text)
+        valid = Validity()
+        valid.of(Script(found.source))
         limit, began = Limit(budget, SECONDS), time.monotonic()
         driver: Driver[Script] = Driver(
-            focused(runner, problem.signature),
+            ContractRunner(focused(runner, problem.signature), problem.signature),
             oracle,
             limit,
             emit,
-            lambda script: printed(with_preamble(graph, fitting(script, fits)), form, header),
+            lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )
-        interrupted = _searched(driver, Search(driver, runner.jobs, limit), start)
+        interrupted = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble))
         spent = time.monotonic() - began
         return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
 
@@ -97,7 +102,7 @@ def printed(graph: GraphCase, form: Form, header: str) -> str:
     return text
 
 
-def _searched(driver: Driver[Script], search: Search, start: Script) -> bool:
+def _searched(driver: Driver[Script], search: Search, start: Script, known: Collection[str]) -> bool:
     """Try what the passes propose. Whether ctrl-C ended it."""
     try:
         with contextlib.suppress(StopReductionError):
@@ -105,6 +110,7 @@ def _searched(driver: Driver[Script], search: Search, start: Script) -> bool:
             if driver.first([start]) is not None:
                 search.reduce(start)
                 search.polish()
+                search.without_stale_comments(known)
     except KeyboardInterrupt:
         return True
     return False

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from triage.model.stage import Verdict
 from triage.reduce.driver import Driver
 from triage.reduce.interface import Budget
-from triage.reduce.source.passes import LAST, STATEMENTS, TABLE, Pass
+from triage.reduce.source.comments import without_stale
+from triage.reduce.source.passes import LAST, PLAIN, STATEMENTS, TABLE, Pass
 from triage.reduce.source.passes.choice import Choice
 from triage.reduce.source.passes.statements import at_depth, depths, runs
 from triage.reduce.source.script import Edit, Script, compatible
@@ -74,9 +75,17 @@ class Search:
 
     def polish(self) -> None:
         """What changes the whole text and lets nothing else become smaller: once, at the end."""
-        self._begin(1.0)
-        self._driver.begin(LAST.name)
-        self._run(LAST)
+        for one in (PLAIN, LAST):
+            self._begin(1.0)
+            self._driver.begin(one.name)
+            self._run(one)
+
+    def without_stale_comments(self, known: Collection[str]) -> None:
+        """Without comments on lines that are not those of the program, which are given."""
+        self._driver.begin("comments")
+        less = without_stale(self.current, known)
+        if less.text != self.current.text and self._driver.fails(less):
+            self.current = less
 
     def _round(self, passes: Sequence[Pass]) -> tuple[list[Pass], bool]:
         """These passes once: which of them paid, and whether all came to their end."""

@@ -21,7 +21,6 @@ from triage.reduce.source.script import Script, after_future, readable
 from triage.reduce.source.shape import plain
 from triage.reduce.source.tidy import imports_first, tidy
 
-LARGEST_FILE = 20_000
 MOST_LINES_ALONE = 4
 
 
@@ -32,14 +31,16 @@ class Request:
     calls: int
     compiled: tuple[CompileCall, ...]
     rung: str | None
-    folder: Path  # that of the script: data files are named from there
 
 
-def starts(trace: Trace, asked: Request) -> list[Script]:
-    """Candidates, none twice: the failing call alone from the inside out, then several calls or the whole program."""
+def starts(trace: Trace, asked: Request, preludes: Sequence[str] = ("",)) -> list[Script]:
+    """Candidates, none twice: the failing call alone from the inside out, then several calls or the whole program.
+
+    `preludes` are statements that give the program what it finds around it, the simplest first.
+    """
     found: dict[str, Script] = {}
     alone: list[Script] = []
-    for text, is_one_call in _texts(trace, asked):
+    for text, is_one_call in _texts(trace, asked, preludes):
         try:
             script = Script(tidy(imports_first(plain(text, asked.rung))))
             script.weight()
@@ -52,7 +53,7 @@ def starts(trace: Trace, asked: Request) -> list[Script]:
     return alone + sorted((script for script in found.values() if script not in alone), key=Script.weight)
 
 
-def _texts(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
+def _texts(trace: Trace, asked: Request, preludes: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Texts, and whether each is one call of one function."""
     main = trace.modules.get(MAIN)
     for executed_only in (True, False):
@@ -60,10 +61,10 @@ def _texts(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
         if made is None:
             continue
         script = Script(readable(made.text))
-        before = prelude(trace, asked.folder)
-        yield from _direct(trace, asked, made, script, before)
+        yield from _direct(trace, asked, made, script, preludes[-1])
         if main is not None:
-            yield after_future(script, before), False
+            for before in preludes:
+                yield after_future(script, before), False
 
 
 def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
@@ -181,37 +182,6 @@ def _options(call: CompileCall) -> str:
     if call.dynamic is not None:
         told.append(f"dynamic={call.dynamic}")
     return ", ".join(told)
-
-
-# -- what the program finds around it ---------------------------------------------------------------------------------
-
-
-def prelude(trace: Trace, folder: Path) -> str:
-    """Statements that give a script the arguments and the small files that the program had."""
-    lines: list[str] = []
-    for file in trace.files:
-        lines += _file_lines(file, folder)
-    if lines:
-        lines.insert(0, "import pathlib")
-    if trace.argv:
-        lines += ["import sys", f"sys.argv[1:] = {list(trace.argv)!r}"]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _file_lines(file: Path, folder: Path) -> list[str]:
-    try:
-        content = file.read_bytes()
-        name = file.resolve().relative_to(folder.resolve()).as_posix()
-    except (OSError, ValueError):
-        return []
-    if len(content) > LARGEST_FILE:
-        return []
-    try:
-        write = f"write_text({content.decode('utf-8')!r})"
-    except UnicodeDecodeError:
-        write = f"write_bytes({content!r})"
-    parent = [f"pathlib.Path({name.rpartition('/')[0]!r}).mkdir(parents=True, exist_ok=True)"] if "/" in name else []
-    return [*parent, f"pathlib.Path({name!r}).{write}"]
 
 
 def without_trace(text: str) -> Trace:

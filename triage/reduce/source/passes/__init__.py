@@ -16,6 +16,8 @@ from triage.reduce.source.passes import (
     flattening,
     inlining,
     literals,
+    plain,
+    reading,
     renaming,
     statements,
     unwrapping,
@@ -38,6 +40,7 @@ STATEMENTS = "statements"
 TABLE = (
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
+    Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("imports", inlining.imports, "torch.nn in place of nn: an import less"),
     Pass("keywords", arguments.propose, "an argument less in a call"),
@@ -47,4 +50,5 @@ TABLE = (
     Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
+PLAIN = Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said")
 LAST = Pass("names", renaming.propose, "short, usual names in place of long ones")

@@ -39,6 +39,8 @@ def _texts(value: object, node: ast.expr) -> list[str]:
         return [text for text in ("0.0", "1.0", "2.0") if float(text) != value and len(text) <= len(repr(value))]
     if isinstance(value, str):
         short = ['"1"'] if value.replace(".", "", 1).isdigit() else ['""', '"a"', '"x"']
+        lines = value.splitlines(keepends=True)
+        short += [repr("".join(lines[:count])) for count in sorted({1, 2, len(lines) // 2}) if 0 < count < len(lines)]
         return [text for text in short if len(text) < len(value) + 2]
     return []
 

@@ -1,0 +1,108 @@
+"""What is no valid program is refused without a run; what the program itself does may stay."""
+
+from __future__ import annotations
+
+import pytest
+from source_helpers import reduced
+
+from triage.reduce.slices import RefusedError
+from triage.reduce.source.script import Script
+from triage.reduce.source.validity import RULES, Validity
+
+OPERATOR = """
+import torch
+@torch.library.custom_op("mine::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    KERNEL
+@twice.register_fake
+def _(x):
+    FAKE
+"""
+
+
+def flaws(text: str) -> list[str]:
+    return [flaw for rule in RULES for flaw in rule.flaws(Script(text))]
+
+
+def operator(kernel: str = "return x * 2", fake: str = "return torch.empty_like(x)") -> str:
+    return OPERATOR.replace("KERNEL", kernel).replace("FAKE", fake)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "while True:\n    pass\n",
+        "while 1:\n    f(x)\n",
+        "while True:\n    for n in x:\n        break\n",
+        "while changed:\n    pass\n",
+        "def f(g):\n    while g:\n        h()\n",
+        "for n in itertools.count():\n    pass\n",
+        "async def f():\n    pass\nf()\n",
+        "async def f():\n    pass\ntorch.compile(f)(1)\n",
+        "async def f():\n    pass\ng = torch.compile(f)\ng()\n",
+        "import asyncio\nasyncio(self)\n",
+        "def f():\n    pass\ndef f():\n    pass\n",
+        "class A:\n    pass\ndef A():\n    pass\n",
+        "assert (x, 'message')\n",
+        "x is 1\n",
+        operator("pass"),
+        operator("return None"),
+        operator("return x"),
+        operator("y = x.view(-1)\n    return y"),
+        operator(fake="return x"),
+    ],
+)
+def test_what_no_person_would_write(text: str) -> None:
+    assert len(flaws(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "while True:\n    if f():\n        break\n",
+        "while True:\n    return 1\n" and "def f():\n    while True:\n        return 1\n",
+        "while changed:\n    changed = step()\n",
+        "while queue:\n    queue.pop()\n",
+        "while g.nodes:\n    erase(g)\n",
+        "while ready():\n    pass\n",
+        "def f():\n    while True:\n        yield 1\n",
+        "async def f():\n    pass\nasyncio.run(f())\n",
+        "async def f():\n    pass\nasync def g():\n    await f()\nasyncio.run(g())\n",
+        "import asyncio\nasyncio.run(x)\n",
+        "import f\nf = f.f\nf(1)\n",
+        "@overload\ndef f():\n    pass\n@overload\ndef f(x):\n    pass\n",
+        "if x:\n    def f():\n        pass\nelse:\n    def f():\n        pass\n",
+        "class A:\n    def f(self):\n        pass\nclass B:\n    def f(self):\n        pass\n",
+        operator(),
+        operator("if x.sum() > 0:\n        return x * 2\n    raise ValueError"),
+        operator("raise ValueError").replace("-> torch.Tensor", "-> None"),
+        operator("return x * 2", "raise NotImplementedError"),
+        operator("x.mul_(2)", "pass").replace("-> torch.Tensor", "-> None"),
+    ],
+)
+def test_what_is_a_program(text: str) -> None:
+    assert flaws(text) == []
+
+
+def test_what_is_odd_in_the_program_itself_may_stay_and_no_more_of_it() -> None:
+    valid = Validity()
+    valid.check(Script("while True:\n    pass\n"))  # before there is a program to compare with
+    valid.of(Script("def f():\n    while True:\n        pass\n"))
+    valid.check(Script("while 1:\n    pass\n"))
+    with pytest.raises(RefusedError, match="nothing ends"):
+        valid.check(Script("while 1:\n    while True:\n        pass\n"))
+
+
+def test_each_rule_says_what_it_has_seen() -> None:
+    assert all(rule.flaws.__doc__ for rule in RULES)
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_a_loop_is_not_reduced_to_an_endless_one() -> None:
+    text = (
+        "import torch\ndef spin(g):\n    changed = True\n    while changed:\n        changed = any(g)\n    return g\n"
+        "torch.compile(spin)(torch.ones(2))\n"
+    )
+    small, _ = reduced(text, lambda text: "while" in text, checked=True)
+    assert flaws(small) == [] and "while" in small
+    assert "nothing ends" in "".join(flaws(reduced(text, lambda text: "while" in text)[0]))
