@@ -20,7 +20,6 @@ from triage.reduce.check_oracle import ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.driver import Repeats
-from triage.reduce.effects import in_transform
 from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Budget, Oracle, Problem
 from triage.reduce.native import NativeEngine
@@ -232,8 +231,7 @@ def attempts_for(
             minify_seconds=FALLBACK_SECONDS if chosen == "auto" else MINIFY_SECONDS,
         )
         attempts.append(Attempt(engine, judge, note))
-    # What is left of a graph with the levels of `torch.func` is a row of private calls; the text has the transform itself.
-    return of_text + attempts if all(map(in_transform, found.cases)) else attempts + of_text
+    return attempts + of_text
 
 
 def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience | None = None) -> NativeEngine:

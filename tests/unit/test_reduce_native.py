@@ -228,20 +228,6 @@ def test_the_graph_of_the_users_calls_comes_first_and_the_aten_graph_stands_in_f
     assert any("ATen" in note for note in found.notes)
 
 
-def test_a_graph_with_the_levels_of_a_transform_comes_after_the_one_that_has_none():
-    aten = case([tensor("x", 4)], [op("y", "torch.ops.aten.sin.default", "%x", out=meta(4))], "y", level="aten")
-    calls = [
-        op("n", "torch._functorch.predispatch._vmap_increment_nesting", 4, "error"),
-        op("y", "torch.sin", "%x", out=meta(4)),
-        op("d", "torch._functorch.predispatch._vmap_decrement_nesting"),
-    ]
-    levels = case([tensor("x", 4)], calls, "y")
-    plain = case([tensor("x", 4)], calls[1:2], "y")
-    first = [group[0].candidate.case.level for group in starts(problem(levels, aten), None)]
-    assert first == ["aten", "dynamo"]
-    assert [group[0].candidate.case.level for group in starts(problem(aten, plain), None)] == ["dynamo", "aten"]
-
-
 def test_candidates_run_on_the_lowest_rung_that_fails():
     state = Context(mode="max-autotune", options={"a": 1})
     ((start,),) = starts(problem(replace(model(), context=state), rung="aot_eager"), None)

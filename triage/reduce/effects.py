@@ -11,7 +11,7 @@ import re
 from functools import cache
 
 from triage.model import trees
-from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.graphcase import GraphNode
 
 _INPLACE_OPERATORS = frozenset(
     {
@@ -45,7 +45,6 @@ _PAIRS = (
 COLLECTIVES = ("_c10d_functional", "_c10d_functional_autograd")
 # An operator of torch's own changes what its name says; of another nothing is known without its schema.
 OWN_NAMESPACES = ("aten", "prims", "higher_order", *COLLECTIVES)
-_LEVELS = frozenset(opener for opener, _ in _PAIRS if opener.endswith(("_increment_nesting", "_dual_level")))
 _OPENERS = dict(_PAIRS)
 _CLOSERS = {closer: opener for opener, closer in _PAIRS}
 _OVERLOAD = re.compile(r"^torch\.ops\.(?P<space>[^.]+)\.(?P<name>[^.]+)(?:\.[^.]+)?$")
@@ -93,11 +92,6 @@ def opener_of(node: GraphNode) -> str | None:
 
 def opens(node: GraphNode) -> bool:
     return operation(node) in _OPENERS
-
-
-def in_transform(case: GraphCase) -> bool:
-    """Whether a graph holds the levels of `torch.func` (`vmap`, `grad`, `jvp`), which Dynamo writes as private calls."""
-    return any(operation(node) in _LEVELS for node in case.nodes)
 
 
 def is_context(node: GraphNode) -> bool:

@@ -16,7 +16,6 @@ from triage.model.signature import one_line
 from triage.model.stage import Verdict
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver, Held, Repeats, StopReductionError
-from triage.reduce.effects import in_transform
 from triage.reduce.evidence import suspects
 from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.neighbour import Neighbour, nearest_passing
@@ -233,9 +232,9 @@ class _Reducing:
         if any(item.fill == "values" and item.role != "constant" for item in best.case.inputs):
             notes.append("Some inputs keep the values that the script had.")
         if best.case.level != "dynamo":
-            private = any(in_transform(case) for case in self._problem.cases)
-            why = "is made of private ones of torch.func" if private else "did not fail alone"
-            notes.append(f"Reduced from the graph of ATen operators; the graph of the user's own calls {why}.")
+            notes.append(
+                "Reduced from the graph of ATen operators; the graph of the user's own calls did not fail alone."
+            )
         return notes
 
 

@@ -1,9 +1,8 @@
 """What the captured graphs are turned into before they are searched: candidates, most promising first.
 
-The Dynamo-level graph comes before the ATen one, since its reproducer is what a person would write; but not where it holds
-the levels of `torch.func`, whose private calls nobody writes. Recorded values stand back behind synthetic ones unless the
-failure is a wrong result, which they tend to trigger. Every candidate is set to the backend of the lowest rung that fails;
-modes and options only make sense to Inductor.
+The Dynamo-level graph comes before the ATen one, since its reproducer is what a person would write. Recorded values stand
+back behind synthetic ones unless the failure is a wrong result, which they tend to trigger. Every candidate is set to the
+backend of the lowest rung that fails; modes and options only make sense to Inductor.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from triage.model.graphcase import GraphCase, GraphInput
 from triage.model.stage import OutcomeKind
 from triage.reduce.candidate import Candidate
 from triage.reduce.edits import inputs_for_opaque
-from triage.reduce.effects import in_transform
 from triage.reduce.interface import Problem
 from triage.reduce.printer import Form
 from triage.reduce.slices import RefusedError, is_floating, numbers_in
@@ -33,7 +31,7 @@ class Start:
 
 def starts(problem: Problem, form: Form | None) -> list[tuple[Start, ...]]:
     """For each captured graph, the candidates to begin with."""
-    ordered = sorted(problem.cases, key=lambda case: (in_transform(case), case.level != "dynamo"))
+    ordered = sorted(problem.cases, key=lambda case: case.level != "dynamo")
     return [tuple(_starts(problem, case, form)) for case in ordered]
 
 
