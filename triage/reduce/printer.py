@@ -192,8 +192,10 @@ class _Script:
         if self.form.compares_values:
             if self.form.check == "mutation":
                 calls = replace(calls, changed=frozenset(item.name for item in made))
-            alone = bool(calls.changed) or any(map(is_random, self.live))
-            how = Comparing(self.form.reference and not self.form.close, self.form.close, self.form.fine)
+            random = any(map(is_random, self.live))
+            alone = bool(calls.changed) or random
+            # In double precision other random numbers would be drawn.
+            how = Comparing(self.form.reference and not self.form.close and not random, self.form.close, self.form.fine)
             lines = [*masks, *values_lines(calls, made, seed=seed, how=how, alone=alone)]
         else:
             lines = check_lines(calls, self.form.check)
