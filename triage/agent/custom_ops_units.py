@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib.util
 import os
 import symtable
 import sys
@@ -134,6 +135,13 @@ def unit_of(name: str, namespace: Any, file: Optional[str]) -> Optional[Unit]:
             return Unit(file, stream.read(), namespace, name)
     except (OSError, SyntaxError, ValueError, RecursionError):
         return None
+
+
+def imported_name(node: ast.ImportFrom, unit: Unit) -> str:
+    """The absolute name of the module in `from ... import`."""
+    if not node.level:
+        return node.module or ""
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), unit.package)
 
 
 def is_users(file: str) -> bool:
