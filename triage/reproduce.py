@@ -79,7 +79,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 problem, attempts = comparing(problem, attempts, runner, session.clock)
             elif any(case.setup for case in problem.cases):
-                problem, _ = prepared(problem, fails(runner, oracle, session.clock))
+                limit = seconds_for(found) if patience is None else patience.seconds()
+                problem, _ = prepared(problem, fails(runner, oracle, session.clock, limit))
             found.reproduced, notes = choose(
                 problem,
                 [replace(attempt, engine=Polished(attempt.engine)) for attempt in attempts],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import importlib.util
 import os
 import symtable
@@ -144,6 +145,7 @@ def imported_name(node: ast.ImportFrom, unit: Unit) -> str:
     return importlib.util.resolve_name("." * node.level + (node.module or ""), unit.package)
 
 
+@functools.lru_cache(maxsize=None)  # one answer per loaded file
 def is_users(file: str) -> bool:
     """Whether a source file is the user's: neither of the standard library, nor installed, nor ours."""
     if not file.endswith(".py"):

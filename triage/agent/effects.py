@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Set
 
 from .custom_ops_carry import Carrier
 from .custom_ops_find import called
-from .custom_ops_units import Statement, Unit, imported_name, user_units
+from .custom_ops_units import Statement, Unit, imported_name, is_users, user_units
 
 # Calls and decorators of torch that prepare nothing, or that a candidate does by itself.
 _WORK = frozenset(
@@ -38,10 +38,14 @@ def setup(registrations: List[Statement], first: List[str], namespaces: Set[str]
 
     `registrations` (of custom operators) and the lines of `first` are carried too, where there is anything else.
     """
-    files = tuple(sorted(str(getattr(module, "__file__", "")) for module in list(sys.modules.values())))
-    key = (hash(files), tuple(item.key() for item in registrations), tuple(first))
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    users = frozenset(file for file in files if isinstance(file, str) and is_users(file))
+    key = (users, tuple(item.key() for item in registrations), tuple(first))
     if key not in _known:
-        _known[key] = _setup(registrations, first, namespaces)
+        try:
+            _known[key] = _setup(registrations, first, namespaces)
+        except Exception:  # the graph can be told without it
+            _known[key] = []
     return _known[key]
 
 
@@ -122,8 +126,8 @@ def _packages(units: List[Unit]) -> List[str]:
 def _knows_torch(package: str) -> bool:
     torch = sys.modules["torch"]
     below = [module for name, module in list(sys.modules.items()) if name.split(".")[0] == package]
-    own = package.startswith(("torch", "functorch")) or package in ("numpy", "_pytest", "pytest")
-    return not own and any(getattr(module, "__dict__", {}).get("torch") is torch for module in below)
+    own = ("torch", "functorch", "torchgen", "numpy", "_pytest", "pytest")
+    return package not in own and any(getattr(module, "__dict__", {}).get("torch") is torch for module in below)
 
 
 # -- effects ----------------------------------------------------------------------------------------------------------

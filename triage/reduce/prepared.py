@@ -7,6 +7,7 @@ on, and the reduction shrinks it like the registration of a custom operator.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -18,32 +19,36 @@ from triage.reduce.prepare import starts
 from triage.reduce.printer import Unprintable
 
 CASES = 3  # graphs that are asked, the most suspect first
+QUESTIONS = 3  # about them, at most
 PARTS = 6  # left out in turn, to find statements that make every graph fail in another way
+SECONDS = 120.0  # after which no further question is asked
 
 Answer = TypeVar("Answer")
 
 
 def prepared(problem: Problem, ask: Callable[[Problem], Answer | None]) -> tuple[Problem, Answer | None]:
     """The problem that `ask` has an answer to, and the answer: as it is, else below the program's effects on torch."""
-    found = ask(problem)
+    found, end = ask(problem), time.monotonic() + SECONDS
     if found is not None or not any(case.setup for case in problem.cases):
         return problem, found
     for cases in _smaller(tuple(map(with_setup, problem.cases))):
         below = replace(problem, cases=cases)
-        found = ask(below)
+        found = ask(below) if time.monotonic() < end else None
         if found is not None:
             return below, found
     return problem, None
 
 
-def fails(runner: CandidateRunner, oracle: Oracle, budget: Budget) -> Callable[[Problem], bool | None]:
-    """A question for `prepared`: whether one of the graphs fails the same way as a whole."""
+def fails(runner: CandidateRunner, oracle: Oracle, budget: Budget, timeout: float) -> Callable[[Problem], bool | None]:
+    """A question for `prepared`: whether one of the graphs fails the same way as a whole, within `timeout` seconds."""
 
     def ask(problem: Problem) -> bool | None:
-        for source in dict.fromkeys(_sources(replace(problem, cases=problem.cases[:CASES]))):
+        sources = dict.fromkeys(_sources(replace(problem, cases=problem.cases[:CASES])))
+        for source in list(sources)[:QUESTIONS]:
             if budget.spent():
                 return None
-            if oracle.judge(runner.run(source, rung=problem.rung or None)).verdict is Verdict.SAME_FAILURE:
+            result = runner.run(source, rung=problem.rung or None, timeout=timeout)
+            if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
                 return True
         return None
 
