@@ -13,7 +13,7 @@ import sys
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 from .custom_ops_carry import Carrier
-from .custom_ops_find import called
+from .custom_ops_find import callee
 from .custom_ops_units import Statement, Unit, imported_name, is_users, user_units
 
 # Calls and decorators of torch that prepare nothing, or that a candidate does by itself.
@@ -152,7 +152,7 @@ def _effects(units: Dict[str, Unit], unit: Unit, statements: List[Statement], de
 def _only_prepares(unit: Unit, block: ast.AST) -> bool:
     """Whether a block does nothing that is work: then it is carried as it stands."""
     for node in ast.walk(block):
-        if isinstance(node, ast.Call) and called(node) in _WORK | {"print", "main"}:
+        if isinstance(node, ast.Call) and callee(node) in _WORK | {"print", "main"}:
             return False
         if isinstance(node, ast.Call) and isinstance(_value(unit, node.func), _modules()):
             return False
@@ -173,7 +173,7 @@ def _is_effect(units: Dict[str, Unit], unit: Unit, node: ast.AST) -> bool:
 
 
 def _prepares(units: Dict[str, Unit], unit: Unit, call: ast.Call) -> bool:
-    if called(call) in _WORK or _root(call) == "print":
+    if callee(call) in _WORK or _root(call) == "print":
         return False
     if _root(call) in ("setattr", "delattr") and call.args:
         return _is_torchs(unit, call.args[0])
@@ -184,7 +184,7 @@ def _prepares(units: Dict[str, Unit], unit: Unit, call: ast.Call) -> bool:
 
 def _registers(units: Dict[str, Unit], unit: Unit, decorator: ast.expr) -> bool:
     name = (
-        called(decorator)
+        callee(decorator)
         if isinstance(decorator, ast.Call)
         else getattr(decorator, "attr", getattr(decorator, "id", ""))
     )
@@ -207,7 +207,7 @@ def _installs(unit: Unit, function: ast.AST) -> bool:
                 return True
         if isinstance(node, ast.Call) and _root(node) == "setattr" and node.args and _is_torchs(unit, node.args[0]):
             return True
-        if isinstance(node, ast.Call) and "register" in called(node) and _is_torchs(unit, node.func):
+        if isinstance(node, ast.Call) and "register" in callee(node) and _is_torchs(unit, node.func):
             return True
     return False
 

@@ -54,7 +54,9 @@ class Polished:
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )
-        stopped = _searched(driver, Search(driver, runner.jobs, limit), start)
+        # Rewritten code of a user's lowering gives other wrong numbers: that is no smaller form of this failure.
+        plainly = graph.prepared and problem.signature.wrong is not None
+        stopped = _searched(driver, Search(driver, runner.jobs, limit), start, plainly)
         spent = time.monotonic() - began
         return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, stopped)
 
@@ -96,11 +98,13 @@ def printed(graph: GraphCase, form: Form, header: str) -> str:
     return text
 
 
-def _searched(driver: Driver[Script], search: Search, start: Script) -> str:
-    """Try what the passes propose. Says why it ended early, empty where it did not."""
+def _searched(driver: Driver[Script], search: Search, start: Script, plainly: bool) -> str:
+    """Try what the passes propose, or only (`plainly`) fewer statements. Says why it ended early, empty where it did not."""
     try:
         driver.begin("registration")
-        if driver.first([start]) is not None:
+        if driver.first([start]) is not None and plainly:
+            search.fewer_statements(start)
+        elif driver.best is not None:
             search.reduce(start)
             search.polish()
     except StopReductionError:
