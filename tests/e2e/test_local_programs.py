@@ -66,7 +66,7 @@ def test_what_is_done_to_torch_is_told_apart_from_work(tmp_path: Path) -> None:
     ("files", "stage", "operation", "kept"),
     [
         (PATCH, "inductor", "aten.amax", "ir.Reduction.create = "),
-        (DECOMPOSITION, "decomp_partition", "aten.addcmul", "decompositions["),
+        pytest.param(DECOMPOSITION, "decomp_partition", "aten.addcmul", "decompositions[", marks=pytest.mark.slow),
         pytest.param(PASS, "inductor", "aten.tanh", ".post_grad_custom_post_pass = ", marks=pytest.mark.slow),
         pytest.param(LOWERING, "inductor", "aten.erf", "register_lowering(", marks=pytest.mark.slow),
     ],
