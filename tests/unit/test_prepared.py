@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from reduce_cases import case, meta, op, tensor
 
+from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Stage
@@ -16,6 +17,8 @@ from triage.reduce.passes.context import DropPreamble
 from triage.reduce.prepared import prepared
 from triage.reduce.printer import print_case
 from triage.reduce.slices import RefusedError
+from triage.reduce.source.polish import keeps_its_sense
+from triage.reduce.source.script import Script
 
 SETUP = (
     "import torch",
@@ -65,6 +68,14 @@ def test_its_effects_are_printed_and_only_the_definitions_they_mention() -> None
     assert "ir.Reduction.create = staticmethod(create)" in text and "torch.set_default_dtype(torch.float64)" in text
     assert "unused" not in text and text.index("_original = ") < text.index("def create")
     assert "Reduction" not in print_case(GRAPH)
+
+
+def test_the_condition_of_a_raise_and_the_arithmetic_of_a_lowering_are_not_rewritten() -> None:
+    below, signature = replace(GRAPH, prepared=True), FailureSignature(OutcomeKind.EXCEPTION, "ValueError", "no", "no")
+    raising = Script("def f(x):\n    if x:\n        raise ValueError('no')\n")
+    assert keeps_its_sense(below, raising, signature) and not keeps_its_sense(below, Script("x = 1\n"), signature)
+    assert keeps_its_sense(below, Script("x = 1\n"), replace(signature, wrong=Wrongness("values")))
+    assert not keeps_its_sense(GRAPH, raising, signature)  # the registration of a custom operator
 
 
 def test_no_name_is_left_without_a_meaning() -> None:

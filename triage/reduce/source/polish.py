@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from triage.model.graphcase import GraphCase
+from triage.model.signature import FailureSignature
 from triage.reduce.driver import Driver, StopReductionError
 from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.kernels import misfit
@@ -54,8 +55,7 @@ class Polished:
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )
-        # Rewritten code of a user's lowering gives other wrong numbers: that is no smaller form of this failure.
-        plainly = graph.prepared and problem.signature.wrong is not None
+        plainly = keeps_its_sense(graph, start, problem.signature)
         stopped = _searched(driver, Search(driver, runner.jobs, limit), start, plainly)
         spent = time.monotonic() - began
         return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, stopped)
@@ -69,6 +69,16 @@ def preamble_of(graph: GraphCase) -> Script | None:
     except SyntaxError:
         return None
     return None if only_imports else script
+
+
+def keeps_its_sense(graph: GraphCase, script: Script, signature: FailureSignature) -> bool:
+    """Whether code that the program gave to torch may lose statements, but is not to be rewritten.
+
+    A rewritten lowering gives other wrong numbers, and a `raise` without its condition fails for every program: neither is a
+    smaller form of the failure.
+    """
+    raises = any(isinstance(node, ast.Raise | ast.Assert) for node in script.nodes)
+    return graph.prepared and (signature.wrong is not None or raises)
 
 
 def with_preamble(graph: GraphCase, script: Script) -> GraphCase:
