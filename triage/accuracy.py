@@ -25,6 +25,8 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
     facts: dict[str, Any] = {"compared": notes.compared, "not_compared": list(notes.not_compared[:20])}
     if notes.unsteady:
         facts["unsteady"] = list(notes.unsteady[:20])
+    if notes.by_chance:
+        facts["by_chance"] = list(notes.by_chance[:20])
     if notes.wrong is None:
         if notes.rounding is not None:
             facts["rounding"] = {name: _json(value) for name, value in encode(notes.rounding).items()}
@@ -94,6 +96,13 @@ def comparison_note(probe: Probe | None) -> str | None:
         "One call of a compiled graph was" if notes.compared == 1 else f"{notes.compared} calls of compiled graphs were"
     )
     rest = f"; {len(notes.not_compared)} could not be ({notes.not_compared[0]})" if notes.not_compared else ""
+    if notes.by_chance:
+        rest += (
+            " but for the random numbers that it draws itself, which could not be made the same. Draw them outside of the "
+            "compiled function, or leave torch._inductor.config.fallback_random to triage, to have those compared too"
+        )
+    if notes.without_dropout:
+        rest += ". Dropout was switched off on both sides"
     return (
         f"{calls} compared with eager on the script's own inputs, and nothing is further off than eager explains{rest}."
         f"{ended}"

@@ -59,7 +59,9 @@ def assemble(found: Findings) -> TriageReport:
             symptom=conclusion.symptom,
             stage=conclusion.stage if conclusion.settled or conclusion.stage is Stage.NONE else Stage.NONE,
             direction=conclusion.direction.value if conclusion.direction else None,
-            summary=summary_sentence(conclusion, first, found.incomplete),
+            summary=summary_sentence(
+                conclusion, first, found.incomplete, walk.compared.notes if walk.compared else None
+            ),
             runs=conclusion.runs,
             failures=conclusion.failures,
             door=conclusion.door.name if conclusion.door is not None else None,

@@ -25,6 +25,7 @@ from triage.reduce.interface import Budget, Oracle, Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.patience import Patience
+from triage.reduce.prepared import fails, prepared
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
@@ -81,6 +82,9 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
             if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 problem, attempts = comparing(problem, attempts, runner, searching)
+            elif any(case.setup for case in problem.cases):
+                limit = seconds_for(found) if patience is None else patience.seconds()
+                problem, _ = prepared(problem, fails(runner, oracle, searching, limit))
             found.reproduced, notes = choose(
                 problem,
                 [replace(attempt, engine=Polished(attempt.engine)) for attempt in attempts],
@@ -246,7 +250,8 @@ def comparing(
     first = next((attempt for attempt in attempts if isinstance(attempt.engine, NativeEngine)), None)
     if first is None or not isinstance(first.engine, NativeEngine):
         return problem, attempts
-    found = comparison_of(problem, runner, first.oracle, budget)
+    oracle = first.oracle
+    _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget))
     if found is None:
         return problem, attempts
     case, form = found

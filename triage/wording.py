@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
-from triage.model.outcome import Outcome
+from triage.model.outcome import AgentNotes, Outcome
 from triage.model.signature import headline
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
@@ -13,8 +13,10 @@ from triage.probe.run import Probe
 _NAMES = {"uncompiled": "without torch.compile", "as_is": "the script's own backend"}
 
 
-def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: str | None) -> str:
-    """What fails, on which rung first, and with what."""
+def summary_sentence(
+    conclusion: Conclusion, first: Probe | None, incomplete: str | None, compared: AgentNotes | None = None
+) -> str:
+    """What fails, on which rung first, and with what; what was left out where graphs were `compared` with eager."""
     if first is None:
         return f"Nothing is known yet: {incomplete or 'the script was not run'}."
     if conclusion.symptom is Symptom.NONE:
@@ -22,6 +24,9 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
             return "The script passes, and it never calls torch.compile."
         runs = conclusion.runs
         often = f" in {runs} runs" if runs > 1 else ""
+        left_out = not_compared_words(compared)
+        if left_out:
+            return f"The script passes{often}, and what was compared with eager agrees, but not all was: {left_out}."
         return f"The script passes{often}: nothing to report."
     face = _face(conclusion)
     if conclusion.door is not None:
@@ -68,6 +73,22 @@ def _door_sentence(door: Door, face: str) -> str:
         f"The script fails in {door.name}, with {face}{stage}. torch.compile has no part in it, and triage cannot take "
         f"{door.name} apart yet: nothing was compared or reduced."
     )
+
+
+def not_compared_words(notes: AgentNotes | None) -> str:
+    """What of the compiled graphs was not compared with eager, and why; empty where all was."""
+    if notes is None or notes.wrong is not None:
+        return ""
+    parts = []
+    if notes.by_chance:
+        more = f" and {len(notes.by_chance) - 1} more" if len(notes.by_chance) > 1 else ""
+        parts.append(f"the random numbers that eager and compiled draw are not the same for {notes.by_chance[0]}{more}")
+    if notes.not_compared:
+        more = f" and {len(notes.not_compared) - 1} more" if len(notes.not_compared) > 1 else ""
+        parts.append(f"{notes.not_compared[0]}{more}")
+    if notes.without_dropout:
+        parts.append("dropout was switched off for it")
+    return "; ".join(parts)
 
 
 def _sentence(text: str) -> str:

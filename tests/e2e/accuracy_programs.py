@@ -57,6 +57,12 @@ def unstable(x):
     return y, (x * 1e6).sin(), 1 / (x - x.roll(1) + 1e-8), (x + 1e6) - 1e6, x.cumsum(0), x.sum(), x.prod()
 
 
+def noisy(x):
+    drawn = torch.randn_like(x), torch.rand(x.shape), torch.bernoulli(x.sigmoid()), torch.empty_like(x).exponential_()
+    sampled = (unstable(x)[0] + torch.randn(x.shape)).softmax(0).multinomial(9)
+    return (*(y + noise for y, noise in zip(unstable(x), drawn)), sampled)
+
+
 def holes(x):
     masked = torch.where(x > 0, x, torch.tensor(float("-inf")))
     return x.log(), x.sqrt(), x / 0, 0 * x / 0, x + float("nan"), F.softmax(masked, -1), x.half() * 6e4 * 3
@@ -105,6 +111,7 @@ torch.compile(unwritten)(torch.randn(50, 50))
 torch.compile(random)(torch.randn(20, 20))
 torch.compile(flips)(torch.arange(0, 400).reshape(20, 20) / 10)
 torch.compile(unstable)(torch.randn(5000))
+torch.compile(noisy)(torch.randn(500))
 torch.compile(holes)(torch.randn(8, 8))
 torch.compile(changing)(torch.randn(8, 16), torch.zeros(16))
 whole = torch.randn(4, 6)
@@ -155,6 +162,20 @@ x = torch.randn(4, 6)
 """
 
 WRONG = (
+    # Random numbers that are much larger than what is wrong.
+    (
+        _BACKENDS
+        + """
+off = first(lambda y: y + 0.1)
+torch.compile(lambda x: x + torch.randn_like(x), backend=off)(x)
+torch.compile(lambda x: torch.bernoulli(x.sigmoid()) * 3 + x, backend=off)(x)
+torch.compile(lambda x: torch.empty_like(x).uniform_(0, 5) + x, backend=off)(x)
+torch.compile(lambda x: (torch.rand(6) * 2 + x.half()).float(), backend=off)(x)
+w = torch.randn(6, 6, requires_grad=True)
+torch.compile(lambda x: ((x + torch.randn_like(x)) @ w).sum(-1), backend=off)(x).sum().backward()
+""",
+        [("output 0", "values")] * 5,
+    ),
     (
         _BACKENDS
         + """
@@ -250,4 +271,47 @@ import torch
 torch.manual_seed(0)
 f = torch.compile(lambda x: torch.relu(x.sin() + 1) * 2, backend="relu_accuracy_error_TESTING_ONLY")
 print(f(torch.randn(10)).sum())
+"""
+
+# The wrong value is a tenth of the random numbers beside it.
+RELU_UNDER_NOISE = """
+import torch
+import torch._inductor.config as config
+
+config.cpp.inject_relu_bug_TESTING_ONLY = "accuracy"
+
+
+def denoise(x):
+    return torch.relu(x) * 0.1 + torch.randn_like(x)
+
+
+torch.manual_seed(0)
+step = torch.compile(denoise)
+for _ in range(3):
+    print(step(torch.randn(8, 16)).mean().item())
+"""
+
+# Inductor draws numbers of its own here, in spite of us; and a kernel has a generator that nobody can put back.
+OTHER_NUMBERS = """
+import torch
+import torch._inductor.config as config
+
+config.fallback_random = False
+own = torch.Generator()
+
+
+@torch.library.custom_op("mylib::jitter", mutates_args=())
+def jitter(x: torch.Tensor) -> torch.Tensor:
+    return x + torch.randn(x.shape, generator=own)
+
+
+@jitter.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+torch.manual_seed(0)
+x = torch.randn(8, 16)
+torch.compile(lambda x: (x.sin() + torch.randn_like(x), x.cos()))(x)
+torch.compile(lambda x: (jitter(x) * 2, x.cos()), backend="aot_eager")(x)
 """

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accuracy_programs import HEALTHY, MASKED_GRADIENT, NAMED, RELU, WRONG, WRONG_GRADIENT
+from accuracy_programs import (
+    HEALTHY,
+    MASKED_GRADIENT,
+    NAMED,
+    OTHER_NUMBERS,
+    RELU,
+    RELU_UNDER_NOISE,
+    WRONG,
+    WRONG_GRADIENT,
+)
 from command import Command
 
 from triage.model.accuracy import Comparison
@@ -14,6 +23,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session import neutral_store
+from triage.wording import not_compared_words
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -60,6 +70,19 @@ def test_every_way_to_be_wrong_is_found(tmp_path: Path, number: int) -> None:
     assert probe.notes.wrong is not None and probe.outcome.kind is OutcomeKind.WRONG_RESULT
 
 
+def test_what_random_numbers_hide_is_told(tmp_path: Path) -> None:
+    probe, wrong = compared(tmp_path, OTHER_NUMBERS)
+    assert probe.outcome.exit_code == 0, probe.log.read_text()[-3000:]
+    assert wrong == [] and probe.notes.unsteady == ()
+    inductors, kernels = probe.notes.by_chance
+    assert inductors == "output 0 of graph 0/0 (of randn_like, which compiled code draws in another way)"
+    assert kernels == "output 0 of graph 1/0 (eager gives another value each time, from the same seed as well)"
+    said = not_compared_words(probe.notes)
+    assert said.startswith(
+        "the random numbers that eager and compiled draw are not the same for output 0 of graph 0/0 ("
+    )
+
+
 def test_gradients_are_compared_under_those_that_the_program_sends_back(tmp_path: Path) -> None:
     probe, wrong = compared(tmp_path, MASKED_GRADIENT, capture=True)
     assert probe.outcome.exit_code == 0, probe.log.read_text()[-3000:]
@@ -85,7 +108,12 @@ def test_a_wrong_gradient_is_located(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "stage"), [(NAMED, "backend"), pytest.param(RELU, "inductor", marks=pytest.mark.slow)]
+    ("source", "stage"),
+    [
+        (NAMED, "backend"),
+        pytest.param(RELU, "inductor", marks=pytest.mark.slow),
+        pytest.param(RELU_UNDER_NOISE, "inductor", marks=pytest.mark.slow),
+    ],
 )
 def test_from_a_script_that_raises_nothing_to_a_reproducer(tmp_path: Path, source: str, stage: str) -> None:
     command = Command(tmp_path)

@@ -193,6 +193,37 @@ def test_a_failing_check_is_known_by_what_is_wrong_with_a_graph(walk: Callable[.
     assert machine.requests[-1].rung == "aot_eager" and machine.requests[-1].accuracy is not None
 
 
+class Streams(Checking):
+    """A target whose own check fails once other random numbers are drawn, uncompiled as well; `inductor` is wrong besides."""
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        if request.other_stream:
+            return super().__call__(replace(request, rung="aot_eager"), cancel)
+        probe = super().__call__(request, cancel)
+        if request.accuracy is None:
+            return probe
+        notes = probe.notes if request.rung in (None, "inductor") else replace(probe.notes, wrongs=())
+        outcome = interpret.with_comparison(Outcome(OutcomeKind.OK, 1.0, 0), notes)
+        return replace(probe, outcome=outcome, signature=signature_of(outcome), notes=notes)
+
+
+def test_a_check_of_random_streams_does_not_hide_a_wrong_value(walk: Callable[..., Walk]) -> None:
+    it = walk(Streams(AgentNotes(wrongs=(OUTPUT,), compared=1)))
+    it.first()
+    assert it.settle().random_check and comparing.hides_something(it)
+    found = it.settle()
+    assert (found.stage, found.symptom, found.random_check) == (Stage.INDUCTOR, Symptom.WRONG_RESULT, False)
+    assert found.outcome is not None and is_comparison(found.outcome) and not comparing.worth_checking(it)
+
+
+def test_a_check_of_random_streams_alone_is_not_blamed(walk: Callable[..., Walk]) -> None:
+    it = walk(Streams(AgentNotes(compared=3)))
+    it.first()
+    it.settle()
+    assert not comparing.hides_something(it)
+    assert it.conclusion().random_check and it.conclusion().stage is Stage.NONE
+
+
 ROUNDED = Rounding("0/0", 1, "output 0", "bfloat16", (3,), difference=0.05, tolerances=3.0)
 
 

@@ -43,7 +43,8 @@ class Comparer:
         try:
             if collective(gm) and not alone(self.torch):
                 raise NotComparedError("its processes would have to compare in step")
-            without_dropout(gm)
+            if without_dropout(gm):
+                self.recorder.channel.say("dropout_off", graph=graph_id)
             return Kept(self.torch, gm)
         except Exception as error:
             self._not_compared(graph_id, error)
@@ -145,6 +146,8 @@ class Comparer:
         """What a call that nobody is blamed for left to say: that eager is no measure for it, or that it rounds otherwise."""
         for name in call.unsteady:
             self.recorder.channel.say("unsteady", graph=graph_id, call=number, item=name)
+        for name, reason in call.by_chance:
+            self.recorder.channel.say("by_chance", graph=graph_id, call=number, item=name, reason=reason)
         rounding = call.rounding() if self.own_check and not found else None
         if rounding is not None and rounding["tolerances"] > self.roughest:
             self.roughest = rounding["tolerances"]

@@ -2,13 +2,15 @@
 
 The program's own call is what is judged (some failures come with the first call only), against eager on copies of its
 inputs; gradients are those of another call. Most calls are settled by that. Where they are not close, eager is asked how sure
-it is of itself: with other things in memory that nobody wrote, with every rounding nudged, in double precision;
-`accuracy_rule` says what it then takes to blame the compiler. A mode that changes the result by being there at all (an
+it is of itself: with other things in memory that nobody wrote, with every rounding nudged, in double precision, with other random
+numbers; `accuracy_rule` says what it then takes to blame the compiler. What random numbers hide that way is looked at once
+more with the same ones on both sides (`accuracy_dice`). A mode that changes the result by being there at all (an
 operation with a path of its own below autograd) is not used.
 """
 
 import contextlib
 
+from . import accuracy_dice as dice
 from . import accuracy_measure as measure
 from . import accuracy_memory as memory
 from . import accuracy_modes as modes
@@ -37,6 +39,9 @@ class Call:
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
         self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote
+        self.by_chance = []  # (name, reason) of what could not be compared, since it hangs on random numbers that are others
+        self._dice = None  # says what is drawn, where eager and compiled are to draw the same
+        self._drawn = ()
         self._both = None
         self._doubled = self._varied = None
 
@@ -76,6 +81,8 @@ class Call:
         steady = [name for name in steady if name in suspects]
         found = self._wrong_values(steady, eager, compiled) if steady else []
         found += self._wrong_facts(suspects, eager, compiled)
+        if steady and not found:
+            found = self._wrong_with_the_same_numbers(steady, eager)
         if not found and self.signs:
             found = self._wrong_signs(eager, compiled)
         return found
@@ -87,7 +94,8 @@ class Call:
     def rounding(self):
         """Where nothing is wrong and yet not all is the same: the value that is furthest off, as facts; else None."""
         eager, compiled = self._both
-        sure = [name for name in eager.tensors if name not in self.unsteady]
+        doubted = {*self.unsteady, *(name for name, _ in self.by_chance)}
+        sure = [name for name in eager.tensors if name not in doubted]
         names = [name for name in sure if roundoff.rounds_otherwise(self.torch, eager, compiled, name)]
         if not names:
             return None
@@ -109,9 +117,19 @@ class Call:
         if one is not None and other is not None:
             steady = self._same(one, other, steady)
         self.unsteady = [name for name in names if name not in steady]
+        if self.unsteady:
+            self._without_own_randomness()
         unchanged = self._eager(mode=modes.unchanged(self.torch))
         self.measured = self._same(eager, unchanged, steady) == steady
         return steady
+
+    def _without_own_randomness(self):
+        """What eager gives otherwise each time although memory holds the same hangs on numbers that nobody can draw again."""
+        with memory.fresh_memory_filled(memory.FILLINGS[0]):
+            again = self._same(self._eager(), self._eager(), self.unsteady)
+        reason = "eager gives another value each time, from the same seed as well"
+        self.by_chance += [(name, reason) for name in self.unsteady if name not in again]
+        self.unsteady = again
 
     def _surrounded(self, byte):
         try:
@@ -150,6 +168,44 @@ class Call:
         return measure.wrong_value(
             self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
         )
+
+    def _wrong_with_the_same_numbers(self, names, eager):
+        """What is wrong with values that hang on random numbers, both sides drawing the same ones."""
+        names = self._names_of_chance(names, eager)
+        if not names:
+            return []
+        try:
+            self._dice = dice.Dice(self.torch)
+            return self._redrawn(names)
+        except Exception as error:  # a graph that cannot be watched
+            self._not_redrawn(names, "%s: %s" % (type(error).__name__, str(error)[:200]))
+            return []
+        finally:
+            self._dice = None
+
+    def _names_of_chance(self, names, eager):
+        self.names = names
+        other = self._eager(seed=0)
+        same = self._same(eager, other, names)
+        return [name for name in names if name not in same]
+
+    def _redrawn(self, names):
+        eager = self._eager()
+        self._drawn = self._dice.draws
+        compiled = self._compiled(mode=self._dice.watch())
+        others = dice.not_in_both(self._drawn, self._dice.draws)
+        if others:
+            self._dice.turned = others
+            sure = self._same(eager, self._eager(), names)
+            self._dice.turned = ()
+            reason = "of %s, which compiled code draws in another way" % ", ".join(others)
+            self._not_redrawn([name for name in names if name not in sure], reason)
+            names = sure
+        suspects = measure.suspicious(self.torch, eager, compiled)
+        return self._wrong_values([name for name in names if name in suspects], eager, compiled)
+
+    def _not_redrawn(self, names, reason):
+        self.by_chance += [(name, reason) for name in names]
 
     def _as_mutation(self, name, eager, compiled):
         """Facts where one of the two changed an input and the other did not."""
@@ -199,18 +255,21 @@ class Call:
 
     def _eager(self, **how):
         module = self.kept.fresh(bool(how.get("double")))
+        if self._dice is not None:
+            how.setdefault("mode", self._dice.watch())
         return self._only(self.runner.run(module, parameters=self.kept.parameters(module), **how))
 
-    def _compiled(self):
+    def _compiled(self, mode=None):
         put_back = self.kept.state()
         try:
-            return self.runner.run(self.compiled, parameters=self.kept.parameters(self.kept.gm))
+            return self.runner.run(self.compiled, mode=mode, parameters=self.kept.parameters(self.kept.gm))
         finally:
             put_back()
 
     def _reference(self):
         try:
-            return self._eager(double=True, mode=modes.doubled(self.torch) if self.measured else None)
+            call = self._dice.doubled(self._drawn) if self._dice is not None else None
+            return self._eager(double=True, mode=modes.doubled(self.torch, call) if self.measured else None)
         except Exception:  # no such kernel, or the graph needs its own precision
             return None
 
@@ -221,7 +280,7 @@ class Call:
             rough = bool(number % 2)
             if self.measured:
                 try:
-                    found.append(self._eager(mode=modes.nudged(self.torch, rough), seed=number, shaken=None))
+                    found.append(self._eager(mode=modes.nudged(self.torch, rough, self._dice), seed=number))
                     continue
                 except Exception:
                     self.measured = False

@@ -53,14 +53,18 @@ class NotDoubleError(Exception):
     """The graph means something else in double precision."""
 
 
-def doubled(torch):
-    """A mode in which every floating result is double (complex: of doubles)."""
+def doubled(torch, call=None):
+    """A mode in which every floating result is double (complex: of doubles).
+
+    `call(func, args, kwargs, plain)` calls the operations in its stead; `plain` are the arguments as the graph has them.
+    """
 
     class Doubled(compat.dispatch_mode()):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             if str(func).startswith("aten.view.dtype") or "quantize" in str(func):
                 raise NotDoubleError("%s reads bits" % func)
-            return func(*_with_doubles(torch, args), **_with_doubles(torch, kwargs or {}))
+            wide = _with_doubles(torch, args), _with_doubles(torch, kwargs or {})
+            return func(*wide[0], **wide[1]) if call is None else call(func, *wide, (args, kwargs or {}))
 
     return Doubled()
 
@@ -76,18 +80,20 @@ def _with_doubles(torch, value):
     return value
 
 
-def nudged(torch, rough):
-    """A mode in which eager gives what else it might have given. `rough` nudges further."""
+def nudged(torch, rough, dice=None):
+    """A mode in which eager gives what else it might have given. `rough` nudges further; `dice` says what is drawn."""
 
     class Nudged(compat.dispatch_mode()):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            return _nudged(torch, rough, func, args, kwargs or {})
+            if dice is None:
+                return _nudged(torch, rough, func, args, kwargs or {})
+            return _nudged(torch, rough, _Thrown(dice, func), args, kwargs or {})
 
     return Nudged()
 
 
 def _nudged(torch, rough, func, args, kwargs):
-    name = _name(func)
+    name = name_of(func)
     schema = getattr(func, "_schema", None)
     if name in UNWRITTEN:
         return _filled(torch, func(*args, **kwargs), rough)
@@ -99,7 +105,7 @@ def _nudged(torch, rough, func, args, kwargs):
         args = _other_order(torch, name, args)
     if schema is None or _is_view(schema) or _is_exact(name, args, kwargs):
         return func(*args, **kwargs)
-    mutable = any(_written(argument) for argument in schema.arguments)
+    mutable = any(written(argument) for argument in schema.arguments)
     if not mutable and torch.Tag.pointwise not in getattr(func, "tags", ()):
         # A sum or a product of matrices adds up in another order: its error is that of the operands, not of the result.
         args = tuple(shaken(torch, item, rough) if index < 2 else item for index, item in enumerate(args))
@@ -108,9 +114,22 @@ def _nudged(torch, rough, func, args, kwargs):
         return _each(torch, result, lambda tensor: shaken(torch, tensor, rough))
     for index, argument in enumerate(schema.arguments):
         value = args[index] if index < len(args) else kwargs.get(argument.name)
-        if _written(argument) and isinstance(value, torch.Tensor) and is_float(value) and value.numel():
+        if written(argument) and isinstance(value, torch.Tensor) and is_float(value) and value.numel():
             value.copy_(shaken(torch, value, rough))
     return result
+
+
+class _Thrown(object):
+    """An operation that draws what the dice say; else it is the operation."""
+
+    def __init__(self, dice, func):
+        self.dice, self.func = dice, func
+
+    def __call__(self, *args, **kwargs):
+        return self.dice.call(self.func, args, kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.func, name)
 
 
 def unchanged(torch):
@@ -131,10 +150,10 @@ def surrounded(torch, byte):
     class Surrounded(compat.dispatch_mode()):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             result = func(*args, **(kwargs or {}))
-            if _name(func) in UNWRITTEN:
+            if name_of(func) in UNWRITTEN:
                 return _of_bytes(torch, result, byte)
             schema = getattr(func, "_schema", None)
-            if schema is None or _is_view(schema) or any(_written(argument) for argument in schema.arguments):
+            if schema is None or _is_view(schema) or any(written(argument) for argument in schema.arguments):
                 return result
             return _each(torch, result, lambda tensor: _placed(torch, tensor, byte))
 
@@ -155,7 +174,7 @@ def _placed(torch, tensor, byte):
     return flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
-def _name(func):
+def name_of(func):
     """`add` for aten.add.Tensor and aten.add_.Tensor."""
     packet = str(getattr(func, "overloadpacket", func)).split(".")[-1]
     return packet.rstrip("_") if not packet.endswith("__") else packet
@@ -165,7 +184,7 @@ def _is_view(schema):
     return any(returned.alias_info is not None and not returned.alias_info.is_write for returned in schema.returns)
 
 
-def _written(argument):
+def written(argument):
     return argument.alias_info is not None and argument.alias_info.is_write
 
 

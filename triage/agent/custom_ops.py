@@ -12,7 +12,7 @@ import re
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import compat
+from . import compat, effects
 from .custom_ops_carry import Carrier
 from .custom_ops_find import Operator, registrations
 from .custom_ops_units import Unit, unit_of, user_units
@@ -26,22 +26,26 @@ _TORCHS = """
 _SITE = re.compile(r"registered at (?P<file>.+?):\d+(?= ::|$)", re.M)
 
 
-def preamble(targets: List[Any]) -> Tuple[List[str], List[str]]:
-    """(statements, reasons): import lines and source that register the operators among `targets`; what is missing."""
+def preamble(targets: List[Any]) -> Tuple[List[str], List[str], List[str]]:
+    """(statements, reasons, setup): import lines and source that register the operators among `targets`; what is missing;
+    and the same together with all else that the user's files do to torch, empty where they do nothing.
+    """
     operators = _custom(targets)
     if not operators:
-        return [], []
+        return [], [], effects.setup([], [], set())
     units = user_units()
     for operator in operators:
         _add_units_of(operator, units)
     statements: List[str] = []
     missing: List[str] = []
-    carrier = Carrier(units, {operator.namespace for operator in operators})
+    namespaces = {operator.namespace for operator in operators}
+    carrier, taken = Carrier(units, namespaces), []
     for operator in operators:
         found = [item for unit in list(units.values()) for item in registrations(unit, operator)]
         if found:
             for item in found:
                 carrier.take(item)
+            taken += found
             continue
         line = _library_import(operator)
         if line is not None:
@@ -51,7 +55,8 @@ def preamble(targets: List[Any]) -> Tuple[List[str], List[str]]:
     if carrier.missing:
         names = ", ".join(operator.qualified for operator in operators)
         missing += ["custom operator %s: %s" % (names, reason) for reason in dict.fromkeys(carrier.missing)]
-    return list(dict.fromkeys(statements + carrier.text())), missing
+    setup = effects.setup(taken, statements, namespaces)
+    return list(dict.fromkeys(statements + carrier.text())), missing, setup
 
 
 def _custom(targets: List[Any]) -> List[Operator]:

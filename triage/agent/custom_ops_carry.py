@@ -8,11 +8,10 @@ name. A module-level value that is a plain literal is written as its value. What
 from __future__ import annotations
 
 import ast
-import importlib.util
 import sys
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from .custom_ops_units import Statement, Unit, is_users, unit_of
+from .custom_ops_units import Statement, Unit, imported_name, is_users, unit_of
 
 _LITERALS = (bool, int, float, str, bytes, type(None))
 
@@ -48,10 +47,10 @@ class Carrier:
             self._claim(name, unit)
         blocks.append((statement.lines, _edited(statement, edits)))
 
-    def text(self) -> List[str]:
-        """Import lines first, then one string per statement."""
+    def text(self, files: Iterable[str] = ()) -> List[str]:
+        """Import lines first, then one string per statement. `files` run in this order, where their names allow it."""
         order: List[str] = []
-        for file in self._blocks:
+        for file in [*(file for file in files if file in self._blocks), *self._blocks]:
             self._before(file, order)
         blocks = [text for file in order for _, text in sorted(self._blocks.get(file, []))]
         return list(self.imports) + list(dict.fromkeys(blocks))
@@ -114,7 +113,7 @@ class Carrier:
             if isinstance(item.node, ast.Import) and (alias.asname or alias.name.split(".")[0]) == name:
                 self._module(alias.name, alias.asname, item.unit, user, edits)
             elif isinstance(item.node, ast.ImportFrom) and (alias.asname or alias.name) == name:
-                module = _absolute(item.node, item.unit)
+                module = imported_name(item.node, item.unit)
                 if module == "__future__":
                     return
                 submodule = sys.modules.get("%s.%s" % (module, alias.name))
@@ -165,12 +164,6 @@ def _users_unit(units: Dict[str, Unit], module: Any) -> Optional[Unit]:
             return None
         units[file] = unit
     return units[file]
-
-
-def _absolute(node: ast.ImportFrom, unit: Unit) -> str:
-    if not node.level:
-        return node.module or ""
-    return importlib.util.resolve_name("." * node.level + (node.module or ""), unit.package)
 
 
 def _module_names(unit: Unit) -> Set[str]:

@@ -144,13 +144,13 @@ def _made_libraries(statements: List[Statement], operator: Operator) -> Set[str]
     for statement in statements:
         if isinstance(statement.node, (ast.Assign, ast.With)):
             calls = [item for item in ast.walk(statement.node) if isinstance(item, ast.Call) and item.args]
-            first = [item.args[0] for item in calls if _called(item) in ("Library", "_scoped_library")]
+            first = [item.args[0] for item in calls if callee(item) in ("Library", "_scoped_library")]
             if any(isinstance(item, ast.Constant) and item.value == operator.namespace for item in first):
                 found.update(statement.binds())
     return found
 
 
-def _called(call: ast.Call) -> str:
+def callee(call: ast.Call) -> str:
     """The bare name of what is called."""
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
@@ -168,5 +168,5 @@ def _handles(unit: Unit, operator: Operator) -> Set[str]:
 
 def _new_handles(statement: Statement) -> List[str]:
     """The name of a function that `custom_op` decorates, or of what is assigned from it."""
-    called = {_called(item) for item in _outside(statement.node) if isinstance(item, ast.Call)}
+    called = {callee(item) for item in _outside(statement.node) if isinstance(item, ast.Call)}
     return statement.binds() if called & {"custom_op", "triton_op"} else []

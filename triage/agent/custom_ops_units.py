@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import importlib.util
 import os
 import symtable
 import sys
@@ -136,6 +138,14 @@ def unit_of(name: str, namespace: Any, file: Optional[str]) -> Optional[Unit]:
         return None
 
 
+def imported_name(node: ast.ImportFrom, unit: Unit) -> str:
+    """The absolute name of the module in `from ... import`."""
+    if not node.level:
+        return node.module or ""
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), unit.package)
+
+
+@functools.lru_cache(maxsize=None)  # one answer per loaded file
 def is_users(file: str) -> bool:
     """Whether a source file is the user's: neither of the standard library, nor installed, nor ours."""
     if not file.endswith(".py"):

@@ -50,6 +50,7 @@ def graph_case(
         "backward": level == "dynamo" and direction == "backward",
         "context": dict(context or {}),
         "preamble": [],
+        "setup": [],
         "subgraphs": [],
         "backend": backend,
         "unprintable": [],
@@ -93,7 +94,7 @@ class _Walk:
     def finish(self) -> None:
         from . import custom_ops
 
-        self.case["preamble"], missing = custom_ops.preamble(self.targets)
+        self.case["preamble"], missing, self.case["setup"] = custom_ops.preamble(self.targets)
         self.case["unprintable"].extend(missing)
 
     def subgraph(self, path: str, gm: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List
 
-from . import compat
+from . import compat, surroundings
 
 # Settings that say where things go or how much is printed: they cannot matter to a failure.
 _IRRELEVANT = re.compile(
@@ -61,10 +61,13 @@ def _autocast() -> List[str]:
 
 
 def config_lines() -> List[str]:
-    """Settings of torch._dynamo, _inductor and _functorch that differ from their defaults, as statements."""
+    """Settings of torch._dynamo, _inductor and _functorch that differ from their defaults, or that the program's own
+    environment variables made what they are, as statements.
+    """
     import sys
 
     lines: List[str] = []
+    variables = surroundings.changed()
     for name in ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config"):
         module = sys.modules.get(name)
         if module is None:
@@ -74,7 +77,18 @@ def config_lines() -> List[str]:
         except Exception:
             continue
         lines += [line for line in text.splitlines() if _relevant(line) and not _is_default(module, name, line)]
-    return lines
+        lines += filter(_relevant, _by_environment(module, name, variables))
+    return list(dict.fromkeys(lines))
+
+
+def _by_environment(module: Any, name: str, variables: List[str]) -> List[str]:
+    found = []
+    for key in surroundings.settings_of(module, variables):
+        try:
+            found.append("%s.%s = %r" % (name, key, getattr_dotted(module, key)))
+        except AttributeError:  # a name of the file that is no setting
+            continue
+    return found
 
 
 def _is_default(module: Any, name: str, line: str) -> bool:

@@ -14,13 +14,14 @@ import platform
 import sys
 import threading
 
-from . import boundary, compat, confine, frames, imports, optimize, randomness, testrunners, trace_lines
+from . import boundary, compat, confine, frames, imports, optimize, randomness, surroundings, testrunners, trace_lines
 from .channel import Channel
 from .recorder import Recorder
 
 
 def install(config):
     """Hook this interpreter. Returns the recorder."""
+    surroundings.remember()
     channel = Channel(config["channel"])
     recorder = Recorder(channel, config)
     channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())

@@ -44,6 +44,22 @@ def compare(walk: Walk) -> Probe | None:
     return probe
 
 
+def hides_something(walk: Walk) -> bool:
+    """Whether a check that compares random streams hides a wrong value of a graph; it is the failure from here on.
+
+    Such a check fails with any compiler, so it says nothing of one that is wrong besides. Its graphs are compared with the same
+    random numbers on both sides; where a value is wrong the ladder is to be walked again, for that one.
+    """
+    if walk.session.settings.accuracy == "never" or walk.compared is not None or not walk.conclusion().random_check:
+        return False
+    walk.stop_after = None
+    if compare(walk) is None:
+        return False
+    top = walk.rungs[walk.top].name
+    walk.seen, walk.other_stream, walk.seeded = {top: walk.seen[top]}, None, {}
+    return True
+
+
 def worth_checking(walk: Walk) -> bool:
     """Whether to compare the graphs of a script whose own check fails: where a stage below its graphs is to blame."""
     found = walk.conclusion()

@@ -120,7 +120,8 @@ def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
     Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).
     """
     notes, exception = probe.notes, failed.exception if failed is not None else None
-    if notes.rounding is None or not notes.compared or notes.not_compared or notes.double_backward:
+    left_out = notes.not_compared or notes.by_chance or notes.double_backward
+    if notes.rounding is None or not notes.compared or left_out:
         return False
     if not is_script_check(probe.outcome) or notes.stopped_early:  # it ended before the check was reached
         return False

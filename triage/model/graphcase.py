@@ -135,6 +135,8 @@ class GraphCase:
     backward_order: int = 1  # 2: the gradient itself is differentiated (create_graph=True)
     context: Context = field(default_factory=Context)
     preamble: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()  # the same with all else that the program's own files did to torch, empty where nothing
+    prepared: bool = False  # the preamble is that: all of it is needed, whatever operators are left
     subgraphs: tuple[SubGraph, ...] = ()
     backend: str = "inductor"
     unprintable: tuple[str, ...] = ()  # why it cannot be printed as a whole, empty where it can

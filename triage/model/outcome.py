@@ -116,6 +116,10 @@ class AgentNotes:
     unsteady: tuple[
         str, ...
     ] = ()  # values that eager itself gives otherwise when unwritten memory holds something else
+    by_chance: tuple[
+        str, ...
+    ] = ()  # values that hang on random numbers which are others compiled, each with its reason
+    without_dropout: bool = False  # dropout was switched off in graphs that were compared
     compared: int = 0  # calls of compiled graphs that were compared with eager
     not_compared: tuple[str, ...] = ()  # why others were not
 

@@ -80,7 +80,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
     torch_version = python_version = None
     early = False
     wrongs: list[WrongResult] = []
-    rounding, unsteady, not_compared = None, [], []
+    rounding, unsteady, by_chance, not_compared = None, [], [], []
     for event in events:
         kind = event.get("e")
         if kind == "raised":
@@ -107,6 +107,8 @@ def notes_of(events: list[Event]) -> AgentNotes:
                 rounding = decode(Rounding, event["result"])
         elif kind == "unsteady":
             unsteady.append(f"{event.get('item')} of graph {event.get('graph')}")
+        elif kind == "by_chance":
+            by_chance.append(f"{event.get('item')} of graph {event.get('graph')} ({event.get('reason')})")
         elif kind == "not_compared":
             not_compared.append(f"graph {event.get('graph')}: {event.get('reason')}")
         elif kind == "graph_missing":
@@ -132,6 +134,8 @@ def notes_of(events: list[Event]) -> AgentNotes:
         wrongs=tuple(wrongs),
         rounding=rounding,
         unsteady=tuple(dict.fromkeys(unsteady)),
+        by_chance=tuple(dict.fromkeys(by_chance)),
+        without_dropout=any(event.get("e") == "dropout_off" for event in events),
         not_compared=tuple(dict.fromkeys(not_compared)),
         **facts,
     )

@@ -38,6 +38,7 @@ def canonical(case: GraphCase) -> str:
         "backward": case.backward,
         "context": encode(case.context),
         "preamble": case.preamble,
+        "prepared": case.prepared,
         "subgraphs": [_subgraph(graph, graphs) for graph in case.subgraphs],
         "backend": case.backend,
         "unprintable": case.unprintable,

@@ -54,7 +54,7 @@ class ComparisonOracle:
         notes = result.notes
         if own.verdict is not Verdict.SAME_FAILURE:
             return own
-        if not (notes.compared or notes.not_compared or notes.unsteady):
+        if not (notes.compared or notes.not_compared or notes.unsteady or notes.by_chance):
             return (
                 own if self._seen_alike(result) else Judgement(Verdict.UNRESOLVED, "its check sees another difference")
             )
@@ -62,6 +62,8 @@ class ComparisonOracle:
             return self._of_kind(result)
         if notes.unsteady:
             return Judgement(Verdict.UNRESOLVED, f"eager is not sure of {notes.unsteady[0]} itself")
+        if notes.by_chance:
+            return Judgement(Verdict.UNRESOLVED, f"not the same random numbers: {notes.by_chance[0]}")
         if notes.not_compared:
             return own if self.lenient else Judgement(Verdict.UNRESOLVED, f"not compared: {notes.not_compared[0]}")
         return Judgement(Verdict.NO_FAILURE, "compiled differs from eager no more than eager may from itself")

@@ -32,6 +32,7 @@ from triage.reduce.wiring import Wiring
 
 Render = Callable[[Candidate], str]
 MOST_LARGER = 2
+PREPARED = "It first does to torch what the program's own files did to it, as far as the failure needs that."
 
 
 class NativeEngine:
@@ -231,6 +232,8 @@ class _Reducing:
             notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
         if any(item.fill == "values" and item.role != "constant" for item in best.case.inputs):
             notes.append("Some inputs keep the values that the script had.")
+        if best.case.prepared and best.case.preamble:
+            notes.append(PREPARED)
         if best.case.level != "dynamo":
             notes.append(
                 "Reduced from the graph of ATen operators; the graph of the user's own calls did not fail alone."

@@ -24,7 +24,7 @@ from triage.reduce.printer_body import Body, Style, indented, is_random, live_no
 from triage.reduce.printer_modes import autocast
 from triage.reduce.printer_names import Names, input_name
 from triage.reduce.printer_nested import nested
-from triage.reduce.printer_preamble import changes_arguments, custom_operators, preamble
+from triage.reduce.printer_preamble import changes_arguments, custom_operators, preamble, whole
 from triage.reduce.printer_run import Calls, check_lines, in_modes
 from triage.reduce.printer_values import Comparing, values_lines
 from triage.reduce.spelling import Expression, Unprintable
@@ -133,7 +133,8 @@ class _Script:
         if opaque is not None:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
         self.process_group = ranks.setup(case, [*self.live, *nested_nodes])
-        self.preamble = preamble(case.preamble, custom_operators([*self.live, *nested_nodes]).values())
+        operators = custom_operators([*self.live, *nested_nodes]).values()
+        self.preamble = whole(case.preamble) if case.prepared else preamble(case.preamble, operators)
         self.names = Names(self.preamble.names())
         self.function = "f" if "f" not in self.preamble.names() else "fn"
         inputs = facts.used_inputs(self.case, self.live)
@@ -192,8 +193,10 @@ class _Script:
         if self.form.compares_values:
             if self.form.check == "mutation":
                 calls = replace(calls, changed=frozenset(item.name for item in made))
-            alone = bool(calls.changed) or any(map(is_random, self.live))
-            how = Comparing(self.form.reference and not self.form.close, self.form.close, self.form.fine)
+            random = any(map(is_random, self.live))
+            alone = bool(calls.changed) or random
+            # In double precision other random numbers would be drawn.
+            how = Comparing(self.form.reference and not self.form.close and not random, self.form.close, self.form.fine)
             lines = [*masks, *values_lines(calls, made, seed=seed, how=how, alone=alone)]
         else:
             lines = check_lines(calls, self.form.check)

@@ -53,7 +53,24 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
     parsed = [_Statement(text, ast.parse(text)) for text in statements]
     owners = {item.binds: item.operators() for item in parsed if item.binds and item.operators()}
     handles = {name: next(iter(found)) for name, found in owners.items() if len(found) == 1}
-    kept = [item for item in parsed if item.serves(wanted, handles)]
+    return _mentioned([item for item in parsed if item.serves(wanted, handles)], handles)
+
+
+def whole(statements: Sequence[str]) -> Preamble:
+    """All of `statements` but definitions and imports that nothing mentions."""
+    return _mentioned([_Statement(text, ast.parse(text)) for text in statements], {})
+
+
+def leaves_unbound(statements: Sequence[str], block: str) -> bool:
+    """Whether a name that only `block` binds is read by what would be printed of the rest."""
+    printed = whole([text for text in statements if text != block])
+    rest = [_Statement(text, ast.parse(text)) for text in (*printed.imports, *printed.statements)]
+    read = {name for item in rest for name in item.reads}
+    bound = {name for item in rest for name in item.bound}
+    return bool((_Statement(block, ast.parse(block)).bound - bound) & read)
+
+
+def _mentioned(kept: list[_Statement], handles: dict[str, tuple[str, str]]) -> Preamble:
     while True:
         used = {name for item in kept for name in item.reads}
         left = [item for item in kept if not item.is_definition(handles) or used.intersection(item.bound)]
@@ -130,7 +147,13 @@ class _Statement:
             # `import package` may be there for the operators it registers, an alias is there to be used.
             own = self.text.split()[1].split(".")[0] in {*sys.stdlib_module_names, "torch"}
             return own or isinstance(self.node, ast.ImportFrom) or " as " in self.text
-        return isinstance(self.node, ast.Assign) and not any(name in handles for name in self.bound)
+        return self._only_binds() and not any(name in handles for name in self.bound)
+
+    def _only_binds(self) -> bool:
+        """An assignment to names; one to an attribute or an element changes something, and so may a call that registers."""
+        if not isinstance(self.node, ast.Assign) or not all(isinstance(item, ast.Name) for item in self.node.targets):
+            return False
+        return not (isinstance(self.node.value, ast.Call) and any("register" in name for name in self.methods))
 
 
 def custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from triage.model.graphcase import Context, GraphCase
 from triage.reduce.edits import DropContext, checked
 from triage.reduce.passes.proposal import ChangeCase, ChangeContext, Choice, map_inputs
+from triage.reduce.printer_preamble import leaves_unbound
+from triage.reduce.slices import RefusedError
 from triage.reduce.wiring import Wiring
 
 _DEFAULTS = (
@@ -63,6 +65,8 @@ class DropPreamble:
         return f"without `{first}`"
 
     def apply(self, case: GraphCase) -> GraphCase:
+        if case.prepared and leaves_unbound(case.preamble, self.block):
+            raise RefusedError("a name would have no meaning")
         rest = tuple(block for block in case.preamble if block != self.block)
         return checked(case, replace(case, preamble=rest))
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from triage.model.graphcase import GraphCase
+from triage.model.signature import FailureSignature
 from triage.reduce.driver import Driver, StopReductionError
 from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Oracle, Problem, Reduction
 from triage.reduce.kernels import misfit
@@ -60,7 +61,8 @@ class Polished:
             lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
             rung=problem.rung or None,
         )
-        interrupted = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble))
+        plainly = keeps_its_sense(graph, start, problem.signature)
+        interrupted = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble), plainly)
         spent = time.monotonic() - began
         return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
 
@@ -73,6 +75,16 @@ def preamble_of(graph: GraphCase) -> Script | None:
     except SyntaxError:
         return None
     return None if only_imports else script
+
+
+def keeps_its_sense(graph: GraphCase, script: Script, signature: FailureSignature) -> bool:
+    """Whether code that the program gave to torch may lose statements, but is not to be rewritten.
+
+    A rewritten lowering gives other wrong numbers, and a `raise` without its condition fails for every program: neither is a
+    smaller form of the failure.
+    """
+    raises = any(isinstance(node, ast.Raise | ast.Assert) for node in script.nodes)
+    return graph.prepared and (signature.wrong is not None or raises)
 
 
 def with_preamble(graph: GraphCase, script: Script) -> GraphCase:
@@ -102,12 +114,14 @@ def printed(graph: GraphCase, form: Form, header: str) -> str:
     return text
 
 
-def _searched(driver: Driver[Script], search: Search, start: Script, known: Collection[str]) -> bool:
-    """Try what the passes propose. Whether ctrl-C ended it."""
+def _searched(driver: Driver[Script], search: Search, start: Script, known: Collection[str], plainly: bool) -> bool:
+    """Try what the passes propose, or only (`plainly`) fewer statements. Whether ctrl-C ended it."""
     try:
         with contextlib.suppress(StopReductionError):
             driver.begin("registration")
-            if driver.first([start]) is not None:
+            if driver.first([start]) is not None and plainly:
+                search.fewer_statements(start)
+            elif driver.best is not None:
                 search.reduce(start)
                 search.polish()
                 search.without_stale_comments(known)

@@ -1,0 +1,86 @@
+"""What the program's own files did to torch goes with a graph where the failure needs it, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from reduce_cases import case, meta, op, tensor
+
+from triage.model.accuracy import Wrongness
+from triage.model.graphcase import GraphCase
+from triage.model.signature import FailureSignature
+from triage.model.stage import OutcomeKind, Stage
+from triage.reduce.interface import Problem
+from triage.reduce.passes.context import DropPreamble
+from triage.reduce.prepared import prepared
+from triage.reduce.printer import print_case
+from triage.reduce.slices import RefusedError
+from triage.reduce.source.polish import keeps_its_sense
+from triage.reduce.source.script import Script
+
+SETUP = (
+    "import torch",
+    "import torch._inductor.ir as ir",
+    "_original = ir.Reduction.create",
+    "def create(*args, **kwargs):\n    return _original(*args, **kwargs)",
+    "def unused():\n    return 1",
+    "ir.Reduction.create = staticmethod(create)",
+    "torch.set_default_dtype(torch.float64)",
+)
+GRAPH = case([tensor("x", 3)], [op("y", "torch.amax", "%x", out=meta())], "y", setup=SETUP)
+
+
+def asked(needed: set[str], harmful: str = "") -> list[GraphCase]:
+    """The cases that were asked; one answers where it carries what is needed, and nothing harmful."""
+    seen: list[GraphCase] = []
+
+    def ask(problem: Problem) -> GraphCase | None:
+        (graph,) = problem.cases
+        seen.append(graph)
+        return graph if needed <= set(graph.preamble) and harmful not in graph.preamble else None
+
+    signature = FailureSignature(OutcomeKind.EXCEPTION, "ValueError", "no", "no")
+    problem = Problem(signature, Stage.INDUCTOR, "inductor", None, (GRAPH,), Path())
+    found, answer = prepared(problem, ask)
+    assert answer is not None and found.cases == (answer,)
+    return seen
+
+
+def test_a_graph_that_fails_alone_stays_alone() -> None:
+    (graph,) = asked(set())
+    assert not graph.prepared and graph.preamble == ()
+
+
+def test_else_it_is_asked_below_all_that_the_files_did() -> None:
+    alone, below = asked({SETUP[5]})
+    assert alone.preamble == () and below.preamble == SETUP and below.prepared
+
+
+def test_a_statement_that_cannot_run_here_does_not_hide_the_others() -> None:
+    *_, last = asked({SETUP[5]}, harmful=SETUP[6])
+    assert SETUP[5] in last.preamble and SETUP[6] not in last.preamble
+
+
+def test_its_effects_are_printed_and_only_the_definitions_they_mention() -> None:
+    text = print_case(replace(GRAPH, preamble=SETUP, prepared=True))
+    assert "ir.Reduction.create = staticmethod(create)" in text and "torch.set_default_dtype(torch.float64)" in text
+    assert "unused" not in text and text.index("_original = ") < text.index("def create")
+    assert "Reduction" not in print_case(GRAPH)
+
+
+def test_the_condition_of_a_raise_and_the_arithmetic_of_a_lowering_are_not_rewritten() -> None:
+    below, signature = replace(GRAPH, prepared=True), FailureSignature(OutcomeKind.EXCEPTION, "ValueError", "no", "no")
+    raising = Script("def f(x):\n    if x:\n        raise ValueError('no')\n")
+    assert keeps_its_sense(below, raising, signature) and not keeps_its_sense(below, Script("x = 1\n"), signature)
+    assert keeps_its_sense(below, Script("x = 1\n"), replace(signature, wrong=Wrongness("values")))
+    assert not keeps_its_sense(GRAPH, raising, signature)  # the registration of a custom operator
+
+
+def test_no_name_is_left_without_a_meaning() -> None:
+    below = replace(GRAPH, preamble=SETUP, prepared=True)
+    with pytest.raises(RefusedError):
+        DropPreamble(SETUP[2]).apply(below)
+    without = DropPreamble(SETUP[5]).apply(below)
+    assert "create" not in print_case(without)
