@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.model.outcome import Outcome
+from triage.model.own_code import Finding, OwnCode
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 
@@ -55,6 +58,18 @@ def summary_sentence(conclusion: Conclusion, first: Probe | None, incomplete: st
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
         return _sentence(f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}")
     return _sentence(f"{good}, {bad}, with {face}")
+
+
+def headline(own: OwnCode | None, mend: Sequence[Finding]) -> str:
+    """Whose code it is, where it is not PyTorch's; empty where that is not known."""
+    if own is not None:
+        return own.headline
+    return next((finding.title for finding in mend if finding.explains), "")
+
+
+def with_headline(first: str, sentence: str) -> str:
+    """The sentence with whose code it is before it."""
+    return f"{first}. {sentence}" if first else sentence
 
 
 def _sentence(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from triage.events import Event, Listener
 
 if TYPE_CHECKING:
+    from triage.model.own_code import OperatorCheck
     from triage.pipeline import Run
 
 _STEPS = {
@@ -21,6 +22,7 @@ _STEPS = {
     "capture": "reading the captured graphs",
     "reduce": "reducing",
     "ablate": "ablation of the reproducer",
+    "opcheck": "checking custom operators",
 }
 
 
@@ -227,6 +229,7 @@ def _panel(done: Run) -> Any:
             Syntax(source.read_text(encoding="utf-8").rstrip(), "python", background_color="default", word_wrap=True),
         ]
     title = f"stage: {report.verdict.stage.value}" if failed and report.verdict.stage is not Stage.NONE else "triage"
+    title += " (your own code)" if report.explanation is not None else ""
     return Panel(Group(*parts), title=title, title_align="left", border_style="red" if failed else "green")
 
 
@@ -234,6 +237,12 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     report = done.report
     if report.signature is not None and report.signature.user_line:
         yield "line", report.signature.user_line
+    if report.own_code is not None and report.own_code.call_site:
+        yield "called at", report.own_code.call_site
+    for finding in report.findings[:2]:
+        yield "to mend", f"{finding.title}. {finding.cure}"
+    for check in report.operator_checks[:4]:
+        yield "opcheck", _opcheck(check)
     if report.culprit is not None and report.culprit.op:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
     made = report.reproducer
@@ -253,6 +262,12 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     yield "next", _next(done)
 
 
+def _opcheck(check: OperatorCheck) -> str:
+    """`img::hwc: test_faketensor fails`, with the first line of what it says."""
+    failed = [f"{failure.test} fails: {failure.message[:100]}" for failure in check.failures]
+    return f"{check.operator}: {'; '.join(failed) or check.note or 'every test passes'}"
+
+
 def _next(done: Run) -> str:
     from triage.model.stage import Stage, Symptom
 
@@ -265,6 +280,9 @@ def _next(done: Run) -> str:
         return "nothing to do: the script passes"
     if verdict.symptom is Symptom.ROUNDING:
         return "nothing to report: compare with double precision, or raise the tolerance of the check (see report.md)"
+    explained = done.report.explanation
+    if explained is not None:
+        return f"mend {explained.place or 'your code'}: this is not a bug of PyTorch"
     if verdict.stage is Stage.NONE:
         return "read the notes in report.md: this is not a compiler bug as it stands"
     return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"
