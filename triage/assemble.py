@@ -150,12 +150,12 @@ def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | 
         frames=signature.frames,
         fingerprint=signature.fingerprint,
         user_line=told,
-        excerpt=_excerpt(conclusion),
+        excerpt=_excerpt(conclusion, own),
         wrong=None if conclusion.symptom is Symptom.ROUNDING else signature.wrong,
     )
 
 
-def _excerpt(conclusion: Conclusion) -> str:
+def _excerpt(conclusion: Conclusion, own: OwnCode | None) -> str:
     """The error as a traceback, without the frames in the middle that say nothing."""
     outcome = conclusion.outcome
     assert outcome is not None
@@ -163,6 +163,7 @@ def _excerpt(conclusion: Conclusion) -> str:
     if error is None:
         return "\n".join(filter(None, [outcome.detail, outcome.stacks]))[:EXCERPT_LIMIT]
     inner = error.innermost()
+    inner = inner.cause if own is not None and inner.cause is not None else inner
     frames = inner.frames[-8:]
     lines = ["Traceback (most recent call last):"] if frames else []
     if len(inner.frames) > len(frames):
@@ -171,6 +172,8 @@ def _excerpt(conclusion: Conclusion) -> str:
         lines.append(f'  File "{_short(frame.file)}", line {frame.line}, in {frame.function}')
         if frame.code:
             lines.append(f"    {frame.code}")
+    if inner is error.innermost().cause:
+        lines.append(f"{inner.type}: {inner.message}\n\nThe above exception was the direct cause of:\n")
     lines.append(f"{error.type}: {error.message}")
     if outcome.kind is OutcomeKind.CRASH and outcome.detail:
         lines.append(outcome.detail)

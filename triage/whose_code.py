@@ -17,7 +17,7 @@ from triage.locate.own_code import own_code_of
 from triage.model.graphcase import GraphCase
 from triage.model.own_code import WHILE_COMPILING, Finding, OwnCode
 from triage.model.signature import short_type
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import OutcomeKind, Stage, Symptom
 
 CHECK_SECONDS = 60.0  # of a run, beside what the script itself took
 
@@ -87,10 +87,15 @@ def what_to_mend(found: Findings, conclusion: Conclusion, own: OwnCode | None) -
 
 
 def _needed(found: Findings, conclusion: Conclusion, own: OwnCode | None) -> Sequence[str]:
-    """Operators that the failure cannot do without: the reduction kept them, or the error names them."""
+    """Operators that the failure cannot do without: the reduction kept them, or the error names them.
+
+    A wrong result and a crash name nothing: while an operator of the failing graph breaks its word, that has to be mended first.
+    """
     made = found.reproduced
     if made is not None and made.verified and made.engine != "none":
         return [check.operator for check in found.operator_checks if _names(made.source, check.operator)]
+    if conclusion.symptom in (Symptom.WRONG_RESULT, Symptom.CRASH):  # no eager run of such an operator is a measure
+        return [check.operator for check in found.operator_checks]
     named = [own.operator] if own is not None and own.operator else []
     message = conclusion.signature.message if conclusion.signature is not None else ""
     return [*named, *(check.operator for check in found.operator_checks if _names(message, check.operator))]
@@ -105,16 +110,21 @@ def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | Non
     if own is None or own.role not in WHILE_COMPILING:
         return None
     if own.raised:
-        because = f"The exception is {own.name}'s own: {own.line}"
-        return Finding(f"Not a bug of PyTorch: {own.name} raises", because, f"Correct {own.place}.", own.place)
+        because = f"The exception is its own: `{own.line}`."
+        return Finding(f"{_capital(own.name)} raises", because, f"Correct {own.place}.", own.place)
     if own.role == "fake kernel" and _reads_values(conclusion):
         return Finding(
-            f"Not a bug of PyTorch: {own.name} asks for values",
+            f"{_capital(own.name)} asks for values",
             "A fake kernel knows shapes and dtypes, no values; neither does it know a size that depends on values.",
-            "Make the sizes arguments of the operator, or use torch.library.get_ctx().new_dynamic_size() and ask nothing of it.",
+            "Make the sizes arguments of the operator, or use `torch.library.get_ctx().new_dynamic_size()` without "
+            "asking what it is.",
             own.place,
         )
     return None
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _reads_values(conclusion: Conclusion) -> bool:

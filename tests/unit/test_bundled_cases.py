@@ -22,7 +22,7 @@ def facts_of(folder: Path) -> dict:
 @each_case
 def test_case_has_the_fields_of_the_contract(folder):
     facts = facts_of(folder)
-    assert set(facts) - {"command"} == FIELDS
+    assert set(facts) - {"command", "raised_in"} == FIELDS
     assert facts["name"] == folder.name
     assert facts["torch"] == "2.13.0"
     assert all(isinstance(word, str) for word in facts["args"] + facts.get("command", []))

@@ -60,7 +60,9 @@ def test_the_helper_of_a_lowering_belongs_to_it() -> None:
 
 def test_what_torch_raises_below_it_came_through_it() -> None:
     own = found(*LOWERING, "nms.py:lower: return ir.make(x)", "torch/_inductor/ir.py:make")
-    assert own is not None and not own.raised and own.headline == "Raised through your lowering, nms.py:6"
+    assert (
+        own is not None and not own.raised and own.headline == "Raised through your lowering, nms.py:6: ValueError: no"
+    )
 
 
 def test_a_runtime_error_of_a_line_that_raises_none_is_torchs() -> None:
@@ -107,7 +109,7 @@ def test_the_cause_is_looked_at_first() -> None:
                             "call_function vis.pool(*(...", frames(*ENTRY, "torch/_dynamo/utils.py:f"), cause=cause)  # fmt: skip
     own = own_code_of(outer, Stage.DYNAMO)
     assert own is not None and own.role == "fake kernel" and own.operator == "vis::pool"
-    assert own.headline == "Raised in the fake kernel of your custom operator `vis::pool`, pool.py:5"
+    assert own.headline == "Raised in the fake kernel of your custom operator `vis::pool`, pool.py:5: ValueError: no"
     assert raised_in(outer, own) == "custom_op"
 
 

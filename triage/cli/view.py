@@ -240,7 +240,7 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     if report.own_code is not None and report.own_code.call_site:
         yield "called at", report.own_code.call_site
     for finding in report.findings[:2]:
-        yield "to mend", f"{finding.title}. {finding.cure}"
+        yield "to mend", f"{finding.headline}. {finding.cure}"
     for check in report.operator_checks[:4]:
         yield "opcheck", _opcheck(check)
     if report.culprit is not None and report.culprit.op:
@@ -263,8 +263,10 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
 
 
 def _opcheck(check: OperatorCheck) -> str:
-    """`img::hwc: test_faketensor fails`, with the first line of what it says."""
-    failed = [f"{failure.test} fails: {failure.message[:100]}" for failure in check.failures]
+    """`img::hwc: test_faketensor failed`, with the first line of what it says."""
+    from triage.report.markdown import clip
+
+    failed = [f"{', '.join(tests)} failed: {clip(message, 120)}" for message, tests in check.by_message.items()]
     return f"{check.operator}: {'; '.join(failed) or check.note or 'every test passes'}"
 
 

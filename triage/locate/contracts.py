@@ -47,7 +47,7 @@ def _changes_input(check: OperatorCheck) -> Finding | None:
         check,
         f"changes its input {listed} without saying so",
         "The compiler orders, fuses and drops calls by what an operator says that it changes; it says nothing.",
-        f"Declare it, mutates_args=({declared},) of custom_op or `Tensor(a!) {names[0]}` in the schema, "
+        f"Declare it, `mutates_args=({declared},)` of custom_op or `Tensor(a!) {names[0]}` in the schema, "
         "or have the kernel work on a clone.",
     )
 
@@ -72,7 +72,7 @@ def _lacks_fake(check: OperatorCheck) -> Finding | None:
         check,
         "has no fake kernel",
         "The compiler runs the fake kernel to learn shape, dtype and strides of the result before anything is computed.",
-        f'Register one: @torch.library.register_fake("{check.operator}"), which returns an empty result of the right shape.',
+        f'Register one: `@torch.library.register_fake("{check.operator}")`, which returns an empty result of the right shape.',
     )
 
 

@@ -129,10 +129,17 @@ def _own_code(role: str, raised: RaisedException, start: int, end: int, error: R
         place=place,
         line=_told(frame),
         raised=_is_its_own(raised, end),
+        error=_error(raised),
         operator=_operator(error) if role in OF_OPERATORS else None,
         library=library.group(1) if library else None,
         call_site=_told(site) if site is not None else None,
     )
+
+
+def _error(raised: RaisedException) -> str:
+    kind, message = unwrap_text(raised.type, raised.message)
+    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    return f"{short_type(kind)}: {first[:160]}".rstrip(": ")
 
 
 def _is_its_own(raised: RaisedException, end: int) -> bool:

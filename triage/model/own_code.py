@@ -36,6 +36,7 @@ class OwnCode:
     place: str
     line: str
     raised: bool
+    error: str = ""  # the exception as it was raised there: "ValueError: 7x7 is no multiple of 2"
     operator: str | None = None
     library: str | None = None  # the installed package it belongs to; null for the program's own
     call_site: str | None = None  # where compiled code was called
@@ -52,8 +53,9 @@ class OwnCode:
 
     @property
     def headline(self) -> str:
-        """`Raised in your lowering of detect::keep, nms.py:9`."""
-        return f"Raised {'in' if self.raised else 'through'} {self.name}, {self.place}"
+        """`Raised in your lowering of detect::keep, nms.py:9: ValueError: ...`."""
+        told = f": {self.error}" if self.error else ""
+        return f"Raised {'in' if self.raised else 'through'} {self.name}, {self.place}{told}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,14 @@ class OperatorCheck:
     fake_gives: str | None = None
     note: str | None = None  # why it could not be checked
 
+    @property
+    def by_message(self) -> dict[str, tuple[str, ...]]:
+        """The tests that failed, by what they say: a test that runs the fake kernel says what another that does says."""
+        found: dict[str, tuple[str, ...]] = {}
+        for failure in self.failures:
+            found[failure.message] = (*found.get(failure.message, ()), failure.test)
+        return found
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -90,3 +100,8 @@ class Finding:
     cure: str
     place: str | None = None
     explains: bool = True
+
+    @property
+    def headline(self) -> str:
+        """The title, with what it means for a report."""
+        return f"Not a bug of PyTorch: {self.title[:1].lower()}{self.title[1:]}" if self.explains else self.title

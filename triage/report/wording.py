@@ -69,7 +69,7 @@ def title(report: TriageReport) -> str:
         what = what or signature.exception_type
     what = what or "torch.compile fails"
     if report.own_code is not None:
-        return clip(one_line(f"{report.own_code.headline.replace('`', '')}: {what}"), 120)
+        return clip(one_line(report.own_code.headline.replace("`", "")), 120)
     if report.explanation is not None:
         return clip(one_line(report.explanation.title.replace("`", "")), 120)
     if verdict.stage is Stage.SCRIPT:
@@ -142,7 +142,10 @@ def operator_check(check: OperatorCheck) -> str:
     """What `torch.library.opcheck` says of one operator, in a line."""
     where = f" ({code(clip(PurePath(check.where).name, 80))})" if check.where else ""
     given = f", given {prose(clip(check.inputs, 160))}" if check.inputs else ""
-    told = [f"{code(failure.test)} fails: {prose(clip(failure.message, 240))}" for failure in check.failures[:6]]
+    told = [
+        f"{' and '.join(map(code, tests))} {'fail' if len(tests) > 1 else 'fails'}: {prose(clip(message, 240))}"
+        for message, tests in list(check.by_message.items())[:6]
+    ]
     if check.note:
         told.append(f"not checked further: {prose(clip(check.note, 160))}")
     return f"{code(clip(check.operator, 80))}{where}{given}: " + ("; ".join(told) or "every test passes")
