@@ -82,7 +82,7 @@ def own_code(conclusion: Conclusion) -> OwnCode | None:
 def what_to_mend(found: Findings, conclusion: Conclusion, own: OwnCode | None) -> tuple[Finding, ...]:
     """What the program itself can mend, what explains the failure first."""
     broken = findings_of(found.operator_checks, _needed(found, conclusion, own))
-    raised = _raised_by_own(conclusion, own)
+    raised = _raised_by_own(conclusion, own) or _refused(found, own)
     return tuple(sorted(filter(None, (raised, *broken)), key=lambda finding: not finding.explains))
 
 
@@ -121,6 +121,26 @@ def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | Non
             own.place,
         )
     return None
+
+
+def _refused(found: Findings, own: OwnCode | None) -> Finding | None:
+    """A kernel or backward that refuses what compiled code gives it. It explains where opcheck meets the same by itself."""
+    if own is None or not own.raised or own.role not in ("kernel", "backward", "setup_context"):
+        return None
+    messages = [failure.message for check in found.operator_checks for failure in check.failures]
+    if any(own.error in message for message in messages):
+        because = "`torch.library.opcheck`, which calls the operator without your graph, meets the same exception."
+        return Finding(
+            f"{_capital(own.name)} refuses what a compiler may give it", because, f"Correct {own.place}.", own.place
+        )
+    return Finding(
+        f"{_capital(own.name)} refuses what compiled code gives it",
+        f"Uncompiled it is given something else: `{own.line}`.",
+        "Compare shape, strides, storage_offset() and requires_grad of its inputs in both runs. Shape and strides are the "
+        "compiler's to keep; the offset and the state of autograd are not.",
+        own.place,
+        explains=False,
+    )
 
 
 def _capital(text: str) -> str:

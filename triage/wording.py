@@ -68,8 +68,12 @@ def headline(own: OwnCode | None, mend: Sequence[Finding]) -> str:
 
 
 def with_headline(first: str, sentence: str) -> str:
-    """The sentence with whose code it is before it."""
-    return f"{first}. {sentence}" if first else sentence
+    """The sentence with whose code it is before it. The error is quoted once."""
+    if not first:
+        return sentence
+    start, _, error = sentence.partition(", with ")
+    told = bool(error) and error.rstrip(".!?") in first
+    return f"{first}. {start}." if told else f"{first}. {sentence}"
 
 
 def _sentence(text: str) -> str:

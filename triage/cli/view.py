@@ -266,7 +266,7 @@ def _opcheck(check: OperatorCheck) -> str:
     """`img::hwc: test_faketensor failed`, with the first line of what it says."""
     from triage.report.markdown import clip
 
-    failed = [f"{', '.join(tests)} failed: {clip(message, 120)}" for message, tests in check.by_message.items()]
+    failed = [f"{', '.join(tests)} failed: {clip(message, 240)}" for message, tests in check.by_message.items()]
     return f"{check.operator}: {'; '.join(failed) or check.note or 'every test passes'}"
 
 
