@@ -21,6 +21,12 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 
 CHECK_SECONDS = 60.0  # of a run, beside what the script itself took
 
+_CURES_OF_READING = {
+    "fake kernel": "Make the sizes arguments of the operator, or use `torch.library.get_ctx().new_dynamic_size()` without "
+    "asking what it is.",
+    "backward": "Leave the question out of the backward, or put what reads values into a custom operator that it calls.",
+    "decomposition": "Leave the question out of the decomposition, or do without it where values decide.",
+}
 _FAILED_READING = ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException")
 
 
@@ -107,17 +113,16 @@ def _names(message: str, operator: str) -> bool:
 
 def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | None:
     """That it is no bug of PyTorch's: the code's own exception, raised while the compiler asked it."""
-    if own is None or own.role not in WHILE_COMPILING:
+    if own is None:
         return None
-    if own.raised:
+    if own.raised and own.role in WHILE_COMPILING:
         because = f"The exception is its own: `{own.line}`."
         return Finding(f"{_capital(own.name)} raises", because, f"Correct {own.place}.", own.place)
-    if own.role == "fake kernel" and _reads_values(conclusion):
+    if own.role in _CURES_OF_READING and _reads_values(conclusion):
         return Finding(
             f"{_capital(own.name)} asks for values",
-            "A fake kernel knows shapes and dtypes, no values; neither does it know a size that depends on values.",
-            "Make the sizes arguments of the operator, or use `torch.library.get_ctx().new_dynamic_size()` without "
-            "asking what it is.",
+            f"It is run on shapes and dtypes alone, without values, and without sizes that depend on values: `{own.line}`.",
+            _CURES_OF_READING[own.role],
             own.place,
         )
     return None

@@ -6,6 +6,7 @@ from triage.locate.own_code import own_code_of, raised_in
 from triage.model.outcome import Frame, RaisedException
 from triage.model.own_code import OwnCode
 from triage.model.stage import Stage
+from triage.wording import with_headline
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 
@@ -123,3 +124,12 @@ def test_whose_the_innermost_line_is() -> None:
     assert whose(*ENTRY, "torch/_library/custom_ops.py:wrapped_fn", "ops.py:kernel: raise ValueError") == "custom_op"
     assert whose(*ENTRY, "torch/__init__.py:__call__", "npu.py:compile: raise ValueError") == "backend"
     assert raised_in(None, None) is None
+
+
+def test_the_error_is_quoted_once() -> None:
+    whose = "Raised in your backend, npu.py:3: MemoryError: full"
+    assert with_headline(
+        whose, "`inductor` passes, the script's own backend is the first that fails, with MemoryError: full."
+    ) == (f"{whose}. `inductor` passes, the script's own backend is the first that fails.")
+    assert with_headline(whose, "It fails, with TorchRuntimeError: no.").endswith("with TorchRuntimeError: no.")
+    assert with_headline("", "The script passes.") == "The script passes."

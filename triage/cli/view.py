@@ -285,6 +285,8 @@ def _next(done: Run) -> str:
     explained = done.report.explanation
     if explained is not None:
         return f"mend {explained.place or 'your code'}: this is not a bug of PyTorch"
+    if done.report.own_code is not None:
+        return f"look at {done.report.own_code.place} first; where that is right, read report.md and file it with your own words"
     if verdict.stage is Stage.NONE:
         return "read the notes in report.md: this is not a compiler bug as it stands"
     return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"
