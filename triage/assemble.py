@@ -11,10 +11,12 @@ import triage
 from triage.accuracy import accuracy_facts, comparison_note, rounding_notes, unsteady_note
 from triage.findings import Findings
 from triage.flakiness import flaky_notes
-from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.locate.conclude import Conclusion, discount, expected_exceptions, face, is_comparison
 from triage.locate.culprit import culprit_of
 from triage.locate.ladder import UNCOMPILED, Rung
+from triage.locate.own_code import raised_in
 from triage.model.codec import encode
+from triage.model.own_code import OwnCode
 from triage.model.report import (
     LadderRow,
     NearestPassing,
@@ -25,13 +27,14 @@ from triage.model.report import (
     TriageReport,
 )
 from triage.model.signature import headline
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe
 from triage.report.excerpt import excerpt, hints_of, line_of, told
 from triage.report.repository import repository_state
 from triage.session import describe_outcome
-from triage.wording import summary_sentence
+from triage.whose_code import own_code, what_to_mend
+from triage.wording import summary_sentence, whose_headline, with_headline
 
 # Variables that decide what torch does; not where it keeps things.
 _READ_BY_TORCH = re.compile(
@@ -51,6 +54,9 @@ def assemble(found: Findings) -> TriageReport:
     made = found.reproduced
     environment = found.environment
     first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
+    own = own_code(conclusion)
+    mend = what_to_mend(found, conclusion, own)
+    signature = _signature(conclusion, _reduced_line(found), own)
     session.timings["total"] = round(session.clock.elapsed(), 2)
     return TriageReport(
         tool={"name": "triage", "version": triage.__version__},
@@ -59,14 +65,16 @@ def assemble(found: Findings) -> TriageReport:
             symptom=conclusion.symptom,
             stage=conclusion.stage if conclusion.settled or conclusion.stage is Stage.NONE else Stage.NONE,
             direction=conclusion.direction.value if conclusion.direction else None,
-            summary=summary_sentence(
-                conclusion, first, found.incomplete, walk.compared.notes if walk.compared else None
+            summary=with_headline(
+                whose_headline(own, mend),
+                summary_sentence(conclusion, first, found.incomplete, walk.compared.notes if walk.compared else None),
             ),
             runs=conclusion.runs,
             failures=conclusion.failures,
             door=conclusion.door.name if conclusion.door is not None else None,
+            line=signature.user_line if signature else None,
         ),
-        signature=_signature(conclusion, _reduced_line(found)),
+        signature=signature,
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
         culprit=culprit_of(conclusion, made.graph if made else None, found.cases),
@@ -85,6 +93,10 @@ def assemble(found: Findings) -> TriageReport:
             for signature, _ in (made.siblings if made else ())
         ),
         accuracy=accuracy_facts(found),
+        raised_in=_raised_in(conclusion, own),
+        own_code=own,
+        findings=mend,
+        operator_checks=found.operator_checks,
         graph_breaks=first.notes.graph_breaks if first else 0,
         recompiles=first.notes.recompiles if first else 0,
         environment=(environment.summary() if environment else _bare_environment(first)) | _libraries(conclusion),
@@ -133,7 +145,15 @@ def _reduced_line(found: Findings) -> str | None:
     return next((node.where for node in reversed(made.graph.nodes) if node.where), None)
 
 
-def _signature(conclusion: Conclusion, reduced_line: str | None) -> ReportSignature | None:
+def _raised_in(conclusion: Conclusion, own: OwnCode | None) -> str | None:
+    """Whose the innermost line is; nothing where a comparison failed, which says nothing of what made the result."""
+    outcome = conclusion.outcome
+    if outcome is None or outcome.kind not in (OutcomeKind.EXCEPTION, OutcomeKind.OOM) or is_comparison(outcome):
+        return None
+    return raised_in(outcome.exception, own)
+
+
+def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None) -> ReportSignature | None:
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
         return None
@@ -142,6 +162,8 @@ def _signature(conclusion: Conclusion, reduced_line: str | None) -> ReportSignat
         level.user_code for level in (outcome.exception, outcome.exception.innermost())
     ):
         line = reduced_line or line  # where compiled code was called says less than where the operation stands
+    if own is not None:
+        line = own.line
     return ReportSignature(
         exception_type=signature.exception_type,
         message=signature.message,
@@ -149,7 +171,7 @@ def _signature(conclusion: Conclusion, reduced_line: str | None) -> ReportSignat
         fingerprint=signature.fingerprint,
         user_line=line,
         test=(outcome.exception.test or None) if outcome.exception else None,
-        excerpt=excerpt(outcome),
+        excerpt=excerpt(outcome, caused=own is not None),
         wrong=None if conclusion.symptom is Symptom.ROUNDING else signature.wrong,
     )
 

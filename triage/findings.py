@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from triage.environments.describe import TargetEnvironment
 from triage.locate.walk import Walk
 from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
@@ -27,6 +28,7 @@ class Findings:
     capture_note: str | None = None
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None
+    operator_checks: tuple[OperatorCheck, ...] = ()  # of the custom operators in the failing graph
     ablation: tuple[AblationRow, ...] = ()
     workarounds: tuple[str, ...] = ()
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins

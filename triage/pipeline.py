@@ -36,6 +36,7 @@ from triage.report.store import write_report
 from triage.resume import Earlier
 from triage.session import BudgetSpentError, open_session, reopen_session
 from triage.settings import Settings
+from triage.whose_code import check_operators, doubt_rounding
 
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
@@ -93,6 +94,7 @@ def run(
         if comparing.worth_checking(found.walk):
             with session.timed("compare"):
                 comparing.check(found.walk)
+            doubt_rounding(found)
         emit("located", **_located_facts(found.walk.conclusion()))
         _reproduce(found)
         found.environment = asked.answer(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
@@ -136,16 +138,21 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _reproduce(found: Findings) -> None:
-    """Capture, reduce, verify, ablate: only where a compiler is to blame."""
+    """Capture, reduce, verify, ablate, check custom operators: only where it fails under a compiler alone."""
     conclusion = found.walk.conclusion()
     if conclusion.door is not None:
         found.reproducer_note = f"triage does not reduce what fails in {conclusion.door.name} yet."
         return
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or not conclusion.settled:
         return
-    session = found.session
-    with session.timed("capture"):
+    with found.session.timed("capture"):
         found.cases, found.capture_note = captured(found.walk, conclusion)
+    _reduce(found, conclusion)
+    check_operators(found, conclusion)
+
+
+def _reduce(found: Findings, conclusion: Conclusion) -> None:
+    session = found.session
     if not session.settings.reduce:
         found.reproducer_note = "Reduction was switched off (--no-reduce)."
         return

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
 from triage.model.outcome import AgentNotes, Outcome
+from triage.model.own_code import Finding, OwnCode
 from triage.model.signature import headline
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
@@ -89,6 +92,22 @@ def not_compared_words(notes: AgentNotes | None) -> str:
     if notes.without_dropout:
         parts.append("dropout was switched off for it")
     return "; ".join(parts)
+
+
+def whose_headline(own: OwnCode | None, mend: Sequence[Finding]) -> str:
+    """Whose code it is, where it is not PyTorch's; empty where that is not known."""
+    if own is not None:
+        return own.headline
+    return next((finding.title for finding in mend if finding.explains), "")
+
+
+def with_headline(first: str, sentence: str) -> str:
+    """The sentence with whose code it is before it. The error is quoted once."""
+    if not first:
+        return sentence
+    start, _, error = sentence.partition(", with ")
+    told = bool(error) and error.rstrip(".!?") in first
+    return f"{first}. {start}." if told else f"{first}. {sentence}"
 
 
 def _sentence(text: str) -> str:

@@ -22,7 +22,15 @@ CONTRACT: dict[str, Any] = {
     "schema_version": int,
     "tool": {"name": str, "version": str},
     "command": [str],
-    "verdict": {"symptom": str, "stage": str, "direction": TEXT_OR_NONE, "summary": str, "runs": int, "failures": int},
+    "verdict": {
+        "symptom": str,
+        "stage": str,
+        "direction": TEXT_OR_NONE,
+        "summary": str,
+        "runs": int,
+        "failures": int,
+        "line": TEXT_OR_NONE,
+    },
     "signature": {"exception_type": str, "message": str, "frames": [str], "fingerprint": str},
     "ladder": [{"rung": str, "on": str, "outcome": str, "seconds": NUMBER}],
     "ablation": [{"setting": str, "outcome": str, "seconds": NUMBER, "note": TEXT_OR_NONE}],
@@ -43,6 +51,30 @@ CONTRACT: dict[str, Any] = {
     },
     "reproducer_note": TEXT_OR_NONE,
     "nearest_passing": {"path": str, "difference": str},
+    "raised_in": TEXT_OR_NONE,
+    "own_code": {
+        "role": str,
+        "place": str,
+        "line": str,
+        "raised": bool,
+        "error": str,
+        "operator": TEXT_OR_NONE,
+        "library": TEXT_OR_NONE,
+        "call_site": TEXT_OR_NONE,
+    },
+    "findings": [{"title": str, "because": str, "cure": str, "place": TEXT_OR_NONE, "explains": bool}],
+    "operator_checks": [
+        {
+            "operator": str,
+            "where": TEXT_OR_NONE,
+            "inputs": str,
+            "passed": [str],
+            "failures": [{"test": str, "message": str}],
+            "kernel_gives": TEXT_OR_NONE,
+            "fake_gives": TEXT_OR_NONE,
+            "note": TEXT_OR_NONE,
+        }
+    ],
     "siblings": [{"fingerprint": str, "message": str, "path": TEXT_OR_NONE}],
     "regression": {},
     "graph_breaks": int,
@@ -52,7 +84,7 @@ CONTRACT: dict[str, Any] = {
     "complete": bool,
     "artifacts": {"report_md": str},
 }
-NULLABLE = {"signature", "culprit", "reproducer", "nearest_passing", "regression"}
+NULLABLE = {"signature", "own_code", "culprit", "reproducer", "nearest_passing", "regression"}
 
 
 def check(data: Any, shape: Any, where: str) -> None:
@@ -79,7 +111,7 @@ def test_the_goldens_have_every_nullable_part_somewhere() -> None:
     reports = [json.loads(path.read_text()) for path in REPORTS]
     for name in NULLABLE - {"regression"}:
         assert any(report[name] for report in reports), name
-    for name in ("ladder", "ablation", "workarounds", "siblings"):
+    for name in ("ladder", "ablation", "workarounds", "siblings", "findings", "operator_checks"):
         assert any(report[name] for report in reports), name
 
 

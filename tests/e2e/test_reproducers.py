@@ -24,6 +24,7 @@ SAMPLE = {
     "suppress_scalar_cumsum",
     "aot_tied_head_caught",
     "dynamo_decimal",
+    "own_fake_kernel",
 }
 CASES = sorted(path.parent.name for path in REPRODUCERS.glob("*/case.json"))
 
@@ -65,6 +66,9 @@ def test_a_bundled_script_ends_where_its_case_says(name: str, tmp_path: Path) ->
     if verdict["stage"] not in ("script", "none"):
         assert verdict["direction"] == case["direction"]
         assert [row["outcome"] for row in report["ladder"] if row["rung"] == "uncompiled"] == ["ok"]
+    if "raised_in" in case:
+        assert report["raised_in"] == case["raised_in"]
+        assert any(finding["explains"] for finding in report["findings"])
     if case["max_ops"] is not None:
         check_reproducer(report["reproducer"], case, tmp_path / "out")
 

@@ -16,13 +16,8 @@ from . import compat, effects
 from .custom_ops_carry import Carrier
 from .custom_ops_find import Operator, registrations
 from .custom_ops_units import Unit, unit_of, user_units
+from .operators import is_torchs
 
-# Namespaces that exist after `import torch`.
-_TORCHS = """
-    _c10d_functional _c10d_functional_autograd _dtensor _native _quantized _test aten bundled c10d debug_mode_ops debugprims
-    export fsdp higher_order inductor inductor_prims mkl mkldnn mkldnn_prepacked onednn prim prims profiler quantization
-    quantized rngprims sparse static_runtime streams symm_mem
-"""
 _SITE = re.compile(r"registered at (?P<file>.+?):\d+(?= ::|$)", re.M)
 
 
@@ -64,7 +59,7 @@ def _custom(targets: List[Any]) -> List[Operator]:
     for target in targets:
         if isinstance(target, compat.operator_types()):
             parts = str(target).split(".")
-            if parts[0] not in _TORCHS.split() and len(parts) >= 2:
+            if len(parts) >= 2 and not is_torchs(parts[0]):
                 operator = Operator(parts[0], parts[1])
                 operator.handle = compat.custom_op_definition(operator.qualified)
                 found.setdefault(operator.qualified, operator)

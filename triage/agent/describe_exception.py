@@ -16,8 +16,11 @@ _OURS = ("torch", "functorch", "torchgen", "triage")
 _USER_CODE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
 
-def describe(error, phase, swallowed=False, depth=0):
-    """`error` as a dictionary; the exception it wraps, if it is one of torch's wrappers, under `inner`."""
+def describe(error, phase, swallowed=False, depth=0, in_graph=False):
+    """`error` as a dictionary; the exception it wraps, if it is one of torch's wrappers, under `inner`.
+
+    `in_graph` says that it left a compiled graph while that ran.
+    """
     kind = type(error)
     inner = getattr(error, "inner_exception", None)
     if not isinstance(inner, BaseException) or inner is error or depth > 4:
@@ -28,14 +31,32 @@ def describe(error, phase, swallowed=False, depth=0):
         "message": _bounded(message),
         "frames": _frames(error),
         "inner": describe(inner, phase, swallowed, depth + 1) if inner is not None else None,
+        "cause": _cause(error) if inner is None else None,
         "user_code": _user_code(error, message),
         "phase": phase,
         "swallowed": swallowed,
+        "in_graph": in_graph,
         "check": checks.compared(error) if depth == 0 and phase in ("uncaught", "test") else None,
         "rank": rank(),
         "world": world(),
         "libraries": _libraries(error),
     }
+
+
+def _cause(error):
+    """The exception at the bottom of those that `error` was raised from: a wrapper of torch's may hide whose code it was in."""
+    found, seen = error, 0
+    while _reason(found) is not None and seen < 20:
+        found, seen = _reason(found), seen + 1
+    if found is error:
+        return None
+    return {"type": _type_name(type(found)), "message": _bounded(_message(found)), "frames": _frames(found)}
+
+
+def _reason(error):
+    """What an exception was raised from. Dynamo re-raises its own `from None`, and only the context has the first one."""
+    own = type(error).__module__ == "torch._dynamo.exc"
+    return error.__cause__ or (error.__context__ if own else None)
 
 
 def _type_name(kind):

@@ -83,6 +83,7 @@ def patch_output_graph(module, recorder):
         recorder.graphs += 1
         graph_id = _compile_id()
         recorder.breadcrumb("compile graph %s" % graph_id)
+        recorder.operators()
         kept = recorder.comparer.keep(gm, graph_id) if recorder.comparer is not None else None
         name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, _backend_name(self))
         try:

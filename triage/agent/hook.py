@@ -3,8 +3,8 @@
 `install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The
 config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, or null for as it is), `capture`
 (write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
-`accuracy`), `seed` (of all random numbers), `stop_after`, `stacks_after` (seconds until the stacks of all threads are
-written, because the time limit is near).
+`accuracy`), `opcheck` (names of custom operators to check, see `opchecks`), `seed` (of all random numbers), `stop_after`,
+`stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
 """
 
 import atexit
@@ -34,6 +34,10 @@ def install(config):
         if config.get("seed") is not None:
             randomness.seed_everything(torch, int(config["seed"]))
         boundary.patch_torch(torch, recorder)
+        if config.get("opcheck"):
+            from . import opchecks
+
+            opchecks.install(torch, recorder)
         if config.get("accuracy"):
             from . import accuracy  # only where it is asked for: it costs every probe some milliseconds
 

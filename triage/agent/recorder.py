@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 
+from . import operators
 from .describe_exception import describe, rank
 
 EVENT_LIMIT = 200
@@ -30,6 +31,7 @@ class Recorder:
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
         self._ids = 0
         self._told_ranks = False
+        self._told_operators = []
         self._died = False
         self._pid = os.getpid()
         self._local = threading.local()
@@ -60,11 +62,13 @@ class Recorder:
         if self._ids > EVENT_LIMIT:
             return
         facts["id"] = self._ids
+        self.operators()
+        running = facts.get("graph") is not None and facts.get("phase") == "call"
         self.channel.say(
             "raised",
             id=self._ids,
             phase=phase,
-            exception=describe(error, facts.get("phase", phase), swallowed),
+            exception=describe(error, facts.get("phase", phase), swallowed, in_graph=running),
             chain=_chain(error),
             graph=facts.get("graph"),
             point={"calls": self.calls, "backwards": self.backwards},
@@ -87,6 +91,13 @@ class Recorder:
             timer.daemon = True
             timer.start()
 
+    def operators(self):
+        """Tell which custom operators the program knows, as far as that was not told."""
+        known = operators.known()
+        if known != self._told_operators:
+            self._told_operators = known
+            self.channel.say("operators", names=known[:EVENT_LIMIT])
+
     # -- progress -----------------------------------------------------------------------------------------------
 
     def breadcrumb(self, text):
@@ -106,6 +117,10 @@ class Recorder:
                 self._told_ranks = True
                 self.channel.say("distributed")
             self._stop_if_passed(what)
+
+    def inside(self):
+        """Whether this thread is in a call of a compiled function, or in a backward pass."""
+        return any(getattr(self._local, what, 0) for what in ("calls", "backwards"))
 
     @contextlib.contextmanager
     def under(self, settings):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from triage.events import Event, Listener
 
 if TYPE_CHECKING:
+    from triage.model.own_code import OperatorCheck
     from triage.pipeline import Run
 
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
@@ -22,6 +23,7 @@ _STEPS = {
     "capture": "reading the captured graphs",
     "reduce": "reducing",
     "ablate": "ablation of the reproducer",
+    "opcheck": "checking custom operators",
 }
 
 
@@ -240,6 +242,7 @@ def _panel(done: Run) -> Any:
     for name, value in _facts(done):
         parts.append(Text.assemble((f"{name:<11}", "dim"), value))
     title = f"stage: {report.verdict.stage.value}" if failed and report.verdict.stage is not Stage.NONE else "triage"
+    title += " (your own code)" if report.explanation is not None else ""
     return Panel(Group(*parts), title=title, title_align="left", border_style="red" if failed else "green")
 
 
@@ -249,6 +252,12 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "line", report.signature.user_line
     if report.signature is not None and report.signature.test:
         yield "test", report.signature.test
+    if report.own_code is not None and report.own_code.call_site:
+        yield "called at", report.own_code.call_site
+    for finding in report.findings[:2]:
+        yield "to mend", f"{finding.headline}. {finding.cure}"
+    for check in report.operator_checks[:4]:
+        yield "opcheck", _opcheck(check)
     if report.culprit is not None and report.culprit.op:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
     made = report.reproducer
@@ -269,6 +278,14 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     yield "next", _next(done)
 
 
+def _opcheck(check: OperatorCheck) -> str:
+    """`img::hwc: test_faketensor failed`, with the first line of what it says."""
+    from triage.report.markdown import clip
+
+    failed = [f"{', '.join(tests)} failed: {clip(message, 240)}" for message, tests in check.by_message.items()]
+    return f"{check.operator}: {'; '.join(failed) or check.note or 'every test passes'}"
+
+
 def _next(done: Run) -> str:
     from triage.model.stage import Stage, Symptom
 
@@ -285,6 +302,11 @@ def _next(done: Run) -> str:
         )
     if verdict.symptom is Symptom.ROUNDING:
         return "nothing to report: compare with double precision, or raise the tolerance of the check (see report.md)"
+    explained = done.report.explanation
+    if explained is not None:
+        return f"mend {explained.place or 'your code'}: this is not a bug of PyTorch"
+    if done.report.own_code is not None:
+        return f"look at {done.report.own_code.place} first; where that is right, read report.md and file it with your own words"
     if verdict.stage is Stage.NONE:
         return "read the notes in report.md: this is not a compiler bug as it stands"
     return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from triage.model.accuracy import Check, Rounding, Wrongness, WrongResult
+from triage.model.own_code import OperatorCheck
 from triage.model.stage import OutcomeKind
 
 
@@ -28,17 +29,20 @@ class RaisedException:
     """An exception as it was raised.
 
     `type` is the qualified name (`torch._inductor.exc.InductorError`; builtins without module). `inner` is the
-    exception this one only wraps (`inner_exception` of BackendCompilerFailed and InductorError). `user_code` are the
-    lines Dynamo prints under "from user code:", `phase` is where it crossed the compile boundary.
+    exception this one only wraps (`inner_exception` of BackendCompilerFailed and InductorError), `cause` the one at the
+    bottom of those that it was raised from. `user_code` are the lines Dynamo prints under "from user code:", `phase` is
+    where it crossed the compile boundary.
     """
 
     type: str
     message: str
     frames: tuple[Frame, ...] = ()
     inner: RaisedException | None = None
+    cause: RaisedException | None = None
     user_code: tuple[Frame, ...] = ()
     phase: str = "uncaught"  # compile | call | backward | compare | uncaught | test | text
     swallowed: bool = False  # the program went on after it
+    in_graph: bool = False  # it left a compiled graph while that ran
     ended: str = ""  # what it ended in the end: `uncaught` (a process) | `test`; empty where the program handled it
     rank: int | None = None  # number of the process in its group, which has `world` processes
     world: int | None = None
@@ -122,6 +126,8 @@ class AgentNotes:
     without_dropout: bool = False  # dropout was switched off in graphs that were compared
     compared: int = 0  # calls of compiled graphs that were compared with eager
     not_compared: tuple[str, ...] = ()  # why others were not
+    operators: tuple[str, ...] = ()  # custom operators that the program knows, `ns::name`
+    checked: tuple[OperatorCheck, ...] = ()  # what torch.library.opcheck found of some of them
 
     @property
     def wrong(self) -> WrongResult | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from triage.model.accuracy import Wrongness
+from triage.model.own_code import Finding, OperatorCheck, OwnCode
 from triage.model.stage import Stage, Symptom
 
 SCHEMA_VERSION = 1
@@ -23,6 +24,7 @@ class ReportVerdict:
     runs: int = 0
     failures: int = 0
     door: str | None = None  # torch.export, AOTInductor, torch.jit, ...: what failed in the place of torch.compile
+    line: str | None = None  # the line that raised it, "nms.py:9 in lower: ..."
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,14 @@ class TriageReport:
     reproducer_note: str | None = None
     nearest_passing: NearestPassing | None = None
     siblings: tuple[Sibling, ...] = ()
+    raised_in: str | None = None  # torch | user | backend | custom_op: whose the innermost line is
+    own_code: OwnCode | None = (
+        None  # the program's own line under the compiler that raised it, or through which it came
+    )
+    findings: tuple[Finding, ...] = ()  # what the program itself can mend
+    operator_checks: tuple[
+        OperatorCheck, ...
+    ] = ()  # torch.library.opcheck on the custom operators of the failing graph
     regression: dict[str, Any] | None = None
     accuracy: dict[str, Any] | None = (
         None  # what comparing compiled graphs with eager showed; null where it was not done
@@ -147,3 +157,8 @@ class TriageReport:
     artifacts: dict[str, str] = field(default_factory=dict)
     rerun: str = ""  # the exact command to run it again
     notes: tuple[str, ...] = ()  # things the reader must know: what was skipped, drifted, stopped early
+
+    @property
+    def explanation(self) -> Finding | None:
+        """Why it is no bug of PyTorch; None where it may be one."""
+        return next((finding for finding in self.findings if finding.explains), None)

@@ -171,6 +171,17 @@ def torch_frame(frame: Frame) -> str | None:
     return f"{package}/{file}:{frame.function}"
 
 
+def is_generated(frame: Frame) -> bool:
+    """Whether a compiler wrote this line."""
+    return _GENERATED_FILE.search(frame.file.replace("\\", "/")) is not None
+
+
+def is_standard_library(frame: Frame) -> bool:
+    """Whether the line is Python's own, or has no file."""
+    name = frame.file.replace("\\", "/")
+    return not name or name.startswith("<") or re.search(r"/lib/python3(?:\.\d+)?/(?!site-|dist-)", name) is not None
+
+
 def is_user_frame(frame: Frame) -> bool:
     """Whether a person wrote this line as part of the program: not torch, not the standard library, not generated."""
     name = frame.file.replace("\\", "/")

@@ -21,6 +21,7 @@ from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Outcome
 from triage.model.signature import short_type
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Exit
+from triage.probe.opchecks import operator_checks
 from triage.probe.traceback_text import last_traceback
 
 Event = dict[str, Any]
@@ -137,6 +138,10 @@ def notes_of(events: list[Event]) -> AgentNotes:
         by_chance=tuple(dict.fromkeys(by_chance)),
         without_dropout=any(event.get("e") == "dropout_off" for event in events),
         not_compared=tuple(dict.fromkeys(not_compared)),
+        operators=tuple(
+            dict.fromkeys(name for event in events if event.get("e") == "operators" for name in event.get("names", ()))
+        ),
+        checked=operator_checks(events),
         **facts,
     )
 

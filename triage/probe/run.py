@@ -38,6 +38,7 @@ class ProbeRequest:
     other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
     seed: int | None = None  # of every global random generator, and of the order of sets
     accuracy: Comparison | None = None  # compare compiled graphs with eager
+    opcheck: tuple[str, ...] = ()  # custom operators to check, `ns::name` (uncompiled rung only)
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
     verbose_logs: bool = True
@@ -116,6 +117,8 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
         agent["seed"] = request.seed
     if request.accuracy is not None:
         agent["accuracy"] = encode(request.accuracy)
+    if request.opcheck:
+        agent["opcheck"] = list(request.opcheck)
     trace = None
     if request.verbose_logs:
         trace = request.directory / "trace" / request.name

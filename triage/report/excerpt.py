@@ -34,12 +34,18 @@ def told(frame: Frame | None) -> str | None:
     return f"{Path(frame.file).name}:{frame.line} in {frame.function}: {frame.code}".rstrip(": ") if frame else None
 
 
-def excerpt(outcome: Outcome) -> str:
-    """The error as a traceback: it begins in the user's code, ends with the error, and leaves out what lies between."""
+def excerpt(outcome: Outcome, *, caused: bool = False) -> str:
+    """The error as a traceback: it begins in the user's code, ends with the error, and leaves out what lies between.
+
+    With `caused` the traceback is that of the exception that torch raised this one from, where there is one.
+    """
     error = outcome.exception
     if error is None:
         return "\n".join(filter(None, [outcome.detail, outcome.stacks]))[:MOST]
-    lines = _traceback(error)
+    cause = error.innermost().cause if caused else None
+    lines = _traceback(error if cause is None else cause)
+    if cause is not None:
+        lines.append(f"{cause.type}: {cause.message}\n\nThe above exception was the direct cause of:\n")
     lines.append(f"{error.type}: {error.message}")
     if outcome.kind is OutcomeKind.CRASH and outcome.detail:
         lines.append(outcome.detail)

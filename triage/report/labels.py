@@ -21,7 +21,7 @@ _BY_STAGE = {
 def suggested_labels(report: TriageReport) -> tuple[str, ...]:
     """Labels for an issue about this failure; none where PyTorch's compiler is not to blame."""
     stage = report.verdict.stage
-    if stage not in _BY_STAGE:
+    if stage not in _BY_STAGE or report.explanation is not None:
         return ()
     labels = ["oncall: pt2", *_BY_STAGE[stage]]
     if stage is Stage.INDUCTOR and cpu_only(report.environment):

@@ -119,6 +119,8 @@ def _kind(report: TriageReport) -> str:
         return "rounding"
     if report.verdict.stage is Stage.NONE and (report.accuracy or {}).get("unsteady"):
         return "unsteady"
+    if report.explanation is not None:
+        return "own"
     return "flaky" if report.verdict.symptom is Symptom.NONDETERMINISTIC else "bug"
 
 
@@ -173,6 +175,7 @@ def _environment() -> jinja2.Environment:
         "reproducer_claim",
         "reproducer_name",
         "environment_line",
+        "operator_check",
         "shell",
         "seconds",
     )

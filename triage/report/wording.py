@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
+from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
 from triage.model.signature import headline
 from triage.model.stage import Stage, Symptom
@@ -66,6 +68,10 @@ def title(report: TriageReport) -> str:
         told = first.strip().startswith(f"{signature.exception_type}:")
         what = first if told else headline(signature.exception_type, first)
     what = what or "torch.compile fails"
+    if report.own_code is not None:
+        return clip(one_line(report.own_code.headline.replace("`", "")), 120)
+    if report.explanation is not None:
+        return clip(one_line(report.explanation.title.replace("`", "")), 120)
     if verdict.stage is Stage.SCRIPT:
         return clip(one_line(f"Fails without torch.compile too: {what}"), 120)
     if verdict.symptom is Symptom.NONDETERMINISTIC:
@@ -87,13 +93,14 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if verdict.symptom is Symptom.NONE:
         return found
+    found += own_code_facts(report)
     where = [verdict.door] if verdict.door else []
     where += [STAGES[verdict.stage]] if verdict.stage in STAGES else []
     where += [f"{verdict.direction} pass"] if verdict.direction else []
     where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
     if verdict.symptom not in (Symptom.NONDETERMINISTIC, Symptom.ROUNDING):
         found.append(("Where", ", ".join(where) or "not located"))
-    if signature is not None and signature.user_line:
+    if signature is not None and signature.user_line and report.own_code is None:
         found.append(("Line", code(clip(signature.user_line, 240))))
     if signature is not None and signature.test:
         found.append(("Test", code(clip(signature.test, 240))))
@@ -122,6 +129,29 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         fixed = bool(report.regression.get("first_fixed"))
         found.append(("Fixed" if fixed else "Regression", regression(report.regression)))
     return found
+
+
+def own_code_facts(report: TriageReport) -> list[tuple[str, str]]:
+    """Whose code it is, the line in it, and where it was called from."""
+    own = report.own_code
+    if own is None:
+        return []
+    found = [("Raised in" if own.raised else "Raised through", prose(clip(own.name, 160)))]
+    found.append(("Line", code(clip(own.line, 240))))
+    return [*found, ("Called from", code(clip(own.call_site, 240)))] if own.call_site else found
+
+
+def operator_check(check: OperatorCheck) -> str:
+    """What `torch.library.opcheck` says of one operator, in a line."""
+    where = f" ({code(clip(PurePath(check.where).name, 80))})" if check.where else ""
+    given = f", given {prose(clip(check.inputs, 160))}" if check.inputs else ""
+    told = [
+        f"{' and '.join(map(code, tests))} {'fail' if len(tests) > 1 else 'fails'}: {prose(clip(message, 240))}"
+        for message, tests in list(check.by_message.items())[:6]
+    ]
+    if check.note:
+        told.append(f"not checked further: {prose(clip(check.note, 160))}")
+    return f"{code(clip(check.operator, 80))}{where}{given}: " + ("; ".join(told) or "every test passes")
 
 
 def compile_call(call: Mapping[str, Any]) -> str:

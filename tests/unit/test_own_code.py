@@ -1,0 +1,135 @@
+"""Whose code raised it: told by the part of torch that called the innermost line that is not torch's."""
+
+import pytest
+
+from triage.locate.own_code import own_code_of, raised_in
+from triage.model.outcome import Frame, RaisedException
+from triage.model.own_code import OwnCode
+from triage.model.stage import Stage
+from triage.wording import with_headline
+
+SITE = "/opt/venv/lib/python3.11/site-packages"
+
+
+def frames(*told: str) -> tuple[Frame, ...]:
+    """`file:function` or `file:function: code`, outermost first; files under torch/ are installed ones."""
+    found = []
+    for number, text in enumerate(told, 1):
+        file, function, code = (*text.split(":", 2), "")[:3]
+        place = f"{SITE}/{file}" if file.startswith(("torch/", "numpy/", "kernels/")) else f"/home/ann/{file}"
+        found.append(Frame(place, number, function, code.strip()))
+    return tuple(found)
+
+
+ENTRY = ("train.py:main: step(x)", "torch/_dynamo/eval_frame.py:compile_wrapper", "torch/_dynamo/output_graph.py:call")
+LOWERING = (*ENTRY, "torch/_inductor/graph.py:call_function", "torch/_inductor/lowering.py:wrapped")
+PASS = (*ENTRY, "torch/_inductor/fx_passes/post_grad.py:post_grad_passes",
+        "torch/fx/passes/graph_transform_observer.py:apply_graph_pass")  # fmt: skip
+
+
+def found(*told: str, kind: str = "ValueError", stage: Stage = Stage.INDUCTOR, **more: object) -> OwnCode | None:
+    return own_code_of(RaisedException(kind, "no", frames(*told), phase="compile", **more), stage)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("above", "role"),
+    [
+        (LOWERING, "lowering"),
+        (PASS, "post-grad pass"),
+        ((*ENTRY, "torch/_inductor/fx_passes/joint_graph.py:joint_graph_passes"), "joint-graph pass"),
+        ((*PASS, "fuse.py:fuse", "torch/_inductor/pattern_matcher.py:apply"), "post-grad pass"),
+        ((*ENTRY, "torch/fx/experimental/proxy_tensor.py:maybe_handle_decomp"), "decomposition"),
+        ((*ENTRY, "torch/_dynamo/repro/after_dynamo.py:__call__", "torch/__init__.py:__call__"), "backend"),
+        ((*ENTRY, "torch/_dynamo/backends/common.py:_wrapped_bw_compiler", "torch/_dynamo/eval_frame.py:_fn"), "backend"),
+        ((*ENTRY, "torch/_library/utils.py:__call__", "torch/_library/custom_ops.py:fake_impl"), "fake kernel"),
+        ((*ENTRY, "torch/_subclasses/fake_tensor.py:_dispatch_impl", "torch/_ops.py:__call__"), "fake kernel"),
+        ((*ENTRY, "torch/_library/custom_ops.py:wrapped_fn"), "kernel"),
+        ((*ENTRY, "torch/_inductor/output_code.py:__call__", "torch/_ops.py:__call__"), "kernel"),
+        ((*ENTRY, "torch/autograd/function.py:apply", "torch/_library/autograd.py:backward"), "backward"),
+    ],
+)  # fmt: skip
+def test_the_frame_of_torch_above_gives_the_role(above: tuple[str, ...], role: str) -> None:
+    own = found(*above, "ops.py:mine: raise ValueError('no')")
+    assert own is not None and own.role == role and own.raised
+    assert own.place == f"ops.py:{len(above) + 1}" and own.call_site == "train.py:1 in main: step(x)"
+
+
+def test_the_helper_of_a_lowering_belongs_to_it() -> None:
+    own = found(*LOWERING, "nms.py:lower", "torch/utils/_contextlib.py:decorate", "helpers.py:rows: assert n == 2")
+    assert own is not None and own.role == "lowering" and own.place == "helpers.py:8" and own.raised
+
+
+def test_what_torch_raises_below_it_came_through_it() -> None:
+    own = found(*LOWERING, "nms.py:lower: return ir.make(x)", "torch/_inductor/ir.py:make")
+    assert (
+        own is not None and not own.raised and own.headline == "Raised through your lowering, nms.py:6: ValueError: no"
+    )
+
+
+def test_a_runtime_error_of_a_line_that_raises_none_is_torchs() -> None:
+    own = found(*LOWERING, "nms.py:lower: x = x.view(3)", kind="RuntimeError")
+    assert own is not None and not own.raised
+    own = found(*LOWERING, "nms.py:lower: raise RuntimeError('no')", kind="RuntimeError")
+    assert own is not None and own.raised
+
+
+def test_what_numpy_raises_is_the_lines_own() -> None:
+    own = found(*LOWERING, "nms.py:lower: np.zeros(-1)", "numpy/core.py:zeros")
+    assert own is not None and own.raised and own.library == "numpy"
+
+
+def test_a_librarys_lowering_is_said_to_be_the_librarys() -> None:
+    own = found(*LOWERING, "kernels/nms.py:lower: raise KeyError(k)")
+    assert own is not None and own.name == "kernels's lowering"
+
+
+def test_the_program_under_no_compiler_has_no_role() -> None:
+    assert found("train.py:main", "model.py:forward: raise ValueError") is None
+    assert (
+        found("train.py:main", "torch/_dynamo/eval_frame.py:compile_wrapper", "model.py:forward: raise ValueError")
+        is None
+    )
+    assert found(*ENTRY, "torch/_inductor/ir.py:realize") is None
+    assert found(*LOWERING, "nms.py:lower: raise ValueError", stage=Stage.SCRIPT) is None
+
+
+def test_what_a_backend_gave_back_is_the_backends_while_a_graph_runs() -> None:
+    told = ("train.py:main", "torch/_dynamo/eval_frame.py:compile_wrapper", "train.py:step",
+            "torch/_dynamo/eval_frame.py:_fn", "npu.py:run: raise MemoryError")  # fmt: skip
+    own = found(*told, stage=Stage.BACKEND, in_graph=True)
+    assert own is not None and own.role == "backend"
+    assert found(*told, stage=Stage.BACKEND) is None
+    assert found(*told, in_graph=True) is None
+
+
+def test_the_cause_is_looked_at_first() -> None:
+    cause = RaisedException(
+        "ValueError", "no", frames(*ENTRY, "torch/library.py:inner", "pool.py:fake: raise ValueError")
+    )
+    outer = RaisedException("torch._dynamo.exc.TorchRuntimeError", "Dynamo failed to run FX node with fake tensors: "
+                            "call_function vis.pool(*(...", frames(*ENTRY, "torch/_dynamo/utils.py:f"), cause=cause)  # fmt: skip
+    own = own_code_of(outer, Stage.DYNAMO)
+    assert own is not None and own.role == "fake kernel" and own.operator == "vis::pool"
+    assert own.headline == "Raised in the fake kernel of your custom operator `vis::pool`, pool.py:5: ValueError: no"
+    assert raised_in(outer, own) == "custom_op"
+
+
+def test_whose_the_innermost_line_is() -> None:
+    def whose(*told: str, stage: Stage = Stage.INDUCTOR) -> str | None:
+        error = RaisedException("ValueError", "no", frames(*told))
+        return raised_in(error, own_code_of(error, stage))
+
+    assert whose(*LOWERING, "nms.py:lower: raise ValueError") == "user"
+    assert whose(*LOWERING, "nms.py:lower", "torch/_inductor/ir.py:make") == "torch"
+    assert whose(*ENTRY, "torch/_library/custom_ops.py:wrapped_fn", "ops.py:kernel: raise ValueError") == "custom_op"
+    assert whose(*ENTRY, "torch/__init__.py:__call__", "npu.py:compile: raise ValueError") == "backend"
+    assert raised_in(None, None) is None
+
+
+def test_the_error_is_quoted_once() -> None:
+    whose = "Raised in your backend, npu.py:3: MemoryError: full"
+    assert with_headline(
+        whose, "`inductor` passes, the script's own backend is the first that fails, with MemoryError: full."
+    ) == (f"{whose}. `inductor` passes, the script's own backend is the first that fails.")
+    assert with_headline(whose, "It fails, with TorchRuntimeError: no.").endswith("with TorchRuntimeError: no.")
+    assert with_headline("", "The script passes.") == "The script passes."

@@ -1,0 +1,184 @@
+"""Whose code raised it? Read from the frames of a traceback: which line is not torch's, and which part of torch called it.
+
+Pure functions. A block of lines that are not torch's is known by the frame of torch that stands right above it: what a
+lowering is called by calls nothing else. A block that no such part called (the program itself, a graph break) has no role.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from triage.model.outcome import Frame, RaisedException
+from triage.model.own_code import OF_OPERATORS, OwnCode
+from triage.model.signature import is_generated, is_standard_library, short_type, torch_frame, unwrap_text
+from triage.model.stage import Stage
+
+# The frame of torch above a line that is not torch's, and what that line is then. Source: torch 2.13's own files.
+_ROLES: tuple[tuple[str, str], ...] = (
+    (r"torch/_inductor/(?:lowering\.py:|graph\.py:|select_algorithm\.py:)", "lowering"),
+    (r"torch/_inductor/(?:fx_passes/|custom_graph_pass\.py:|pattern_matcher\.py:|compile_fx\.py:\w*passes)", "graph pass"),
+    (r"torch/fx/passes/graph_transform_observer\.py:", "graph pass"),
+    (r"proxy_tensor\.py:(?:maybe_handle_decomp|proxy_call)|torch/_decomp/|torch/_inductor/decomposition\.py:"
+     r"|torch/_prims_common/wrappers\.py:|torch/_subclasses/fake_tensor\.py:", "decomposition"),
+    (r"torch/_library/(?:utils|fake_impl)\.py:|torch/library\.py:|torch/_library/custom_ops\.py:fake_impl", "fake kernel"),
+    (r"torch/_library/custom_ops\.py:", "kernel"),
+    (r"torch/_library/autograd\.py:backward", "backward"),
+    (r"torch/_library/autograd\.py:", "setup_context"),
+    (r"torch/autograd/function\.py:", "autograd.Function"),
+    (r"torch/_dynamo/(?:output_graph\.py:|repro/|backends/)|torch/__init__\.py:__call__", "backend"),
+    (r"torch/_functorch/|torch/_inductor/compile_fx\.py:", "backend"),
+    (r"torch/fx/interpreter\.py:", "graph function"),
+)  # fmt: skip
+_PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
+# They stand between a caller and what it calls, whoever both are.
+_WRAPPERS = re.compile(r"torch/(?:_dynamo/eval_frame\.py:_fn|_compile\.py:|utils/_contextlib\.py:|utils/_stats\.py:)")
+_DISPATCHER = re.compile(r"torch/_ops\.py:")
+_FAKE = re.compile(r"torch/(?:_subclasses/|_dynamo/)")
+_OF_SUBCLASSES = re.compile(r"__(?:torch|tensor|coerce)_\w+__$")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)")
+_STATEMENT = re.compile(r"(?:raise|assert)\b")
+# What torch's C++ raises has no frame of its own: it seems to come from the line that called it.
+_FROM_CPP = ("RuntimeError", "NotImplementedError", "IndexError", "OutOfMemoryError")
+_OPERATOR = re.compile(
+    r"(?:^\s*target: |call_function\[target=(?:torch\.ops\.)?|\bcall_function )(?!torch\.)([a-z_]\w*\.\w+)",
+    re.MULTILINE,
+)
+
+
+def own_code_of(error: RaisedException | None, stage: Stage) -> OwnCode | None:
+    """The innermost line under the compiler that is not torch's and has a role there; None where there is none."""
+    if error is None or stage in (Stage.SCRIPT, Stage.NONE):
+        return None
+    inner = error.innermost()
+    for raised in filter(None, (inner.cause, inner, error)):
+        for start, end in _blocks(raised.frames):
+            role = _role_of(raised.frames, start, end) or _compiled_by_own(error, stage, start)
+            if role is not None:
+                return _own_code(role, raised, start, end, error)
+    return None
+
+
+def raised_in(error: RaisedException | None, own: OwnCode | None) -> str | None:
+    """Whose the innermost line is: `torch`, `user`, `backend`, `custom_op`; None where no line is known."""
+    if error is None:
+        return None
+    frames = (error.innermost().cause or error.innermost()).frames or error.frames
+    known = [frame for frame in frames if not is_standard_library(frame)]
+    if not known:
+        return None
+    if _is_torchs(known[-1]):
+        return "torch"
+    if own is None or own.role not in (*OF_OPERATORS[2:], "backend"):
+        return "user"
+    return "backend" if own.role == "backend" else "custom_op"
+
+
+def _blocks(frames: Sequence[Frame]) -> Iterator[tuple[int, int]]:
+    """(first, last) of each run of lines that are not torch's, innermost first. Wrappers of torch's do not end one."""
+    end = None
+    start = 0
+    for index in range(len(frames) - 1, -1, -1):
+        frame = frames[index]
+        if not _is_torchs(frame):
+            if not is_standard_library(frame):
+                start = index
+                end = index if end is None else end
+        elif end is not None and not _WRAPPERS.match(torch_frame(frame) or ""):
+            yield start, end
+            end = None
+    # What is left was called by nobody of torch's: the program.
+
+
+def _role_of(frames: Sequence[Frame], start: int, end: int) -> str | None:
+    """What the block is to the compiler."""
+    if _OF_SUBCLASSES.fullmatch(frames[start].function):
+        return "tensor subclass"
+    above = [torch_frame(frame) or "<generated>" for frame in reversed(frames[:start]) if _is_torchs(frame)]
+    above = [name for name in above if not _WRAPPERS.match(name)]
+    if not above:
+        return None
+    if _DISPATCHER.match(above[0]):
+        callers = [name for name in above if not _DISPATCHER.match(name)]
+        return "fake kernel" if callers and _FAKE.match(callers[0]) else "kernel"
+    role = next((name for pattern, name in _ROLES if re.search(pattern, above[0])), None)
+    return _which_pass(above) if role == "graph pass" else role
+
+
+def _which_pass(above: Sequence[str]) -> str:
+    functions = [name.rsplit(":", 1)[-1] for name in above]
+    found = next((known for name in functions for known in _PASSES if name.endswith(known)), None)
+    if found is None:
+        return "graph pass"
+    return {"pre": "pre-grad pass", "joint": "joint-graph pass", "post": "post-grad pass"}[found.split("_")[0]]
+
+
+def _compiled_by_own(error: RaisedException, stage: Stage, start: int) -> str | None:
+    """What a backend of the program's own gave back, running: called by the compiled function like any other."""
+    return "backend" if stage is Stage.BACKEND and error.in_graph and start > 0 else None
+
+
+def _own_code(role: str, raised: RaisedException, start: int, end: int, error: RaisedException) -> OwnCode:
+    frame = raised.frames[end]
+    library = _LIBRARY.search(frame.file.replace("\\", "/"))
+    place = f"{PurePath(frame.file).name}:{frame.line}"
+    site = _call_site(error, frame)
+    return OwnCode(
+        role=role,
+        place=place,
+        line=_told(frame),
+        raised=_is_its_own(raised, end),
+        error=_error(raised),
+        operator=_operator(error) if role in OF_OPERATORS else None,
+        library=library.group(1) if library else None,
+        call_site=_told(site) if site is not None else None,
+    )
+
+
+def _error(raised: RaisedException) -> str:
+    kind, message = unwrap_text(raised.type, raised.message)
+    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    return f"{short_type(kind)}: {first[:160]}".rstrip(": ")
+
+
+def _is_its_own(raised: RaisedException, end: int) -> bool:
+    """Whether the line itself raised: nothing of torch's stands below it, and it says so or C++ would not."""
+    if any(_is_torchs(frame) for frame in raised.frames[end + 1 :]):
+        return False
+    if end + 1 < len(raised.frames) or _STATEMENT.match(raised.frames[end].code):
+        return True
+    kind, _ = unwrap_text(raised.type, raised.message)
+    return not kind.startswith("torch.") and short_type(kind) not in _FROM_CPP
+
+
+def _operator(error: RaisedException) -> str | None:
+    """`detect::keep`, where the compiler says on which operator it worked."""
+    for level in (error, error.innermost()):
+        found = _OPERATOR.search(level.message)
+        if found:
+            return found.group(1).replace(".", "::", 1)
+    return None
+
+
+def _call_site(error: RaisedException, own: Frame) -> Frame | None:
+    """The user's line that compiled code stood for, or from which it was called."""
+    for level in (error, error.innermost()):
+        named = [frame for frame in level.user_code if not _is_torchs(frame)]
+        if named and (named[-1].file, named[-1].line) != (own.file, own.line):
+            return named[-1]
+    before: Frame | None = None
+    for frame in error.frames:
+        if (torch_frame(frame) or "").startswith("torch/_dynamo/"):
+            break
+        if not _is_torchs(frame) and not is_standard_library(frame):
+            before = frame
+    return before
+
+
+def _told(frame: Frame) -> str:
+    return f"{PurePath(frame.file).name}:{frame.line} in {frame.function}: {frame.code}".rstrip(": ")
+
+
+def _is_torchs(frame: Frame) -> bool:
+    return torch_frame(frame) is not None or is_generated(frame)

@@ -1,0 +1,159 @@
+"""Whose code is it? The custom operators of the failing graph checked, and what the program can mend.
+
+The check is one more run of the script without a compiler: there the operators are called with what the failing graph gives
+them, and `torch.library.opcheck` looks at copies of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.findings import Findings
+from triage.locate.conclude import Conclusion
+from triage.locate.contracts import broken_by, findings_of
+from triage.locate.culprit import operator_name
+from triage.locate.ladder import UNCOMPILED
+from triage.locate.own_code import own_code_of
+from triage.model.graphcase import GraphCase
+from triage.model.own_code import WHILE_COMPILING, Finding, OwnCode
+from triage.model.signature import short_type
+from triage.model.stage import OutcomeKind, Stage, Symptom
+
+CHECK_SECONDS = 60.0  # of a run, beside what the script itself took
+
+_CURES_OF_READING = {
+    "fake kernel": "Make the sizes arguments of the operator, or use `torch.library.get_ctx().new_dynamic_size()` without "
+    "asking what it is.",
+    "backward": "Leave the question out of the backward, or put what reads values into a custom operator that it calls.",
+    "decomposition": "Leave the question out of the decomposition, or do without it where values decide.",
+}
+_FAILED_READING = ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException")
+
+
+def check_operators(found: Findings, conclusion: Conclusion) -> None:
+    """Run `torch.library.opcheck` on the custom operators of the failing graph. Fills `operator_checks` of the findings."""
+    if conclusion.stage not in (Stage.NONE, Stage.SCRIPT) and conclusion.settled and not found.operator_checks:
+        _check(found)
+
+
+def _check(found: Findings) -> None:
+    names = custom_operators(found)
+    if not names:
+        return
+    session = found.session
+    with session.timed("opcheck"):
+        probe = found.walk.ask(
+            UNCOMPILED, "opcheck", opcheck=names, limit=CHECK_SECONDS + found.walk.start.outcome.seconds
+        )
+    found.operator_checks = probe.notes.checked
+    session.emit("operators_checked", operators=[check.operator for check in probe.notes.checked])
+
+
+def doubt_rounding(found: Findings) -> None:
+    """Before a difference is called rounding: not where custom operators do what the comparison with eager cannot see.
+
+    An operator that changes an input in silence makes the order of calls decide, in eager's own runs as well.
+    """
+    conclusion = found.walk.conclusion()
+    if conclusion.rounding is None and not conclusion.unsteady:
+        return
+    _check(found)
+    found.walk.operators_break = any(map(broken_by, found.operator_checks))
+
+
+def custom_operators(found: Findings) -> tuple[str, ...]:
+    """Names `ns::name` of the custom operators that the captured graphs call; of all that are known where there is no graph."""
+    known = dict.fromkeys(
+        name for probes in found.walk.seen.values() for probe in probes for name in probe.notes.operators
+    )
+    called = {name for case in found.cases for name in operators_of(case)}
+    return tuple(name for name in known if not found.cases or name in called)
+
+
+def operators_of(case: GraphCase) -> tuple[str, ...]:
+    """The operators that a graph calls, nested graphs included, as `ns::name`."""
+    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    parts = [operator_name(node).split(".") for node in nodes if node.target.startswith(("torch.ops.", "torch._ops."))]
+    return tuple(dict.fromkeys("::".join(each[:2]) for each in parts if len(each) > 1))
+
+
+def own_code(conclusion: Conclusion) -> OwnCode | None:
+    """The line of the program's own under the compiler that raised the failure; None where a result is wrong."""
+    outcome = conclusion.outcome
+    if outcome is None or outcome.kind not in (OutcomeKind.EXCEPTION, OutcomeKind.OOM):
+        return None
+    return own_code_of(outcome.exception, conclusion.stage)
+
+
+def what_to_mend(found: Findings, conclusion: Conclusion, own: OwnCode | None) -> tuple[Finding, ...]:
+    """What the program itself can mend, what explains the failure first."""
+    broken = findings_of(found.operator_checks, _needed(found, conclusion, own))
+    raised = _raised_by_own(conclusion, own) or _refused(found, own)
+    return tuple(sorted(filter(None, (raised, *broken)), key=lambda finding: not finding.explains))
+
+
+def _needed(found: Findings, conclusion: Conclusion, own: OwnCode | None) -> Sequence[str]:
+    """Operators that the failure cannot do without: the reduction kept them, or the error names them.
+
+    A wrong result and a crash name nothing: while an operator of the failing graph breaks its word, that has to be mended first.
+    """
+    made = found.reproduced
+    if made is not None and made.verified and made.engine != "none":
+        return [check.operator for check in found.operator_checks if _names(made.source, check.operator)]
+    if conclusion.symptom in (Symptom.WRONG_RESULT, Symptom.CRASH):  # no eager run of such an operator is a measure
+        return [check.operator for check in found.operator_checks]
+    named = [own.operator] if own is not None and own.operator else []
+    message = conclusion.signature.message if conclusion.signature is not None else ""
+    return [*named, *(check.operator for check in found.operator_checks if _names(message, check.operator))]
+
+
+def _names(message: str, operator: str) -> bool:
+    return operator in message or operator.replace("::", ".") in message
+
+
+def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | None:
+    """That it is no bug of PyTorch's: the code's own exception, raised while the compiler asked it."""
+    if own is None:
+        return None
+    if own.raised and own.role in WHILE_COMPILING:
+        because = f"The exception is its own: `{own.line}`."
+        return Finding(f"{_capital(own.name)} raises", because, f"Correct {own.place}.", own.place)
+    if own.role in _CURES_OF_READING and _reads_values(conclusion):
+        return Finding(
+            f"{_capital(own.name)} asks for values",
+            f"It is run on shapes and dtypes alone, without values, and without sizes that depend on values: `{own.line}`.",
+            _CURES_OF_READING[own.role],
+            own.place,
+        )
+    return None
+
+
+def _refused(found: Findings, own: OwnCode | None) -> Finding | None:
+    """A kernel or backward that refuses what compiled code gives it. It explains where opcheck meets the same by itself."""
+    if own is None or not own.raised or own.role not in ("kernel", "backward", "setup_context"):
+        return None
+    messages = [failure.message for check in found.operator_checks for failure in check.failures]
+    if any(own.error in message for message in messages):
+        because = "`torch.library.opcheck`, which calls the operator without your graph, meets the same exception."
+        return Finding(
+            f"{_capital(own.name)} refuses what a compiler may give it", because, f"Correct {own.place}.", own.place
+        )
+    return Finding(
+        f"{_capital(own.name)} refuses what compiled code gives it",
+        f"Uncompiled it is given something else: `{own.line}`.",
+        "Compare shape, strides, storage_offset() and requires_grad of its inputs in both runs. Shape and strides are the "
+        "compiler's to keep; the offset and the state of autograd are not.",
+        own.place,
+        explains=False,
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _reads_values(conclusion: Conclusion) -> bool:
+    error = conclusion.outcome.exception if conclusion.outcome is not None else None
+    inner = error.innermost() if error is not None else None
+    kinds = [short_type(each.type) for each in (inner, inner.cause if inner else None) if each is not None]
+    return any(kind in _FAILED_READING for kind in kinds)
