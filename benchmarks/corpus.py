@@ -38,6 +38,7 @@ class Case:
     words: tuple[str, ...]  # what follows `triage run` and its options
     stdin: str | None = None  # the file beside it that it reads
     whose: str | None = None  # the role of the program's own code that raised it; empty: none of it
+    options: tuple[str, ...] = ()  # of triage run
     private: tuple[str, ...] = ()  # of the program's data: may stand in nothing that is published
 
     @property
@@ -78,6 +79,7 @@ def read_case(folder: Path) -> Case:
         words=(*words, *map(str, facts.get("args", ()))),
         stdin=facts.get("stdin"),
         whose=facts.get("whose"),
+        options=tuple(facts.get("options", ())),
         private=tuple(facts.get("private", ())),
     )
 
@@ -95,7 +97,7 @@ def run_case(case: Case, kept: Path, options: Sequence[str], limit: float) -> Fi
             (kept / "stdout.json").open("wb") as out,
             (kept / "stderr.log").open("wb") as err,
         ):
-            words = [*command, "--json", *options, *case.words]
+            words = [*command, "--json", *options, *case.options, *case.words]
             process = subprocess.Popen(words, cwd=work, stdin=stdin, stdout=out, stderr=err, start_new_session=True)
             try:
                 status: int | None = process.wait(limit)
