@@ -25,6 +25,16 @@ assert SIGNATURE is not None
 ORACLE = SignatureOracle(SIGNATURE)
 
 
+class Left:
+    """A budget with, or without, time left."""
+
+    def __init__(self, spent: bool) -> None:
+        self._spent = spent
+
+    def spent(self) -> bool:
+        return self._spent
+
+
 class Finds:
     name = "native"
     subject = "the captured graph"
@@ -40,7 +50,17 @@ def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
     with pytest.raises(InterruptedReductionError) as caught:
-        choose(problem, [Attempt(Finds(), ORACLE)], None, ORACLE, interrupted, None, lambda *_, **__: None, None, "")  # type: ignore[arg-type]
+        choose(
+            problem,
+            [Attempt(Finds(), ORACLE)],
+            None,
+            ORACLE,
+            interrupted,
+            Left(spent=False),
+            lambda *_, **__: None,
+            None,
+            "",
+        )  # type: ignore[arg-type]
     best = caught.value.best
     assert best is not None and best.source == "raise KeyError('boom')\n"
     assert not best.verified and best.verified_runs == 0
@@ -62,7 +82,7 @@ def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_gra
         None,
         ORACLE,
         lambda *_: Shown([failing] * 3),
-        None,
+        Left(spent=False),
         lambda *_, **__: None,
         None,
         "",
@@ -88,7 +108,7 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
     found, _ = choose(
-        problem, [Attempt(FindsTwo(), ORACLE)], None, ORACLE, verify, None, lambda *_, **__: None, None, ""
+        problem, [Attempt(FindsTwo(), ORACLE)], None, ORACLE, verify, Left(spent=False), lambda *_, **__: None, None, ""
     )  # type: ignore[arg-type]
     assert found is not None and (found.source, found.ops, found.verified, found.minimal) == ("large\n", 3, True, False)
     assert SMALLER_FAILED in found.notes
@@ -106,7 +126,7 @@ def controlled(engine: Any, controls: dict[str, CandidateResult], script: str | 
     found, notes = choose(
         problem, [Attempt(engine, ORACLE)], None, ORACLE,  # type: ignore[arg-type]
         lambda source, runs: Shown([FAILS] * runs, controls[source]),
-        None, lambda *_, **__: None, script, "",  # type: ignore[arg-type]
+        Left(spent=False), lambda *_, **__: None, script, "",  # type: ignore[arg-type]
     )  # fmt: skip
     return found, list(notes)
 
@@ -156,16 +176,6 @@ class Passing:
     def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
         self.asked.append((source, rung))
         return FAILS if "by itself" in source else PASSES
-
-
-class Left:
-    """A budget with, or without, time left."""
-
-    def __init__(self, spent: bool) -> None:
-        self._spent = spent
-
-    def spent(self) -> bool:
-        return self._spent
 
 
 def sibling(name: str, *frames: str) -> FailureSignature:

@@ -140,7 +140,7 @@ def choose(
         try:
             first = verified(found, problem, attempt.oracle, verify, emit)
             result = first
-            if _out_of_time(first):
+            if budget.spent() and _out_of_time(first):
                 said = (*notes, *([attempt.note] if attempt.note else []), *first.notes, OUT_OF_TIME)
                 met = compilers_own(siblings, problem.passing, runner, budget)
                 return replace(first, siblings=met, notes=said, oracle=attempt.oracle), tuple(notes)
