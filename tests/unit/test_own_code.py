@@ -35,6 +35,7 @@ def found(*told: str, kind: str = "ValueError", stage: Stage = Stage.INDUCTOR, *
     ("above", "role"),
     [
         (LOWERING, "lowering"),
+        ((*ENTRY, "torch/_inductor/graph.py:register", "torch/_inductor/ir.py:inner_fn_opcount"), "lowering"),
         (PASS, "post-grad pass"),
         ((*ENTRY, "torch/_inductor/fx_passes/joint_graph.py:joint_graph_passes"), "joint-graph pass"),
         ((*PASS, "fuse.py:fuse", "torch/_inductor/pattern_matcher.py:apply"), "post-grad pass"),

@@ -18,6 +18,8 @@ from triage.model.stage import Stage
 # The frame of torch above a line that is not torch's, and what that line is then. Source: torch 2.13's own files.
 _ROLES: tuple[tuple[str, str], ...] = (
     (r"torch/_inductor/(?:lowering\.py:|graph\.py:|select_algorithm\.py:)", "lowering"),
+    # What a lowering gave back (the body of a loop) is asked later, by the intermediate representation and code generation.
+    (r"torch/_inductor/(?:(?:ir|loop_body|dependencies|ops_handler|virtualized|index_propagation)\.py:|codegen/)", "lowering"),
     (r"torch/_inductor/(?:fx_passes/|custom_graph_pass\.py:|pattern_matcher\.py:|compile_fx\.py:\w*passes)", "graph pass"),
     (r"torch/fx/passes/graph_transform_observer\.py:", "graph pass"),
     (r"proxy_tensor\.py:(?:maybe_handle_decomp|proxy_call)|torch/_decomp/|torch/_inductor/decomposition\.py:"
