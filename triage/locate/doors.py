@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from triage.locate.ladder import suspect
-from triage.model.outcome import Frame, Outcome
+from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.signature import FailureSignature, short_type, torch_frame
 from triage.model.stacks import threads_of
 from triage.model.stage import Stage
@@ -50,23 +50,28 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
 
     Not where the last word is the program's own (its code raised, whoever called it), nor where a file is missing.
     """
-    error = outcome.exception
-    frames = (
-        error.frames
-        if error is not None
-        else tuple(frame for thread in threads_of(outcome.stacks)[-1:] for frame in thread)
-    )
-    if error is not None:
-        last = error.innermost().frames[-1:]
-        if not last or torch_frame(last[0]) is None or short_type(error.innermost().type) in _NOT_THE_COMPILER:
-            return None
-    name = next((name for frame in frames for name in _entered(frame)), None)
+    if outcome.exception is not None and not _died_in_torch(outcome.exception):
+        return None
+    name = next(filter(None, map(_entered, _frames(outcome))), None)
     return Door(name, _stage(outcome, signature)) if name is not None else None
 
 
-def _entered(frame: Frame) -> list[str]:
+def _died_in_torch(error: RaisedException) -> bool:
+    inner = error.innermost()
+    last = inner.frames[-1:]
+    return bool(last) and torch_frame(last[0]) is not None and short_type(inner.type) not in _NOT_THE_COMPILER
+
+
+def _frames(outcome: Outcome) -> tuple[Frame, ...]:
+    """Outermost first; of a crash or a hang those of the main thread."""
+    if outcome.exception is not None:
+        return outcome.exception.frames
+    return next(reversed(threads_of(outcome.stacks)), ())
+
+
+def _entered(frame: Frame) -> str | None:
     inside = torch_frame(frame) or ""
-    return [name for pattern, name in _ENTRANCES if pattern.match(inside)][:1]
+    return next((name for pattern, name in _ENTRANCES if pattern.match(inside)), None)
 
 
 def _stage(outcome: Outcome, signature: FailureSignature) -> Stage:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import re
 
 from triage.model.outcome import Frame
+from triage.model.signature import is_user_frame
 
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>.+)$')
-_THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
+_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
+_HEADER = "most recent call first"
 
 
 def threads_of(stacks: str) -> list[tuple[Frame, ...]]:
     """The frames of each thread, outermost first, in the order in which the threads were written: the main one last."""
-    return [found for part in _THREAD.split(stacks)[1:] if (found := _frames(part))]
+    threads: list[list[Frame]] = [[]]
+    for line in stacks.splitlines():
+        found = _FRAME.match(line)
+        if found is not None:
+            threads[-1].append(Frame(found["file"], int(found["line"]), found["function"]))
+        elif _HEADER in line:
+            threads.append([])
+    return [tuple(reversed(thread)) for thread in threads if thread]
 
 
-def _frames(part: str) -> tuple[Frame, ...]:
-    found = [_FRAME.match(line) for line in part.splitlines()]
-    return tuple(Frame(m["file"], int(m["line"]), m["function"]) for m in reversed(found) if m)
+def program_thread(stacks: str) -> tuple[Frame, ...]:
+    """The frames of the thread that was in the program, outermost first; of several the last one written."""
+    return next((thread for thread in reversed(threads_of(stacks)) if any(map(is_user_frame, thread))), ())

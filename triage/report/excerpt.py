@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.signature import is_user_frame, user_frame
-from triage.model.stacks import threads_of
+from triage.model.stacks import program_thread
 from triage.model.stage import OutcomeKind
 
 MOST = 6000  # characters
@@ -22,11 +22,8 @@ def line_of(outcome: Outcome) -> Frame | None:
     """The innermost line of the user's program; of a crash or a hang, from the stacks that it left."""
     if outcome.exception is not None:
         return user_frame(outcome.exception)
-    for thread in reversed(threads_of(outcome.stacks)):  # the main thread is written last
-        found = next(filter(is_user_frame, reversed(thread)), None)
-        if found is not None:
-            return replace(found, code=linecache.getline(found.file, found.line).strip())
-    return None
+    found = next(filter(is_user_frame, reversed(program_thread(outcome.stacks))), None)
+    return replace(found, code=linecache.getline(found.file, found.line).strip()) if found is not None else None
 
 
 def told(frame: Frame | None) -> str | None:

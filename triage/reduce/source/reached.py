@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.signature import is_user_frame, torch_frame
+from triage.model.stacks import program_thread
 from triage.model.stage import OutcomeKind
 from triage.reduce.source.guards import Place, guarded, statement_at, words_of
 from triage.reduce.source.script import Script
-
-_STACK_LINE = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def own_failure(outcome: Outcome, texts: Mapping[str, str]) -> OwnFailure | None
 def own_frames(outcome: Outcome) -> tuple[Frame, ...]:
     """The calls within the program that ended in the failure, outermost first; none where it is not the program's own."""
     if outcome.kind is OutcomeKind.HANG:
-        return _within_torch(stack_frames(outcome.stacks))
+        return _within_torch(program_thread(outcome.stacks))
     return _raised_by(outcome.exception)
 
 
@@ -56,19 +54,6 @@ def fails_itself(places: Sequence[Place], kind: OutcomeKind) -> bool:
     if kind is OutcomeKind.HANG:
         return any(_in_loop(*place) for place in places)
     return bool(places) and isinstance(statement_at(*places[-1]), ast.Raise | ast.Assert)
-
-
-def stack_frames(stacks: str) -> tuple[Frame, ...]:
-    """The frames of the thread that was in the program, as `faulthandler` wrote them; outermost first."""
-    threads: list[list[Frame]] = [[]]
-    for line in stacks.splitlines():
-        found = _STACK_LINE.match(line)
-        if found is not None:
-            threads[-1].append(Frame(found["file"], int(found["line"]), found["function"]))
-        elif "most recent call first" in line:
-            threads.append([])
-    chosen = [thread for thread in threads if any(map(is_user_frame, thread))]
-    return tuple(reversed(chosen[-1])) if chosen else ()
 
 
 def _raised_by(exception: RaisedException | None) -> tuple[Frame, ...]:
