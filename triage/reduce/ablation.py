@@ -14,9 +14,9 @@ from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow
 from triage.model.stage import Verdict
 from triage.model.text import clip
-from triage.reduce.compile_calls import is_fullgraph, with_setting
 from triage.reduce.interface import Budget, CandidateRunner, Oracle
 from triage.reduce.printer import Form, Unprintable, print_case
+from triage.reduce.source.compile_calls import is_fullgraph, with_setting
 
 BACKENDS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 MODES = ("default", "reduce-overhead", "max-autotune")
