@@ -11,7 +11,7 @@ import triage
 from triage.accuracy import accuracy_facts, comparison_note, rounding_notes, unsteady_note
 from triage.findings import Findings
 from triage.flakiness import flaky_notes
-from triage.locate.conclude import Conclusion, discount, expected_exceptions, face, is_comparison
+from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.culprit import culprit_of
 from triage.locate.ladder import UNCOMPILED, Rung
 from triage.locate.own_code import raised_in
@@ -27,13 +27,13 @@ from triage.model.report import (
     TriageReport,
 )
 from triage.model.signature import headline
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe
-from triage.report.excerpt import excerpt, hints_of, line_of, told
+from triage.report.excerpt import excerpt, hints_of, line_of
 from triage.report.repository import repository_state
 from triage.session import describe_outcome
-from triage.whose_code import own_code, what_to_mend
+from triage.whose_code import own_code, raised_by, what_to_mend
 from triage.wording import summary_sentence, whose_headline, with_headline
 
 # Variables that decide what torch does; not where it keeps things.
@@ -93,7 +93,7 @@ def assemble(found: Findings) -> TriageReport:
             for signature, _ in (made.siblings if made else ())
         ),
         accuracy=accuracy_facts(found),
-        raised_in=_raised_in(conclusion, own),
+        raised_in=raised_in(raised_by(conclusion), own),
         own_code=own,
         findings=mend,
         operator_checks=found.operator_checks,
@@ -145,19 +145,12 @@ def _reduced_line(found: Findings) -> str | None:
     return next((node.where for node in reversed(made.graph.nodes) if node.where), None)
 
 
-def _raised_in(conclusion: Conclusion, own: OwnCode | None) -> str | None:
-    """Whose the innermost line is; nothing where a comparison failed, which says nothing of what made the result."""
-    outcome = conclusion.outcome
-    if outcome is None or outcome.kind not in (OutcomeKind.EXCEPTION, OutcomeKind.OOM) or is_comparison(outcome):
-        return None
-    return raised_in(outcome.exception, own)
-
-
 def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None) -> ReportSignature | None:
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
         return None
-    line = told(line_of(outcome))
+    own_line = line_of(outcome)
+    line = own_line.told if own_line is not None else None
     if outcome.exception is None or not any(
         level.user_code for level in (outcome.exception, outcome.exception.innermost())
     ):

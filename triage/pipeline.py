@@ -86,11 +86,12 @@ def run(
                 comparing.compare(found.walk)
         with session.timed("locate"):
             found.walk.settle()
-        with session.timed("compare"):
-            hidden = comparing.hides_something(found.walk)
-        if hidden:
-            with session.timed("locate"):
-                found.walk.settle()
+        if comparing.worth_looking_behind(found.walk):
+            with session.timed("compare"):
+                hidden = comparing.look_behind(found.walk)
+            if hidden:
+                with session.timed("locate"):
+                    found.walk.settle()
         if comparing.worth_checking(found.walk):
             with session.timed("compare"):
                 comparing.check(found.walk)

@@ -15,10 +15,12 @@ from triage.locate.culprit import operator_name
 from triage.locate.ladder import UNCOMPILED
 from triage.locate.own_code import own_code_of
 from triage.model.graphcase import GraphCase
+from triage.model.outcome import RaisedException
 from triage.model.own_code import WHILE_COMPILING, Finding, OwnCode
 from triage.model.signature import short_type
 from triage.model.stage import OutcomeKind, Stage, Symptom
 
+RAISED = (OutcomeKind.EXCEPTION, OutcomeKind.OOM)
 CHECK_SECONDS = 60.0  # of a run, beside what the script itself took
 
 _CURES_OF_READING = {
@@ -77,12 +79,15 @@ def operators_of(case: GraphCase) -> tuple[str, ...]:
     return tuple(dict.fromkeys("::".join(each[:2]) for each in parts if len(each) > 1))
 
 
+def raised_by(conclusion: Conclusion) -> RaisedException | None:
+    """The exception that is the failure; None where a result is wrong, which says nothing of what made it."""
+    outcome = conclusion.outcome
+    return outcome.exception if outcome is not None and outcome.kind in RAISED else None
+
+
 def own_code(conclusion: Conclusion) -> OwnCode | None:
     """The line of the program's own under the compiler that raised the failure; None where a result is wrong."""
-    outcome = conclusion.outcome
-    if outcome is None or outcome.kind not in (OutcomeKind.EXCEPTION, OutcomeKind.OOM):
-        return None
-    return own_code_of(outcome.exception, conclusion.stage)
+    return own_code_of(raised_by(conclusion), conclusion.stage)
 
 
 def what_to_mend(found: Findings, conclusion: Conclusion, own: OwnCode | None) -> tuple[Finding, ...]:

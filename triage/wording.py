@@ -10,7 +10,7 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
 from triage.model.signature import headline
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.model.text import clip
+from triage.model.text import clip, first_line
 from triage.probe.run import Probe
 
 _NAMES = {"uncompiled": "without torch.compile", "as_is": "the script's own backend"}
@@ -84,14 +84,16 @@ def not_compared_words(notes: AgentNotes | None) -> str:
         return ""
     parts = []
     if notes.by_chance:
-        more = f" and {len(notes.by_chance) - 1} more" if len(notes.by_chance) > 1 else ""
-        parts.append(f"the random numbers that eager and compiled draw are not the same for {notes.by_chance[0]}{more}")
+        parts.append(f"the random numbers that eager and compiled draw are not the same for {_some(notes.by_chance)}")
     if notes.not_compared:
-        more = f" and {len(notes.not_compared) - 1} more" if len(notes.not_compared) > 1 else ""
-        parts.append(f"{notes.not_compared[0]}{more}")
+        parts.append(_some(notes.not_compared))
     if notes.without_dropout:
         parts.append("dropout was switched off for it")
     return "; ".join(parts)
+
+
+def _some(items: Sequence[str]) -> str:
+    return f"{items[0]} and {len(items) - 1} more" if len(items) > 1 else items[0]
 
 
 def whose_headline(own: OwnCode | None, mend: Sequence[Finding]) -> str:
@@ -130,7 +132,7 @@ def failing_ranks(outcome: Outcome | None, first: Probe) -> str:
 def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
-    message = clip(next((line.strip() for line in signature.message.splitlines() if line.strip()), ""), 160).rstrip(".")
+    message = clip(first_line(signature.message), 160).rstrip(".")
     if is_comparison(outcome):
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:

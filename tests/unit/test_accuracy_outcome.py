@@ -210,7 +210,7 @@ class Streams(Checking):
 def test_a_check_of_random_streams_does_not_hide_a_wrong_value(walk: Callable[..., Walk]) -> None:
     it = walk(Streams(AgentNotes(wrongs=(OUTPUT,), compared=1)))
     it.first()
-    assert it.settle().random_check and comparing.hides_something(it)
+    assert it.settle().random_check and comparing.worth_looking_behind(it) and comparing.look_behind(it)
     found = it.settle()
     assert (found.stage, found.symptom, found.random_check) == (Stage.INDUCTOR, Symptom.WRONG_RESULT, False)
     assert found.outcome is not None and is_comparison(found.outcome) and not comparing.worth_checking(it)
@@ -220,7 +220,7 @@ def test_a_check_of_random_streams_alone_is_not_blamed(walk: Callable[..., Walk]
     it = walk(Streams(AgentNotes(compared=3)))
     it.first()
     it.settle()
-    assert not comparing.hides_something(it)
+    assert comparing.worth_looking_behind(it) and not comparing.look_behind(it)
     assert it.conclusion().random_check and it.conclusion().stage is Stage.NONE
 
 

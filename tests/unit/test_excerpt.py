@@ -6,7 +6,7 @@ from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.signature import FailureSignature, headline, one_line
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip
-from triage.report.excerpt import excerpt, hints_of, line_of, told
+from triage.report.excerpt import excerpt, hints_of, line_of
 
 
 def test_a_text_is_cut_before_a_word() -> None:
@@ -64,7 +64,8 @@ def test_a_hang_names_the_users_line(tmp_path: Path) -> None:
         f'  File "{script}", line 3 in <module>\n'
     )
     found = line_of(Outcome(OutcomeKind.HANG, detail="compile graph 0/0", stacks=stacks))
-    assert told(found) == "train.py:3 in <module>: print(step(x))"
+    assert found is not None
+    assert found.told == "train.py:3 in <module>: print(step(x))"
 
 
 def test_torchs_own_hints_are_read_from_the_error() -> None:

@@ -24,7 +24,7 @@ from triage.model.signature import (
     user_frame,
 )
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip
+from triage.model.text import clip, first_line
 
 # One failure under the name that each torch gives it; the renames that `model.signature` knows come on top.
 # BackendCompilerFailed became InductorError in 2.7 for errors of Inductor; both are wrappers, unwrapped where they can be.
@@ -51,7 +51,7 @@ class Face:
 
     def line(self) -> str:
         """The failure on one line, bounded."""
-        first = next((line.strip() for line in self.signature.message.splitlines() if line.strip()), "")
+        first = first_line(self.signature.message)
         return clip(f"{self.signature.exception_type}: {first}".rstrip(": "), 240)
 
 

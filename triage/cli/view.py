@@ -280,7 +280,7 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
 
 def _opcheck(check: OperatorCheck) -> str:
     """`img::hwc: test_faketensor failed`, with the first line of what it says."""
-    from triage.report.markdown import clip
+    from triage.model.text import clip
 
     failed = [f"{', '.join(tests)} failed: {clip(message, 240)}" for message, tests in check.by_message.items()]
     return f"{check.operator}: {'; '.join(failed) or check.note or 'every test passes'}"

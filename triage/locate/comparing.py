@@ -44,14 +44,18 @@ def compare(walk: Walk) -> Probe | None:
     return probe
 
 
-def hides_something(walk: Walk) -> bool:
-    """Whether a check that compares random streams hides a wrong value of a graph; it is the failure from here on.
+def worth_looking_behind(walk: Walk) -> bool:
+    """Whether a check that compares random streams may hide a wrong value of a graph."""
+    asked = walk.session.settings.accuracy
+    return asked != "never" and walk.compared is None and walk.conclusion().random_check
+
+
+def look_behind(walk: Walk) -> bool:
+    """Whether such a check hides one; it is the failure from here on.
 
     Such a check fails with any compiler, so it says nothing of one that is wrong besides. Its graphs are compared with the same
     random numbers on both sides; where a value is wrong the ladder is to be walked again, for that one.
     """
-    if walk.session.settings.accuracy == "never" or walk.compared is not None or not walk.conclusion().random_check:
-        return False
     walk.stop_after = None
     if compare(walk) is None:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from triage.model.own_code import Finding, OperatorCheck
@@ -34,7 +35,7 @@ def findings_of(checks: Sequence[OperatorCheck], needed: Sequence[str]) -> tuple
 
 
 def _aside(finding: Finding) -> Finding:
-    return Finding(finding.title, finding.because, finding.cure, finding.place, explains=False)
+    return replace(finding, explains=False)
 
 
 def _changes_input(check: OperatorCheck) -> Finding | None:

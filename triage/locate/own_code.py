@@ -14,6 +14,7 @@ from triage.model.outcome import Frame, RaisedException
 from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.signature import is_generated, is_standard_library, short_type, torch_frame, unwrap_text
 from triage.model.stage import Stage
+from triage.model.text import first_line
 
 # The frame of torch above a line that is not torch's, and what that line is then. Source: torch 2.13's own files.
 _ROLES: tuple[tuple[str, str], ...] = (
@@ -129,19 +130,18 @@ def _own_code(role: str, raised: RaisedException, start: int, end: int, error: R
     return OwnCode(
         role=role,
         place=place,
-        line=_told(frame),
+        line=frame.told,
         raised=_is_its_own(raised, end),
         error=_error(raised),
         operator=_operator(error) if role in OF_OPERATORS else None,
         library=library.group(1) if library else None,
-        call_site=_told(site) if site is not None else None,
+        call_site=site.told if site is not None else None,
     )
 
 
 def _error(raised: RaisedException) -> str:
     kind, message = unwrap_text(raised.type, raised.message)
-    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
-    return f"{short_type(kind)}: {first[:160]}".rstrip(": ")
+    return f"{short_type(kind)}: {first_line(message)[:160]}".rstrip(": ")
 
 
 def _is_its_own(raised: RaisedException, end: int) -> bool:
@@ -176,10 +176,6 @@ def _call_site(error: RaisedException, own: Frame) -> Frame | None:
         if not _is_torchs(frame) and not is_standard_library(frame):
             before = frame
     return before
-
-
-def _told(frame: Frame) -> str:
-    return f"{PurePath(frame.file).name}:{frame.line} in {frame.function}: {frame.code}".rstrip(": ")
 
 
 def _is_torchs(frame: Frame) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from triage.model.accuracy import Check, Rounding, Wrongness, WrongResult
 from triage.model.own_code import OperatorCheck
@@ -22,6 +23,11 @@ class Frame:
     line: int
     function: str
     code: str = ""
+
+    @property
+    def told(self) -> str:
+        """`train.py:31 in forward: y = self.lin(x)`."""
+        return f"{PurePath(self.file).name}:{self.line} in {self.function}: {self.code}".rstrip(": ")
 
 
 @dataclass(frozen=True)

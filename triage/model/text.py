@@ -23,6 +23,11 @@ def clip(text: str, length: int) -> str:
     return head.rstrip().rstrip(",;:") + MARK
 
 
+def first_line(text: str) -> str:
+    """The first line that is not blank, without what stands around it; empty where there is none."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
 def _open_bracket(text: str) -> int | None:
     """Where the outermost bracket opens that is not closed again; None where all are."""
     open_at: list[int] = []

@@ -140,19 +140,16 @@ def choose(
         try:
             first = verified(found, problem, attempt.oracle, verify, emit)
             result = first
-            if budget.spent() and _out_of_time(first):
-                said = (*notes, *([attempt.note] if attempt.note else []), *first.notes, OUT_OF_TIME)
-                met = compilers_own(siblings, problem.passing, runner, budget)
-                return replace(first, siblings=met, notes=said, oracle=attempt.oracle), tuple(notes)
-            for larger in () if first.holds else found.larger:
+            late = budget.spent() and _out_of_time(first)
+            for larger in () if first.holds or late else found.larger:
                 said = (*found.notes, _why_not(first))
                 result = verified(replace(larger, notes=said), problem, attempt.oracle, verify, emit)
                 if result.holds:
                     break
         except KeyboardInterrupt:
             raise InterruptedReductionError(_as_it_is(found, _Count())) from None
-        if result.holds:
-            said = (*notes, *([attempt.note] if attempt.note else []), *result.notes)
+        if result.holds or late:
+            said = (*notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
             met = compilers_own(siblings, problem.passing, runner, budget)
             return replace(result, siblings=met, notes=said, oracle=attempt.oracle), tuple(notes)
         notes.append(

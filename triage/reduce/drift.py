@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from triage.model.outcome import Outcome
 from triage.model.signature import FailureSignature, same_face, short_type
 from triage.model.stage import OutcomeKind, Verdict
-from triage.model.text import clip
+from triage.model.text import clip, first_line
 from triage.probe.traceback_text import last_traceback
 from triage.reduce.interface import CandidateResult, Judgement
 
@@ -144,4 +144,4 @@ def _lost(output: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    return clip(next((line.strip() for line in text.splitlines() if line.strip()), ""), 160)
+    return clip(first_line(text), 160)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.signature import is_user_frame, user_frame
@@ -24,11 +23,6 @@ def line_of(outcome: Outcome) -> Frame | None:
         return user_frame(outcome.exception)
     found = next(filter(is_user_frame, reversed(program_thread(outcome.stacks))), None)
     return replace(found, code=linecache.getline(found.file, found.line).strip()) if found is not None else None
-
-
-def told(frame: Frame | None) -> str | None:
-    """`train.py:31 in forward: y = self.lin(x)`."""
-    return f"{Path(frame.file).name}:{frame.line} in {frame.function}: {frame.code}".rstrip(": ") if frame else None
 
 
 def excerpt(outcome: Outcome, *, caused: bool = False) -> str:
