@@ -1,42 +1,19 @@
 """Programs that give code of their own to the compiler. `# here` marks the line that a report must name."""
 
-LOWERING = """\
-import torch
-from torch._inductor import lowering
+from pathlib import Path
+
+REPRODUCERS = Path(__file__).parents[2] / "reproducers"
 
 
-@torch.library.custom_op("detect::keep", mutates_args=())
-def keep(scores: torch.Tensor, top: int) -> torch.Tensor:
-    return torch.sort(scores, descending=True).values[:top].clone()
+def bundled(case: str, line: str) -> str:
+    """The script of a bundled case, with the mark on the one line that begins so."""
+    lines = (REPRODUCERS / case / "script.py").read_text().splitlines()
+    (marked,) = (number for number, text in enumerate(lines) if text.strip().startswith(line))
+    lines[marked] += "  # here"
+    return "\n".join([*lines, ""])
 
 
-@keep.register_fake
-def _(scores, top):
-    return scores.new_empty(top)
-
-
-@lowering.register_lowering(torch.ops.detect.keep.default)
-def lower_keep(scores, top):
-    rows, columns = scores.get_size()  # here
-    return lowering.slice_(scores, 0, 0, top)
-
-
-class Detector(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.head = torch.nn.Linear(8, 16)
-
-    def forward(self, x):
-        scores = self.head(x).sigmoid().flatten()
-        return torch.ops.detect.keep(scores, 5) * 2
-
-
-detector = Detector()
-x = torch.randn(4, 8)
-torch.set_grad_enabled(False)
-print(detector(x))
-print(torch.compile(detector)(x))
-"""
+LOWERING = bundled("own_lowering", "rows, columns = scores.get_size()")
 
 THROUGH_LOWERING = """\
 import torch
@@ -69,31 +46,7 @@ a, b = torch.randn(4, 6), torch.randn(7, 6)
 print(f(a, b))
 """
 
-GRAPH_PASS = """\
-import torch
-import torch._inductor.config
-
-
-def fuse_scale(graph):
-    for node in list(graph.nodes):
-        if node.op == "call_function" and node.target is torch.ops.aten.mul.Tensor:
-            scale = {"half": 0.5}[str(node.args[1])]  # here
-            node.args = (node.args[0], scale)
-
-
-torch._inductor.config.post_grad_custom_pre_pass = fuse_scale
-
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        return (x * 3.0).relu().sum()
-
-
-net = Net()
-x = torch.randn(8)
-print(net(x))
-print(torch.compile(net)(x))
-"""
+GRAPH_PASS = bundled("own_graph_pass", "scale = {")
 
 THROUGH_JOINT_PASS = """\
 import torch
@@ -280,36 +233,7 @@ print(enc(tokens, lengths))
 print(torch.compile(enc, fullgraph=True)(tokens, lengths))
 """
 
-FAKE_KERNEL = """\
-import torch
-
-lib = torch.library.Library("vis", "DEF")
-lib.define("pool(Tensor x, int size) -> Tensor")
-
-
-def pool_cpu(x, size):
-    return torch.nn.functional.avg_pool2d(x, size)
-
-
-def pool_meta(x, size):
-    n, c, h, w = x.shape
-    if h % size or w % size:
-        raise ValueError(f"pool: {h}x{w} is no multiple of {size}")  # here
-    return x.new_empty(n, c, h // size, w // size)
-
-
-lib.impl("pool", pool_cpu, "CPU")
-torch.library.register_fake("vis::pool", pool_meta, lib=lib)
-
-
-def stem(x):
-    return torch.ops.vis.pool(x.relu(), 2).sum()
-
-
-x = torch.randn(1, 3, 7, 7)
-print(stem(x))
-print(torch.compile(stem)(x))
-"""
+FAKE_KERNEL = bundled("own_fake_kernel", "raise ValueError(")
 
 KERNEL = """\
 import torch
