@@ -22,7 +22,7 @@ from triage.model.graphcase import GraphCase
 from triage.reduce.printer import code_lines, count_ops
 
 pytestmark = pytest.mark.e2e
-PROGRAMS = Path(__file__).with_name("describe_programs.py")
+PROGRAMS = Path(__file__).parents[1] / "support" / "describe_programs.py"
 NAMES = re.findall(r"@program\ndef (\w+)", PROGRAMS.read_text())
 
 

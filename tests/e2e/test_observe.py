@@ -2,11 +2,8 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from reduce_cases import case, op, tensor
 
 from triage.reduce.candidate import Candidate

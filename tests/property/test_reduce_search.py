@@ -4,16 +4,12 @@ The result is verified, 1-minimal, never larger and never another failure, whate
 flakiness of the oracle and the moment of an interrupt.
 """
 
-import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 from synthetic import META, FreeRunner, NoLimit, connected, contains, failure, graph, planted
 
 from triage.model.graphcase import GraphCase

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import ast
-import sys
-from pathlib import Path
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-
 from source_helpers import reduced
 
 from triage.reduce.source.passes import TABLE

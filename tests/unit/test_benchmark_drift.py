@@ -4,18 +4,14 @@ import ast
 import importlib.util
 import itertools
 import random
-import sys
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import drift_table
 import opdb_judge
 import opdb_runs
 import opdb_text
+import pytest
 from drift import parse_arguments, seeds_of
 from drift_forks import Ended
 from drift_judge import BROKEN, DRIFTED, MIXED, PASSES, TARGET, end_of, judge, raised

@@ -8,9 +8,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 from bars import LEFT, Bar, Chart, Group, decades, position, svg
 from measured import NATIVE, TORCH, Contest, Measured, table
 from minify import cases_in, plot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -16,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fake_uv import FAKE_UV, MIB, RELEASE, smoke_lines, workshop
 from packaging.version import Version
 
 from triage.environments import cache as cache_module
@@ -25,48 +25,12 @@ from triage.environments.index_settings import IndexSettings
 from triage.environments.installer import Installer, find_uv, installer_environment
 from triage.environments.interpreters import Interpreter, candidates, choose_interpreter, find_python
 from triage.environments.recipes import python_range, refusal, requirements_for
-from triage.environments.releases import Release
 from triage.environments.requirements import Gathered, gather
 from triage.environments.smoke import problem_of
-from triage.environments.venvs import Recipe, StoppedError, UntestableError, Workshop
+from triage.environments.venvs import Recipe, StoppedError, UntestableError
 from triage.errors import TargetError, UsageError
 
-MIB = 1024**2
-RELEASE = Release(Version("2.8.0"), "torch==2.8.0+cpu", 200 * MIB, label="cpu")
-
-# A stand-in for uv: `venv` makes a directory whose python tells the smoke test what FAKE_SMOKE says, `pip install` does what
-# FAKE_INSTALL says.
-FAKE_UV = f"""#!{sys.executable}
-import os, sys, time
-from pathlib import Path
-words = sys.argv[1:]
-with open(os.environ["FAKE_LOG"], "a") as log:
-    log.write(" ".join(words) + "\\n")
-if words[0] == "venv":
-    place = Path(words[-1]) / "bin"
-    place.mkdir(parents=True)
-    python = place / "python"
-    python.write_text("#!/bin/sh\\n" + os.environ.get("FAKE_SMOKE", ""))
-    python.chmod(0o755)
-    (place / "torchrun").write_text("#!" + str(python) + "\\n")
-    sys.exit(0)
-mode = os.environ.get("FAKE_INSTALL", "ok")
-place = Path(words[words.index("--python") + 1]).parent.parent
-(place / "payload").write_bytes(b"x" * 100_000)
-if mode == "slow":
-    Path(os.environ["FAKE_LOG"] + ".begun").touch()
-    time.sleep(60)
-if mode != "ok":
-    sys.stderr.write(mode)
-    sys.exit(1)
-"""
-FACTS_LINE = {"torch": "2.8.0+cpu", "git_version": "abc", "packages": {"numpy": "1.26.4"}}
-RUNGS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
-
-
-def smoke_lines(**errors: str) -> str:
-    lines = [json.dumps(FACTS_LINE), *(json.dumps({"rung": rung, "error": errors.get(rung)}) for rung in RUNGS)]
-    return "\n".join(f"echo '{line}'" for line in lines)
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -94,13 +58,6 @@ def plenty_of_room(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     set_free(1000 * 1024**3)
     return set_free
-
-
-def workshop(tmp_path: Path, uv: Installer, **recipe: object) -> Workshop:
-    interpreter = Interpreter(sys.executable, (3, 11), "3.11.7")
-    cache = EnvironmentCache(tmp_path / "cache")
-    made = Recipe(interpreter, uv, IndexSettings(), **recipe)  # type: ignore[arg-type]
-    return Workshop(cache, made, tmp_path / "logs", lambda kind, **facts: None)
 
 
 def names(root: Path) -> list[str]:
@@ -253,13 +210,16 @@ def test_a_stopped_workshop_ends_its_installation_and_leaves_nothing(tmp_path, u
 def test_killed_in_the_middle_of_an_installation_nothing_half_made_is_used(tmp_path, uv, log):
     program = textwrap.dedent(f"""
         import sys
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
         from pathlib import Path
-        from test_bisect_environments import RELEASE, workshop
+        from fake_uv import RELEASE, workshop
         from triage.environments.installer import Installer
         workshop(Path({str(tmp_path)!r}), Installer({uv.uv!r})).ready(RELEASE)
     """)
-    env = {**os.environ, "FAKE_INSTALL": "slow", "PYTHONPATH": str(Path(__file__).parents[2])}
+    env = {
+        **os.environ,
+        "FAKE_INSTALL": "slow",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")]),
+    }
     victim = subprocess.Popen([sys.executable, "-c", program], env=env)
     _until(Path(f"{log}.begun").exists)
     assert [name[:8] for name in names(tmp_path / "cache")] == [".making-"]

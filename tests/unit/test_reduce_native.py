@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 from reduce_cases import case, meta, names, op, tensor
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, planted
 
 from triage.model.graphcase import Context, GraphCase

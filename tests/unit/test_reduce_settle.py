@@ -1,13 +1,7 @@
 """Merging edits, and turning a number down: how many questions that takes, and what is remembered."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from reduce_cases import case, meta, op, tensor
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 from synthetic import FreeRunner, NoLimit, failure, planted
 
 from triage.reduce.candidate import Candidate
