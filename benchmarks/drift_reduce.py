@@ -18,7 +18,6 @@ from drift_forks import Forks, Plot
 from drift_programs import Program
 
 from triage import reproduce
-from triage.events import Emitter
 from triage.findings import Findings
 from triage.locate import comparing
 from triage.locate.walk import Walk
@@ -28,8 +27,9 @@ from triage.pipeline import captured
 from triage.probe.target import make_target
 from triage.reduce.interface import CandidateResult, Judgement
 from triage.reduce.runner import ForkServerRunner
-from triage.session import open_session
-from triage.settings import Settings
+from triage.session.events import Emitter
+from triage.session.session import open_session
+from triage.session.settings import Settings
 
 NATIVE, SOURCE = "native", "source"
 BUDGET = 180.0

@@ -25,7 +25,6 @@ from measured import NATIVE, TORCH, Contest, Measured, table
 from stopwatch import Stopwatch
 from torch_minifier import measure as measure_torch
 
-from triage.events import Emitter
 from triage.findings import Findings
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
@@ -39,8 +38,10 @@ from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import code_lines, count_ops
 from triage.reduce.runner import verify
 from triage.reproduce import problem_of, warm_runner
-from triage.session import Clock, open_session
-from triage.settings import Settings
+from triage.session.clock import Clock
+from triage.session.events import Emitter
+from triage.session.session import open_session
+from triage.session.settings import Settings
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})
 PROGRAM_SECONDS = 300.0

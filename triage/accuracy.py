@@ -13,7 +13,7 @@ from triage.model.accuracy import Rounding
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.probe.run import Probe
-from triage.session import describe_outcome
+from triage.session.session import describe_outcome
 
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from triage.reduce.check_oracle import is_own_comparison
 from triage.reduce.interface import CandidateResult
 from triage.reduce.runner import verify
 from triage.report.store import load_report
-from triage.session import neutral_store
+from triage.session.session import neutral_store
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from triage.model.text import clip
 from triage.probe.run import Probe
 from triage.report.excerpt import excerpt, hints_of, line_of
 from triage.report.repository import repository_state
-from triage.session import describe_outcome
+from triage.session.session import describe_outcome
 from triage.whose_code import own_code, raised_by, what_to_mend
 from triage.wording import summary_sentence, whose_headline, with_headline
 

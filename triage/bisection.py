@@ -28,15 +28,16 @@ from triage.bisection_subject import Subject, find_subject
 from triage.environments.cache import DEFAULT_LIMIT
 from triage.environments.files import write_whole
 from triage.errors import TargetError, TriageError, UsageError
-from triage.events import Emitter, Journal
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
 from triage.probe import stdin
 from triage.probe.target import check_syntax, find_python
 from triage.report.redact import Redactor
 from triage.report.render import bisection_page
 from triage.report.store import FILES, load_report, write_report
-from triage.session import BudgetSpentError, Clock, Session, neutral_store, open_session
-from triage.settings import Settings
+from triage.session.clock import BudgetSpentError, Clock
+from triage.session.events import Emitter, Journal
+from triage.session.session import Session, neutral_store, open_session
+from triage.session.settings import Settings
 
 EXIT_FOUND, EXIT_NO_CHANGE, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 5, 130
 

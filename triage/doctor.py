@@ -12,7 +12,7 @@ from pathlib import Path
 from triage.environments.describe import TargetEnvironment, describe_target
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target, find_python
-from triage.session import neutral_store
+from triage.session.session import neutral_store
 
 _TRIVIAL = "import torch\nprint(torch.compile(lambda x: x.relu() + 1)(torch.ones(8)).sum().item())\n"
 SPACE_BYTES = 1024**3

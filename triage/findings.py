@@ -12,7 +12,7 @@ from triage.model.report import AblationRow
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
 from triage.reduce.runner import ForkServerRunner
-from triage.session import Session
+from triage.session.session import Session
 
 
 @dataclass

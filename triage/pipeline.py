@@ -17,7 +17,6 @@ from pathlib import Path
 from triage.assemble import assemble, exit_code
 from triage.environments.describe import TargetEnvironment, describe_target, require_torch
 from triage.errors import TargetError, TriageError
-from triage.events import Emitter
 from triage.findings import Findings
 from triage.locate import comparing
 from triage.locate.conclude import Conclusion, is_script_check
@@ -34,8 +33,10 @@ from triage.probe.target import Target, check_module, check_syntax
 from triage.report.redact import Redactor
 from triage.report.store import write_report
 from triage.resume import Earlier
-from triage.session import BudgetSpentError, open_session, reopen_session
-from triage.settings import Settings
+from triage.session.clock import BudgetSpentError
+from triage.session.events import Emitter
+from triage.session.session import open_session, reopen_session
+from triage.session.settings import Settings
 from triage.whose_code import check_operators, doubt_rounding
 
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description

@@ -32,7 +32,7 @@ from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
 from triage.reduce.share import Reserving, share_of
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
-from triage.session import BudgetSpentError
+from triage.session.clock import BudgetSpentError
 
 VERIFY_TIMEOUT_SECONDS = 120.0
 # A hang is told from a slow compile by the time that the program takes on the rung below.

@@ -18,7 +18,8 @@ from triage.reduce.launcher import Workbench
 from triage.reduce.oracle import SignatureOracle
 from triage.reduce.repro_after import ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
-from triage.session import Clock, neutral_store
+from triage.session.clock import Clock
+from triage.session.session import neutral_store
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(580)]
 

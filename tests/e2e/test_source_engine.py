@@ -21,7 +21,8 @@ from triage.reduce.printer import code_lines
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.engine import Seen, SourceEngine
-from triage.session import Clock, neutral_store
+from triage.session.clock import Clock
+from triage.session.session import neutral_store
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

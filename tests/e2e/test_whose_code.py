@@ -14,7 +14,7 @@ from triage.model.own_code import OperatorCheck
 from triage.model.stage import Stage
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import make_target
-from triage.session import neutral_store
+from triage.session.session import neutral_store
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -10,7 +10,7 @@ import pytest
 from triage.model.accuracy import Comparison
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
-from triage.session import neutral_store
+from triage.session.session import neutral_store
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

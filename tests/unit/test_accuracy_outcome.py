@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from triage.accuracy import comparison_note, rounding_notes
-from triage.events import Emitter
 from triage.locate import comparing
 from triage.locate.conclude import is_comparison, is_script_check
 from triage.locate.walk import Walk
@@ -25,8 +24,10 @@ from triage.reduce.compare import comparison_of
 from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import CandidateResult, Problem
 from triage.reduce.printer import Form, print_case
-from triage.session import Clock, Session
-from triage.settings import Settings
+from triage.session.clock import Clock
+from triage.session.events import Emitter
+from triage.session.session import Session
+from triage.session.settings import Settings
 
 GRADIENT = WrongResult(
     "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5

@@ -21,14 +21,14 @@ from triage.bisection import Done, bisect, command_line
 from triage.bisection_subject import find_subject
 from triage.environments.releases import Release
 from triage.errors import TargetError, UsageError
-from triage.events import Emitter, Event
 from triage.model.bisection import Bisection, Kind, from_json
 from triage.model.outcome import Outcome
 from triage.model.signature import signature_of
 from triage.probe.run import Probe, ProbeRequest
 from triage.report.render import bisection_page
 from triage.report.store import load_report
-from triage.settings import Settings
+from triage.session.events import Emitter, Event
+from triage.session.settings import Settings
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
 VERSIONS = ("2.6.0", "2.7.0", "2.7.1", "2.8.0", "2.9.0", "2.9.1", "2.10.0")

@@ -20,7 +20,7 @@ from triage.reduce.passes import values
 from triage.reduce.printer import Form, print_case
 from triage.reduce.share import LEAST_SECONDS, Share, share_of
 from triage.reduce.slices import gradient_input
-from triage.session import Clock
+from triage.session.clock import Clock
 
 FORM = Form(check="values")
 FAILED = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "Tensor-likes are not close!"))

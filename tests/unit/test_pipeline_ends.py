@@ -13,14 +13,14 @@ from triage import pipeline
 from triage.cli import app
 from triage.environments.describe import TargetEnvironment
 from triage.errors import TargetError, UsageError
-from triage.events import Emitter, Event
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
 from triage.probe.target import Target
-from triage.session import open_session
-from triage.settings import Settings
+from triage.session.events import Emitter, Event
+from triage.session.session import open_session
+from triage.session.settings import Settings
 
 
 def fail(*_: object, **__: object) -> None:

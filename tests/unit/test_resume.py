@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from triage.errors import UsageError
-from triage.events import Emitter, Journal
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Verdict
@@ -14,7 +13,8 @@ from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
 from triage.reduce.driver import digest
 from triage.resume import earlier_run
-from triage.settings import Settings
+from triage.session.events import Emitter, Journal
+from triage.session.settings import Settings
 
 
 def journal(directory: Path, *words: str) -> Emitter:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from triage.errors import UsageError
-from triage.settings import Settings, load_settings
+from triage.session.settings import Settings, load_settings
 
 
 def load(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from triage.events import Emitter, Event, Journal
 from triage.model.stage import Stage
 from triage.probe.staging import POISONOUS, SITE, environment, harvest_neutral, make_stage
+from triage.session.events import Emitter, Event, Journal
 
 
 def surroundings(base: dict[str, str], tmp_path: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from triage.events import Emitter, Event
 from triage.locate.conclude import Conclusion
 from triage.locate.ladder import LADDER, suspect
 from triage.locate.walk import Walk
@@ -19,8 +18,10 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
-from triage.session import BudgetSpentError, Clock, Session
-from triage.settings import Settings
+from triage.session.clock import BudgetSpentError, Clock
+from triage.session.events import Emitter, Event
+from triage.session.session import Session
+from triage.session.settings import Settings
 
 RUNGS = ("uncompiled", "eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 SITE = "/opt/venv/lib/python3.11/site-packages/torch"

@@ -17,7 +17,7 @@ from triage.bisect.search import Answers, edge, may_follow, most_left, next_posi
 from triage.bisect.trial import CACHES_OFF, FIRST_PASSES, MOST_RUNS, Sought, Trial, Tried, summary_of
 from triage.environments.venvs import UntestableError
 from triage.model.bisection import Standing, TestedVersion
-from triage.session import Session
+from triage.session.session import Session
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from triage.environments.releases import ANY, Release, flavour_indexes, releases
 from triage.environments.requirements import gather
 from triage.environments.venvs import Recipe, Workshop
 from triage.errors import TargetError
-from triage.session import Session
+from triage.session.session import Session
 
 QUICK_SECONDS = 8.0  # for an index that can be done without
 

@@ -17,7 +17,8 @@ from triage.bisect.verdict import Face, Judged, judge
 from triage.model.bisection import Standing, TestedVersion
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest, run_probe
-from triage.session import BudgetSpentError, Session
+from triage.session.clock import BudgetSpentError
+from triage.session.session import Session
 
 MOST_RUNS = 10
 COINCIDENCE = 0.05

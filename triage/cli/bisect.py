@@ -60,8 +60,8 @@ def bisect(
     from triage.cli.bisect_view import listener_for, show_result
     from triage.cli.latest import named
     from triage.environments.releases import check_words
-    from triage.events import Emitter
-    from triage.settings import load_settings
+    from triage.session.events import Emitter
+    from triage.session.settings import load_settings
 
     given = {"out": out, "timeout": timeout, "budget": budget, "jobs": jobs}
     settings = load_settings(given)

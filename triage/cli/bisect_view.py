@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from triage.cli.view import listener_of
-from triage.events import Event, Listener
+from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
     from triage.bisection import Done

@@ -56,10 +56,10 @@ def run(
     """
     from triage.cli.view import listener_for, show_result
     from triage.errors import UsageError
-    from triage.events import Emitter
     from triage.pipeline import run as run_pipeline
     from triage.probe.target import find_python, make_target
-    from triage.settings import load_settings
+    from triage.session.events import Emitter
+    from triage.session.settings import load_settings
 
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triage.events import Event, Listener
+from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
     from triage.model.own_code import OperatorCheck

@@ -32,7 +32,8 @@ from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
-from triage.session import BudgetSpentError, Session
+from triage.session.clock import BudgetSpentError
+from triage.session.session import Session
 
 QUICK_SECONDS = 45.0
 REPEATS = 5

@@ -1,4 +1,4 @@
-"""One run: its directory, its time, its events. Everything learned is on disk as soon as it is learned."""
+"""One run: its directory, its settings, its time, its events. Everything learned is on disk as soon as it is learned."""
 
 from __future__ import annotations
 
@@ -11,36 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from triage.errors import UsageError
-from triage.events import Emitter, Journal
 from triage.model.outcome import Outcome
 from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
-from triage.settings import Settings
-
-
-class Clock:
-    """A time budget in seconds; 0 means no limit."""
-
-    def __init__(self, seconds: float) -> None:
-        self._began = time.monotonic()
-        self._limit = seconds or float("inf")
-
-    def left(self) -> float:
-        return self._limit - (time.monotonic() - self._began)
-
-    def spent(self) -> bool:
-        return self.left() <= 0
-
-    def end(self) -> float:
-        """The time of `time.monotonic` at which it is spent."""
-        return self._began + self._limit
-
-    def elapsed(self) -> float:
-        return time.monotonic() - self._began
-
-
-class BudgetSpentError(Exception):
-    """The budget of the run has ended; what is known goes into a partial report."""
+from triage.session.clock import BudgetSpentError, Clock
+from triage.session.events import Emitter, Journal
+from triage.session.settings import Settings
 
 
 @dataclass

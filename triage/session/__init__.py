@@ -1,0 +1,1 @@
+"""One run of triage: its directory, clock, settings and events."""
