@@ -17,7 +17,7 @@ from pathlib import Path
 
 from drift_programs import Fault
 
-from triage.model.signature import signature_of
+from triage.judge.signature import signature_of
 from triage.probe import interpret
 from triage.probe.forkclient import ForkRequest, ForkServer
 from triage.probe.launch import Cancel

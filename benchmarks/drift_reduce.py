@@ -19,13 +19,13 @@ from drift_programs import Program
 
 from triage import reproduce
 from triage.findings import Findings
+from triage.judge.judgement import CandidateResult, Judgement
+from triage.judge.signature import one_line
 from triage.locate import comparing
 from triage.locate.walk import Walk
-from triage.model.signature import one_line
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.pipeline import captured
 from triage.probe.target import make_target
-from triage.reduce.interface import CandidateResult, Judgement
 from triage.reduce.runner import ForkServerRunner
 from triage.session.events import Emitter
 from triage.session.session import open_session

@@ -26,15 +26,16 @@ from stopwatch import Stopwatch
 from torch_minifier import measure as measure_torch
 
 from triage.findings import Findings
+from triage.judge.judgement import CandidateResult, Oracle
+from triage.judge.oracle import SignatureOracle
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.model.stage import Stage
 from triage.pipeline import captured
 from triage.probe.target import Target, find_python, make_target
 from triage.reduce.choose import verified
-from triage.reduce.interface import CandidateResult, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.printer import code_lines, count_ops
 from triage.reduce.runner import verify
 from triage.reproduce import problem_of, warm_runner

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from synthetic import FreeRunner, NoLimit, branchy, chain, connected, contains, planted
 
+from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import Stage
 from triage.reduce.candidate import Candidate
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.native import NativeEngine
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.wiring import Wiring
 
 SHAPES: dict[str, Callable[[int, int], GraphCase]] = {

@@ -11,13 +11,13 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import FailureSignature, signature_of
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind
 from triage.reduce.candidate import Candidate
-from triage.reduce.interface import CandidateResult
 
 META = TensorMeta(shape=(4,), stride=(1,), dtype="float32")
 

@@ -18,14 +18,15 @@ from pathlib import Path
 from measured import TORCH, Measured
 from stopwatch import Stopwatch
 
-from triage.model.signature import same_failure
+from triage.judge.judgement import Oracle
+from triage.judge.likeness import same_failure
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Exit, Launch, launch
 from triage.probe.staging import environment, harvest_neutral, make_stage
 from triage.probe.target import Target
 from triage.reduce.checkpoints import OURS, Checkpoint, without_settings
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence
-from triage.reduce.interface import Oracle, Problem
+from triage.reduce.interface import Problem
 from triage.reduce.launcher import LAUNCHER, Workbench
 from triage.reduce.printer import code_lines
 from triage.reduce.repro_choice import choose_minifier

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triage.errors import TargetError, UsageError
+from triage.judge.comparison import is_own_comparison
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import FailureSignature, headline
 from triage.model.report import TriageReport
-from triage.model.signature import FailureSignature, headline
 from triage.model.stage import OutcomeKind, Symptom
 from triage.model.text import clip
 from triage.probe.target import find_python
-from triage.reduce.check_oracle import is_own_comparison
-from triage.reduce.interface import CandidateResult
 from triage.reduce.runner import verify
 from triage.report.store import load_report
 from triage.session.session import neutral_store

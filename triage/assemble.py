@@ -11,6 +11,7 @@ import triage
 from triage.accuracy import accuracy_facts, comparison_note, rounding_notes, unsteady_note
 from triage.findings import Findings
 from triage.flakiness import flaky_notes
+from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.culprit import culprit_of
 from triage.locate.ladder import UNCOMPILED, Rung
@@ -26,7 +27,6 @@ from triage.model.report import (
     Sibling,
     TriageReport,
 )
-from triage.model.signature import headline
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from triage.bisect.verdict import Face
 from triage.errors import UsageError
+from triage.judge.signature import FailureSignature
+from triage.judge.skeleton import skeleton_of
 from triage.model.report import TriageReport
-from triage.model.signature import FailureSignature
-from triage.model.skeleton import skeleton_of
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.target import Target, make_target
 from triage.report.store import load_report

@@ -7,23 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.findings import Findings
+from triage.judge.comparison import ComparisonOracle
+from triage.judge.judgement import Oracle
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import one_line
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.locate.culprit import operators_in
 from triage.locate.ladder import AS_IS, UNCOMPILED
 from triage.model.accuracy import Comparison
-from triage.model.signature import one_line
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
 from triage.reduce.ablation import Variant, ablate, best_cures, variants_of_graph, variants_of_text
-from triage.reduce.check_oracle import ComparisonOracle
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.driver import Repeats
 from triage.reduce.first_wrong import first_wrong
-from triage.reduce.interface import Budget, Oracle, Problem
+from triage.reduce.interface import Budget, Problem
 from triage.reduce.native import NativeEngine
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.patience import Patience
 from triage.reduce.prepared import fails, prepared
 from triage.reduce.printer import Form

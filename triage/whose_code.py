@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.findings import Findings
+from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.locate.contracts import broken_by, findings_of
 from triage.locate.culprit import operator_name
@@ -17,7 +18,6 @@ from triage.locate.own_code import own_code_of
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import RaisedException
 from triage.model.own_code import WHILE_COMPILING, Finding, OwnCode
-from triage.model.signature import short_type
 from triage.model.stage import OutcomeKind, Stage, Symptom
 
 RAISED = (OutcomeKind.EXCEPTION, OutcomeKind.OOM)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
-from triage.model.signature import headline
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from triage.judge.judgement import CandidateResult
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateResult
 from triage.reduce.printer import print_case
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.runner_cutoff import CutOffRunner

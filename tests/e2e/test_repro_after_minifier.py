@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from triage.judge.oracle import SignatureOracle
 from triage.model.stage import Stage, Verdict
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.launcher import Workbench
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.repro_after import ReproAfterEngine
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.session.clock import Clock

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
 from triage.locate.conclude import is_script_check
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import make_target
-from triage.reduce.interface import CandidateResult, Problem, Reduction
-from triage.reduce.oracle import SignatureOracle
+from triage.reduce.interface import Problem, Reduction
 from triage.reduce.printer import code_lines
 from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.source.checks import PairedRunner, RoutingRunner

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from synthetic import META, FreeRunner, NoLimit, connected, contains, failure, graph, planted
 
+from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Repeats
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.thin import lighter, removals
 from triage.reduce.weight import weight
 from triage.reduce.wellformed import flaw

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from triage.judge.judgement import CandidateResult, Judgement
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.driver import Driver
-from triage.reduce.interface import CandidateResult, Judgement
 from triage.reduce.source.passes.choice import Choice
 from triage.reduce.source.script import Script
 from triage.reduce.source.search import Search

@@ -6,12 +6,12 @@ from typing import Any
 
 from printer_cases import case, meta, node, tensor
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind
 from triage.reduce.ablation import Variant, ablate, variants_of_graph, variants_of_text
-from triage.reduce.interface import CandidateResult
-from triage.reduce.oracle import SignatureOracle
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)

@@ -8,21 +8,22 @@ from typing import Any
 import pytest
 
 from triage.accuracy import comparison_note, rounding_notes
+from triage.judge.comparison import CheckOracle, ComparisonOracle
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import signature_of
 from triage.locate import comparing
 from triage.locate.conclude import is_comparison, is_script_check
 from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Comparison, GraphCall, Rounding, WrongResult
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
-from triage.model.signature import signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe import interpret
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
-from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
 from triage.reduce.compare import comparison_of
 from triage.reduce.first_wrong import first_wrong
-from triage.reduce.interface import CandidateResult, Problem
+from triage.reduce.interface import Problem
 from triage.reduce.printer import Form, print_case
 from triage.session.clock import Clock
 from triage.session.events import Emitter

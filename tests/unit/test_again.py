@@ -9,13 +9,13 @@ import pytest
 
 from triage import again
 from triage.errors import UsageError
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import signature_of
 from triage.model.accuracy import Check, Wrongness
 from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.report import ReportSignature, ReportVerdict, Reproducer, TriageReport
-from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.reduce.interface import CandidateResult
 
 OWN = RaisedException("AssertionError", "eager: 1.0, compiled: 2.0", (Frame("repro.py", 9, "<module>"),))
 OWN_NAN, OWN_DTYPE = (replace(OWN, check=Check(kind)) for kind in ("nan", "dtype"))

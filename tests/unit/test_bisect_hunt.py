@@ -18,9 +18,9 @@ from triage.bisect.points import Axis, Point
 from triage.bisect.search import edge
 from triage.bisect.trial import Sought, Trial
 from triage.errors import TargetError
+from triage.judge.signature import signature_of
 from triage.model.bisection import Bisection, Kind, Standing, from_json, to_json
 from triage.model.outcome import Outcome
-from triage.model.signature import signature_of
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter

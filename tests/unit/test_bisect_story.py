@@ -21,9 +21,9 @@ from triage.bisection import Done, bisect, command_line
 from triage.bisection_subject import find_subject
 from triage.environments.releases import Release
 from triage.errors import TargetError, UsageError
+from triage.judge.signature import signature_of
 from triage.model.bisection import Bisection, Kind, from_json
 from triage.model.outcome import Outcome
-from triage.model.signature import signature_of
 from triage.probe.run import Probe, ProbeRequest
 from triage.report.render import bisection_page
 from triage.report.store import load_report

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from printer_cases import case, meta, node, tensor
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import FailureSignature, signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
-from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose, compilers_own
-from triage.reduce.interface import CandidateResult, Problem, Reduction
-from triage.reduce.oracle import SignatureOracle
+from triage.reduce.interface import Problem, Reduction
 from triage.reduce.runner_facts import not_run
 from triage.report.wording import reproducer_claim
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from triage.assemble import exit_code
+from triage.judge.signature import signature_of
 from triage.locate.conclude import (
     Conclusion,
     conclude,
@@ -20,7 +21,6 @@ from triage.locate.conclude import (
 from triage.locate.ladder import LADDER, OWN_BACKEND, ladder_for, suspect
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.report import ReportVerdict, TriageReport
-from triage.model.signature import signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from triage.judge.signature import FailureSignature, headline, one_line
 from triage.model.outcome import Frame, Outcome, RaisedException
-from triage.model.signature import FailureSignature, headline, one_line
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip
 from triage.report.excerpt import excerpt, hints_of, line_of

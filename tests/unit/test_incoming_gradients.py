@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from reduce_cases import case, input_names, meta, op, tensor
 
+from triage.judge.comparison import CheckOracle
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce import compare
 from triage.reduce.canonical import canonical
-from triage.reduce.check_oracle import CheckOracle
 from triage.reduce.edits import Cut, Keep, Truncate
-from triage.reduce.interface import CandidateResult, Problem
+from triage.reduce.interface import Problem
 from triage.reduce.passes import values
 from triage.reduce.printer import Form, print_case
 from triage.reduce.share import LEAST_SECONDS, Share, share_of

@@ -1,4 +1,4 @@
-"""Imports flow one way: cli -> story -> {locate, reduce, bisect, report} -> session -> environments -> probe -> model.
+"""Imports flow one way: cli -> story -> {locate, reduce, bisect, report} -> session -> environments -> probe -> judge -> model.
 
 Read from the source, not from a running interpreter, so that an import inside a function counts too. The *story* are the
 modules directly under `triage` that tell a run from top to bottom (pipeline, findings, ...).
@@ -16,11 +16,12 @@ ROOT = Path(__file__).parents[2] / "triage"
 STORY = "story"
 
 # What a room may import besides itself and the standard library.
-BASE = {"errors", "model"}
+BASE = {"errors", "model", "judge"}
 GROUND = BASE | {"probe", "environments", "session"}
 MAY_IMPORT = {
     "model": set(),
     "errors": set(),
+    "judge": {"model"},
     "probe": BASE,
     "environments": BASE | {"probe"},
     "session": BASE | {"probe", "environments"},

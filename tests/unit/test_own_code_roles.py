@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.own_code import Finding, OperatorCheck, OperatorFailure, OwnCode
-from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.whose_code import what_to_mend
 

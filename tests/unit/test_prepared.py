@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from reduce_cases import case, meta, op, tensor
 
+from triage.judge.judgement import RefusedError
+from triage.judge.signature import FailureSignature
 from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
-from triage.model.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import Problem
 from triage.reduce.passes.context import DropPreamble
 from triage.reduce.prepared import prepared
 from triage.reduce.printer import print_case
-from triage.reduce.slices import RefusedError
 from triage.reduce.source.polish import keeps_its_sense
 from triage.reduce.source.script import Script
 

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from triage.judge.judgement import CandidateResult, RefusedError
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.boundary import boundary, gallop
 from triage.reduce.driver import Driver, Repeats, StopReductionError
-from triage.reduce.interface import CandidateResult
-from triage.reduce.oracle import SignatureOracle
-from triage.reduce.slices import RefusedError
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "boom"))
 OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "another one"))

@@ -3,6 +3,7 @@
 import pytest
 from reduce_cases import case, input_names, meta, names, op, r, returned, tensor
 
+from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphInput, GraphNode, SubGraph
 from triage.reduce.edits import (
     Bypass,
@@ -18,7 +19,6 @@ from triage.reduce.edits import (
     Truncate,
     inputs_for_opaque,
 )
-from triage.reduce.slices import RefusedError
 from triage.reduce.wellformed import flaw
 from triage.reduce.wiring import Wiring
 

@@ -9,6 +9,7 @@ import pytest
 from reduce_cases import case, meta, names, op, tensor
 from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, planted
 
+from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import Context, GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
@@ -16,7 +17,6 @@ from triage.reduce import shrink
 from triage.reduce.driver import Repeats
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.prepare import starts, synthetic_values
 from triage.reduce.printer import Form
 

@@ -4,9 +4,9 @@ import pytest
 from reduce_cases import case, meta, op, tensor
 from synthetic import FreeRunner, NoLimit, failure, planted
 
+from triage.judge.oracle import SignatureOracle
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.passes.extents import ExtentDial
 from triage.reduce.passes.values import fills
 from triage.reduce.settle import settle

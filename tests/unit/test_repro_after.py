@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
+from triage.judge.comparison import CheckOracle
+from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import FailureSignature, signature_of
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
-from triage.model.signature import FailureSignature, signature_of
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.check_oracle import CheckOracle
 from triage.reduce.checkpoints import Checkpoint, collect, is_launcher, operations_in, queries_made, without_settings
 from triage.reduce.drift import broken_script, dump_sentence, launcher_sentence, refuses_options
-from triage.reduce.interface import CandidateResult, NoReduction, Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.launcher import Dumped, Minified
-from triage.reduce.oracle import SignatureOracle
 from triage.reduce.repro_after import Attempt, ReproAfterEngine
 from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
 

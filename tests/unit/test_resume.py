@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from triage.errors import UsageError
+from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import FailureSignature
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import FailureSignature
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateResult
 from triage.reduce.runner import ForkServerRunner
 from triage.reduce.runner_cutoff import CutOffRunner, focused, phase_of_failure, phase_of_frames
 from triage.reduce.runner_facts import ForkFacts

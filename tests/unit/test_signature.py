@@ -16,17 +16,10 @@ from signature_texts import (
     subprocess_failed,
 )
 
+from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature, is_user_frame, one_line, signature_of, torch_frame, user_frame
+from triage.judge.skeleton import skeleton
 from triage.model.outcome import Frame, Outcome, RaisedException
-from triage.model.signature import (
-    FailureSignature,
-    is_user_frame,
-    one_line,
-    same_failure,
-    signature_of,
-    torch_frame,
-    user_frame,
-)
-from triage.model.skeleton import skeleton
 from triage.model.stage import OutcomeKind
 
 LOWERING_FRAME = ("torch/_inductor/lowering.py", "embedding")

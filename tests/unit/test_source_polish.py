@@ -8,8 +8,8 @@ from pathlib import Path
 from printer_cases import case, meta, node, tensor
 from source_helpers import TextOracle, TextRunner, Unlimited
 
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
-from triage.model.signature import FailureSignature
 from triage.model.stage import Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printer import print_case

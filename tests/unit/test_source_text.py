@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from triage.reduce.slices import RefusedError
+from triage.judge.judgement import RefusedError
 from triage.reduce.source.checks import needs_own_process
 from triage.reduce.source.names import Occurrences, undefined, used_globals
 from triage.reduce.source.script import Edit, Script, readable

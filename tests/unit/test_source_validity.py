@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from source_helpers import reduced
 
-from triage.reduce.slices import RefusedError
+from triage.judge.judgement import RefusedError
 from triage.reduce.source.script import Script
 from triage.reduce.source.validity import RULES, Validity
 

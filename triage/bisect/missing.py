@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
+from triage.judge.signature import torch_frame
+from triage.judge.skeleton import short_type, unwrap_text
 from triage.model.outcome import Frame, RaisedException
-from triage.model.signature import torch_frame
-from triage.model.skeleton import short_type, unwrap_text
 
 # (exception types, message, what to say of the match)
 _PATTERNS: tuple[tuple[frozenset[str], re.Pattern[str], str], ...] = tuple(

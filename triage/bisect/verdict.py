@@ -13,16 +13,10 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from triage.bisect.missing import missing_feature
+from triage.judge.likeness import same_wrongness
+from triage.judge.signature import FailureSignature, is_user_frame, signature_of, torch_frame, user_frame
 from triage.model.bisection import Standing
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.signature import (
-    FailureSignature,
-    is_user_frame,
-    same_wrongness,
-    signature_of,
-    torch_frame,
-    user_frame,
-)
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip, first_line
 

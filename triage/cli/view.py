@@ -112,7 +112,7 @@ def _outcome(facts: dict[str, Any]) -> str:
 def _telling(facts: dict[str, Any]) -> str:
     if not facts.get("exception"):
         return ""
-    from triage.model.signature import headline
+    from triage.judge.signature import headline
     from triage.model.text import clip
 
     first = next(iter(str(facts.get("message") or "").splitlines()), "")

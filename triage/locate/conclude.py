@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from triage.judge.likeness import same_face, same_failure
+from triage.judge.signature import FailureSignature, signature_of
+from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
-from triage.model.signature import FailureSignature, same_face, same_failure, short_type, signature_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe

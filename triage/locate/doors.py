@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from triage.judge.signature import FailureSignature, torch_frame
+from triage.judge.skeleton import short_type
+from triage.judge.stacks import threads_of
 from triage.locate.ladder import suspect
 from triage.model.outcome import Frame, Outcome, RaisedException
-from triage.model.signature import FailureSignature, short_type, torch_frame
-from triage.model.stacks import threads_of
 from triage.model.stage import Stage
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from triage.judge.signature import FailureSignature
 from triage.model.outcome import CompileCall, Outcome
-from triage.model.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Stage
 
 AS_IS = "as_is"

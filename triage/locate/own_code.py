@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from triage.judge.signature import is_generated, is_standard_library, torch_frame
+from triage.judge.skeleton import short_type, unwrap_text
 from triage.model.outcome import Frame, RaisedException
 from triage.model.own_code import OF_OPERATORS, OwnCode
-from triage.model.signature import is_generated, is_standard_library, short_type, torch_frame, unwrap_text
 from triage.model.stage import Stage
 from triage.model.text import first_line
 

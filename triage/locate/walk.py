@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
+from triage.judge.likeness import same_face
 from triage.locate.conclude import (
     Conclusion,
     conclude,
@@ -26,7 +27,6 @@ from triage.locate.conclude import (
 from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
-from triage.model.signature import same_face
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.launch import Cancel

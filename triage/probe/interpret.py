@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from triage.judge.skeleton import short_type
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import decode
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Outcome, RaisedException
-from triage.model.signature import short_type
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Exit
 from triage.probe.opchecks import operator_checks

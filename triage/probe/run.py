@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from triage.judge.signature import FailureSignature, signature_of
 from triage.model.accuracy import Comparison
 from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
-from triage.model.signature import FailureSignature, signature_of
 from triage.probe import interpret
 from triage.probe.launch import Cancel, Exit, Launch, launch
 from triage.probe.staging import environment, harvest_neutral, make_stage

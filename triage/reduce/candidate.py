@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase
 from triage.reduce import weight as weights
 from triage.reduce.canonical import canonical
 from triage.reduce.edits import Edit, Keep
 from triage.reduce.printer import Form, print_case
-from triage.reduce.slices import RefusedError
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from triage.judge.judgement import CandidateResult, Oracle
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
-from triage.model.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Stage, Verdict
-from triage.reduce.interface import (
-    Budget,
-    CandidateResult,
-    CandidateRunner,
-    Engine,
-    NoReduction,
-    Oracle,
-    Problem,
-    Reduction,
-)
+from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Problem, Reduction
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 VERIFY_RUNS = 3

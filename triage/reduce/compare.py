@@ -14,10 +14,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from triage.judge.judgement import Oracle
 from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateRunner, Oracle, Problem
+from triage.reduce.interface import Budget, CandidateRunner, Problem
 from triage.reduce.prepare import starts
 from triage.reduce.printer import Form, Unprintable
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from triage.judge.judgement import CandidateResult, Judgement
+from triage.judge.likeness import same_face
+from triage.judge.signature import FailureSignature
+from triage.judge.skeleton import short_type
 from triage.model.outcome import Outcome
-from triage.model.signature import FailureSignature, same_face, short_type
 from triage.model.stage import OutcomeKind, Verdict
 from triage.model.text import clip, first_line
 from triage.probe.traceback_text import last_traceback
-from triage.reduce.interface import CandidateResult, Judgement
 
 _ATTRIBUTE = re.compile(r"'Repro' object has no attribute '(?P<name>\w+)'")
 _NAMESPACE = re.compile(r"'_OpNamespace' (?:'(?P<space>\w+)' )?object has no attribute '(?P<op>\w+)'")

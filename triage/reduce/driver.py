@@ -23,11 +23,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from triage.model.signature import FailureSignature
+from triage.judge.judgement import CandidateResult, Judgement, Oracle, RefusedError
+from triage.judge.signature import FailureSignature
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateResult, CandidateRunner, Judgement, Oracle
+from triage.reduce.interface import Budget, CandidateRunner
 from triage.reduce.patience import Patience
-from triage.reduce.slices import RefusedError
 from triage.reduce.statistics import Statistics
 
 

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, TensorMeta
 from triage.reduce.effects import mutated
-from triage.reduce.slices import RefusedError, assemble, keep, prune
+from triage.reduce.slices import assemble, keep, prune
 from triage.reduce.wellformed import flaw
 from triage.reduce.wiring import Wiring
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateRunner, Oracle
+from triage.reduce.interface import Budget, CandidateRunner
 from triage.reduce.printer import Form, Unprintable, count_ops, print_case
 
 MOST = 12

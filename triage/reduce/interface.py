@@ -13,34 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from triage.judge.judgement import CandidateResult, Oracle
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import AgentNotes, Outcome
-from triage.model.signature import FailureSignature
 from triage.model.stage import Stage, Verdict
 from triage.reduce.printer import Form
-
-
-@dataclass(frozen=True)
-class CandidateResult:
-    """Facts about one run of a candidate. `compiled` is False where it ended before its first use of torch.compile."""
-
-    outcome: Outcome
-    notes: AgentNotes
-    signature: FailureSignature | None
-    compiled: bool
-    seconds: float = 0.0
-    graph: GraphCase | None = None  # the graph that failed, where it was asked for
-    left: tuple[str, ...] = ()  # files that it left in its working directory
-    warned: tuple[str, ...] = ()  # kinds of warnings that its own lines gave
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A verdict with its reason, in words a report can print. `sibling` is the other failure that was met, if any."""
-
-    verdict: Verdict
-    reason: str = ""
-    sibling: FailureSignature | None = None
 
 
 class CandidateRunner(Protocol):
@@ -59,12 +36,6 @@ class CandidateRunner(Protocol):
     ) -> Iterator[tuple[int, CandidateResult]]: ...
 
     def close(self) -> None: ...
-
-
-class Oracle(Protocol):
-    """Judges facts; never runs anything."""
-
-    def judge(self, result: CandidateResult) -> Judgement: ...
 
 
 class Budget(Protocol):

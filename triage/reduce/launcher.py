@@ -17,16 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import FailureSignature
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
-from triage.model.signature import FailureSignature
 from triage.probe.launch import Exit, Launch, launch
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.staging import AGENT, environment, harvest_neutral, make_stage
 from triage.probe.target import Target
 from triage.reduce.checkpoints import OURS, Checkpoint, collect, is_launcher, without_settings
-from triage.reduce.interface import CandidateResult
 from triage.reduce.repro_choice import Minifier
 
 LAUNCHER = "minifier_launcher.py"

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from triage.model.signature import one_line
+from triage.judge.judgement import Oracle, RefusedError
+from triage.judge.signature import one_line
 from triage.model.stage import Verdict
 from triage.reduce.candidate import Candidate
 from triage.reduce.driver import Driver, Held, Repeats, StopReductionError
 from triage.reduce.evidence import suspects
-from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Problem, Reduction
 from triage.reduce.neighbour import Neighbour, nearest_passing
 from triage.reduce.observe import hangs_on_values, observed
 from triage.reduce.patience import Patience
@@ -26,7 +27,6 @@ from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
 from triage.reduce.runner_cutoff import focused
 from triage.reduce.search import every_kind, from_whole, small_first
 from triage.reduce.shrink import Shrinker
-from triage.reduce.slices import RefusedError
 from triage.reduce.thin import removable, thinned
 from triage.reduce.wiring import Wiring
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateRunner, Oracle, Problem
+from triage.reduce.interface import Budget, CandidateRunner, Problem
 from triage.reduce.prepare import starts
 from triage.reduce.printer import Unprintable
 

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from triage.judge.comparison import CheckOracle, ComparisonOracle
+from triage.judge.judgement import Oracle
+from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
-from triage.model.signature import FailureSignature, same_failure
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
 from triage.reduce.boundary import boundary, gallop
-from triage.reduce.check_oracle import CheckOracle, ComparisonOracle
 from triage.reduce.checkpoints import Checkpoint, queries_made
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, refuses_options
-from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Problem, Reduction
 from triage.reduce.launcher import Bench, Minified, Workbench
 from triage.reduce.native import header_of
 from triage.reduce.printer import Form, Unprintable, count_ops, print_case

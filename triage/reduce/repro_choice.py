@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from triage.model.signature import FailureSignature
+from triage.judge.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Stage
 
 DYNAMO, AOT = "dynamo", "aot"

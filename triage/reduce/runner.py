@@ -18,12 +18,12 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from pathlib import Path
 
+from triage.judge.judgement import CandidateResult
 from triage.model.accuracy import Comparison
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
-from triage.reduce.interface import CandidateResult
 from triage.reduce.printer_ranks import meets_others
 from triage.reduce.runner_facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe, warned_in
 from triage.reduce.runner_limits import default_memory_mb

@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 import threading
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature
 from triage.model.outcome import AgentNotes
-from triage.model.signature import FailureSignature, same_failure
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateResult, CandidateRunner
+from triage.reduce.interface import CandidateRunner
 from triage.reduce.runner import ForkServerRunner
 from triage.reduce.runner_pool import PooledRunner, Query
 

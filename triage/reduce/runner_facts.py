@@ -8,15 +8,15 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import signature_of
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
-from triage.model.signature import signature_of
 from triage.model.stage import OutcomeKind
 from triage.probe import interpret
 from triage.probe.forkclient import ForkExit, ForkRequest
 from triage.probe.run import Probe
-from triage.reduce.interface import CandidateResult
 
 _WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
 

@@ -15,9 +15,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.judge.judgement import CandidateResult
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateResult
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_limits import default_jobs
 

@@ -12,15 +12,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.effects import mutated
 from triage.reduce.fills import contiguous
 from triage.reduce.wiring import Wiring, node_refs
-
-
-class RefusedError(Exception):
-    """An edit that cannot give a well-formed case. The text says why."""
 
 
 def keep(wiring: Wiring, units: Collection[str], *, escaping: bool = False) -> GraphCase:

@@ -6,9 +6,9 @@ import linecache
 import re
 from dataclasses import replace
 
+from triage.judge.signature import is_user_frame, user_frame
+from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
-from triage.model.signature import is_user_frame, user_frame
-from triage.model.stacks import program_thread
 from triage.model.stage import OutcomeKind
 
 MOST = 6000  # characters

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from triage.judge.signature import headline
 from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
-from triage.model.signature import headline
 from triage.model.stage import Stage, Symptom
 from triage.report.markdown import clip, code, one_line, prose, table
 

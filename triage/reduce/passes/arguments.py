@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.edits import Edit, checked
 from triage.reduce.effects import mutated, operation
 from triage.reduce.passes.proposal import Choice, map_nodes
-from triage.reduce.slices import RefusedError, prune
+from triage.reduce.slices import prune
 from triage.reduce.weight import number_cost
 from triage.reduce.wiring import Wiring, node_refs
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphCase
 from triage.reduce.edits import DropContext, checked
 from triage.reduce.passes.proposal import ChangeCase, ChangeContext, Choice, map_inputs
 from triage.reduce.printer_preamble import leaves_unbound
-from triage.reduce.slices import RefusedError
 from triage.reduce.wiring import Wiring
 
 _DEFAULTS = (

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
 from triage.reduce.edits import Edit, checked
 from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
-from triage.reduce.slices import RefusedError, cropped
+from triage.reduce.slices import cropped
 from triage.reduce.wiring import node_refs
 
 

@@ -13,10 +13,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from triage.model.signature import FailureSignature, same_failure
+from triage.judge.judgement import CandidateResult
+from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateResult, CandidateRunner
+from triage.reduce.interface import CandidateRunner
 from triage.reduce.printer_ranks import meets_others
 from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.reduce.runner_facts import not_run

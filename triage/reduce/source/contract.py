@@ -12,9 +12,11 @@ import re
 import threading
 from dataclasses import replace
 
-from triage.model.signature import FailureSignature, same_failure
+from triage.judge.judgement import CandidateResult
+from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateResult, CandidateRunner
+from triage.reduce.interface import CandidateRunner
 from triage.reduce.runner_facts import not_run
 from triage.reduce.runner_pool import PooledRunner, Query
 from triage.reduce.source.script import Script, after_future

@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from triage.judge.judgement import Oracle
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
 from triage.reduce.driver import Driver
-from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Problem, Reduction
 from triage.reduce.native import header_of
 from triage.reduce.patience import Patience
 from triage.reduce.printer import code_lines

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from triage.judge.signature import is_user_frame, torch_frame
 from triage.model.outcome import Frame, RaisedException
-from triage.model.signature import is_user_frame, torch_frame
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target

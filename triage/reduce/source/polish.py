@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from triage.judge.judgement import Oracle, RefusedError
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
-from triage.model.signature import FailureSignature
 from triage.reduce.driver import Driver, StopReductionError
-from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Oracle, Problem, Reduction
+from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Problem, Reduction
 from triage.reduce.kernels import misfit
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.runner_cutoff import focused
-from triage.reduce.slices import RefusedError
 from triage.reduce.source.comments import lines_of
 from triage.reduce.source.contract import ContractRunner
 from triage.reduce.source.names import undefined

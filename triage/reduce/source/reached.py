@@ -12,9 +12,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from triage.judge.signature import is_user_frame, torch_frame
+from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
-from triage.model.signature import is_user_frame, torch_frame
-from triage.model.stacks import program_thread
 from triage.model.stage import OutcomeKind
 from triage.reduce.source.guards import Place, guarded, statement_at, words_of
 from triage.reduce.source.script import Script

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from triage.reduce.slices import RefusedError
+from triage.judge.judgement import RefusedError
 from triage.reduce.source.names import bound_globals, undefined
 from triage.reduce.source.script import Edit, Script, quiet
 

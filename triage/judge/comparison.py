@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from triage.judge.judgement import CandidateResult, Judgement
+from triage.judge.likeness import same_wrongness
+from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.model.outcome import RaisedException
-from triage.model.signature import FailureSignature, is_user_frame, same_wrongness, torch_frame
 from triage.model.stage import OutcomeKind, Verdict
-from triage.reduce.interface import CandidateResult, Judgement
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triage.model.signature import FailureSignature, same_failure
+from triage.judge.judgement import CandidateResult, Judgement
+from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Verdict
 from triage.model.text import clip
-from triage.reduce.interface import CandidateResult, Judgement
 
 
 @dataclass(frozen=True)

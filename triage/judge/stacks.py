@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from triage.judge.signature import is_user_frame
 from triage.model.outcome import Frame
-from triage.model.signature import is_user_frame
 
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _HEADER = "most recent call first"

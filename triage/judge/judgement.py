@@ -1,0 +1,48 @@
+"""What is judged, and what a judgement says.
+
+A runner executes candidates and reports facts; an oracle judges the facts. A candidate that cannot be a program worth
+running is refused before that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from triage.judge.signature import FailureSignature
+from triage.model.graphcase import GraphCase
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.stage import Verdict
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """Facts about one run of a candidate. `compiled` is False where it ended before its first use of torch.compile."""
+
+    outcome: Outcome
+    notes: AgentNotes
+    signature: FailureSignature | None
+    compiled: bool
+    seconds: float = 0.0
+    graph: GraphCase | None = None  # the graph that failed, where it was asked for
+    left: tuple[str, ...] = ()  # files that it left in its working directory
+    warned: tuple[str, ...] = ()  # kinds of warnings that its own lines gave
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with its reason, in words a report can print. `sibling` is the other failure that was met, if any."""
+
+    verdict: Verdict
+    reason: str = ""
+    sibling: FailureSignature | None = None
+
+
+class Oracle(Protocol):
+    """Judges facts; never runs anything."""
+
+    def judge(self, result: CandidateResult) -> Judgement: ...
+
+
+class RefusedError(Exception):
+    """An edit that cannot give a well-formed case. The text says why."""
