@@ -22,7 +22,7 @@ from triage.probe import interpret
 from triage.probe.forkclient import ForkRequest, ForkServer
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
-from triage.reduce.runner_facts import facts_of_fork
+from triage.trial.facts import facts_of_fork
 
 PLANTED = Path(__file__).parent / "planted"
 FAULTS, TRACE = "PLANTED_FAULTS", "PLANTED_TRACE"

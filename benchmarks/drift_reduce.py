@@ -26,10 +26,10 @@ from triage.locate.walk import Walk
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.pipeline import captured
 from triage.probe.target import make_target
-from triage.reduce.runner import ForkServerRunner
 from triage.session.events import Emitter
 from triage.session.session import open_session
 from triage.session.settings import Settings
+from triage.trial.runner import ForkServerRunner
 
 NATIVE, SOURCE = "native", "source"
 BUDGET = 180.0

@@ -37,12 +37,12 @@ from triage.reduce.choose import verified
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
 from triage.reduce.printer import code_lines, count_ops
-from triage.reduce.runner import verify
 from triage.reproduce import problem_of, warm_runner
 from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import open_session
 from triage.session.settings import Settings
+from triage.trial.runner import verify
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})
 PROGRAM_SECONDS = 300.0

@@ -14,9 +14,9 @@ from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Symptom
 from triage.model.text import clip
 from triage.probe.target import find_python
-from triage.reduce.runner import verify
 from triage.report.store import load_report
 from triage.session.session import neutral_store
+from triage.trial.runner import verify
 
 
 @dataclass(frozen=True)

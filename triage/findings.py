@@ -11,8 +11,8 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
-from triage.reduce.runner import ForkServerRunner
 from triage.session.session import Session
+from triage.trial.runner import ForkServerRunner
 
 
 @dataclass

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.findings import Findings
+from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
@@ -21,19 +22,19 @@ from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
 from triage.reduce.ablation import Variant, ablate, best_cures, variants_of_graph, variants_of_text
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
-from triage.reduce.driver import Repeats
 from triage.reduce.first_wrong import first_wrong
-from triage.reduce.interface import Budget, Problem
+from triage.reduce.interface import Problem
 from triage.reduce.native import NativeEngine
-from triage.reduce.patience import Patience
 from triage.reduce.prepared import fails, prepared
 from triage.reduce.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.runner import ForkServerRunner, verify, verify_with_control
-from triage.reduce.share import Reserving, share_of
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished
 from triage.session.clock import BudgetSpentError
+from triage.trial.driver import Repeats
+from triage.trial.patience import Patience
+from triage.trial.runner import ForkServerRunner, verify, verify_with_control
+from triage.trial.share import Reserving, share_of
 
 VERIFY_TIMEOUT_SECONDS = 120.0
 # A hang is told from a slow compile by the time that the program takes on the rung below.

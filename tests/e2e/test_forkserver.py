@@ -18,9 +18,9 @@ from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.reduce.printer import print_case
-from triage.reduce.runner import ForkServerRunner, verify
-from triage.reduce.runner_cutoff import CutOffRunner
-from triage.reduce.runner_pool import Query
+from triage.trial.cutoff import CutOffRunner
+from triage.trial.pool import Query
+from triage.trial.runner import ForkServerRunner, verify
 
 pytestmark = [
     pytest.mark.e2e,
@@ -201,7 +201,7 @@ def test_a_candidate_that_kills_the_server_gets_a_process_of_its_own(tmp_path: P
 def test_nothing_survives_an_orchestrator_that_is_killed(tmp_path: Path) -> None:
     sleeper = OK + "open('pids', 'w').write(f'{os.getpid()} {os.getppid()}')\ntime.sleep(600)\n"
     program = (
-        "import sys\nfrom triage.reduce.runner import ForkServerRunner\n"
+        "import sys\nfrom triage.trial.runner import ForkServerRunner\n"
         "ForkServerRunner(sys.executable, jobs=1).run(sys.argv[1], timeout=900)\n"
     )
     root = Path(__file__).parents[2]

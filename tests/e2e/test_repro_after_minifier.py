@@ -17,9 +17,9 @@ from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.launcher import Workbench
 from triage.reduce.repro_after import ReproAfterEngine
-from triage.reduce.runner import ForkServerRunner, verify
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
+from triage.trial.runner import ForkServerRunner, verify
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(580)]
 

@@ -19,11 +19,11 @@ from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import make_target
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.printer import code_lines
-from triage.reduce.runner import ForkServerRunner, verify
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.engine import Seen, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
+from triage.trial.runner import ForkServerRunner, verify
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

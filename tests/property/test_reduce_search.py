@@ -16,13 +16,13 @@ from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Repeats
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
 from triage.reduce.thin import lighter, removals
 from triage.reduce.weight import weight
 from triage.reduce.wellformed import flaw
 from triage.reduce.wiring import Wiring
+from triage.trial.driver import Repeats
 
 MATRIX = replace(META, shape=(4, 4), stride=(4, 1))
 PATIENT = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])

@@ -17,8 +17,8 @@ from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose, compilers_own
 from triage.reduce.interface import Problem, Reduction
-from triage.reduce.runner_facts import not_run
 from triage.report.wording import reproducer_claim
+from triage.trial.facts import not_run
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)

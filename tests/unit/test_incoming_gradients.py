@@ -19,9 +19,9 @@ from triage.reduce.edits import Cut, Keep, Truncate
 from triage.reduce.interface import Problem
 from triage.reduce.passes import values
 from triage.reduce.printer import Form, print_case
-from triage.reduce.share import LEAST_SECONDS, Share, share_of
 from triage.reduce.slices import gradient_input
 from triage.session.clock import Clock
+from triage.trial.share import LEAST_SECONDS, Share, share_of
 
 FORM = Form(check="values")
 FAILED = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "Tensor-likes are not close!"))

@@ -1,4 +1,6 @@
-"""Imports flow one way: cli -> story -> {locate, reduce, bisect, report} -> session -> environments -> probe -> judge -> model.
+"""Imports flow one way.
+
+cli -> story -> {locate, reduce, bisect, report} -> trial -> session -> environments -> probe -> judge -> model
 
 Read from the source, not from a running interpreter, so that an import inside a function counts too. The *story* are the
 modules directly under `triage` that tell a run from top to bottom (pipeline, findings, ...).
@@ -25,12 +27,13 @@ MAY_IMPORT = {
     "probe": BASE,
     "environments": BASE | {"probe"},
     "session": BASE | {"probe", "environments"},
+    "trial": GROUND,
     "locate": GROUND,
-    "reduce": GROUND,
+    "reduce": GROUND | {"trial"},
     "bisect": GROUND,
     "report": BASE,
-    STORY: GROUND | {"locate", "reduce", "bisect", "report"},
-    "cli": GROUND | {"locate", "reduce", "bisect", "report", STORY},
+    STORY: GROUND | {"trial", "locate", "reduce", "bisect", "report"},
+    "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", STORY},
     "agent": set(),
 }
 

@@ -1,6 +1,6 @@
 """The time limit of candidates of a hang: learned from those that pass."""
 
-from triage.reduce.patience import Patience
+from triage.trial.patience import Patience
 
 
 def test_before_anything_passed_the_programs_own_limit_holds() -> None:

@@ -6,7 +6,7 @@ from printer_cases import case, meta, node, tensor
 
 from triage.model.graphcase import GraphCase
 from triage.reduce.printer import print_case
-from triage.reduce.printer_ranks import meets_others
+from triage.trial.limits import meets_others
 
 
 def talking(*collective: object, out: tuple[int, ...] = (4, 8)) -> GraphCase:

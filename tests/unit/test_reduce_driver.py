@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from triage.judge.asking import StopReductionError
 from triage.judge.judgement import CandidateResult, RefusedError
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.boundary import boundary, gallop
-from triage.reduce.driver import Driver, Repeats, StopReductionError
+from triage.trial.driver import Driver, Repeats
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "boom"))
 OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "another one"))

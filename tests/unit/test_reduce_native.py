@@ -14,11 +14,11 @@ from triage.model.graphcase import Context, GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce import shrink
-from triage.reduce.driver import Repeats
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
 from triage.reduce.prepare import starts, synthetic_values
 from triage.reduce.printer import Form
+from triage.trial.driver import Repeats
 
 M = meta(4)
 

@@ -6,11 +6,11 @@ from synthetic import FreeRunner, NoLimit, failure, planted
 
 from triage.judge.oracle import SignatureOracle
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver
 from triage.reduce.passes.extents import ExtentDial
 from triage.reduce.passes.values import fills
 from triage.reduce.settle import settle
 from triage.reduce.turn import passing_below, turned
+from triage.trial.driver import Driver
 
 
 def wide(count, extent=4):

@@ -11,10 +11,10 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
-from triage.reduce.driver import digest
 from triage.resume import earlier_run
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
+from triage.trial.driver import digest
 
 
 def journal(directory: Path, *words: str) -> Emitter:

@@ -9,10 +9,10 @@ from triage.judge.signature import FailureSignature
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.runner import ForkServerRunner
-from triage.reduce.runner_cutoff import CutOffRunner, focused, phase_of_failure, phase_of_frames
-from triage.reduce.runner_facts import ForkFacts
-from triage.reduce.runner_pool import Query
+from triage.trial.cutoff import CutOffRunner, focused, phase_of_failure, phase_of_frames
+from triage.trial.facts import ForkFacts
+from triage.trial.pool import Query
+from triage.trial.runner import ForkServerRunner
 
 SIGNATURE = FailureSignature(
     OutcomeKind.EXCEPTION, "ValueError", "planted", ("torch/_inductor/graph.py:call_function",)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from source_helpers import TextOracle, TextRunner, Unlimited
 
-from triage.reduce.driver import Driver
 from triage.reduce.interface import Reduction
 from triage.reduce.source.checkpoint import saved
 from triage.reduce.source.data import Data, File, array_header, data_of, without_data
@@ -23,6 +22,7 @@ from triage.reduce.source.standins import Masking, public_words, standins, told_
 from triage.reduce.source.starts import Request
 from triage.reduce.source.validity import Validity
 from triage.reduce.source.withheld import fewest, needed
+from triage.trial.driver import Driver
 
 PEOPLE = json.dumps(
     [{"name": "Åsa Lindqvist", "salary": 48210, "team": "blue"}, {"name": "Tom O'Neil", "salary": 51990, "team": "red"}]

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow
 from triage.model.stage import Verdict
 from triage.model.text import clip
-from triage.reduce.interface import Budget, CandidateRunner
 from triage.reduce.printer import Form, Unprintable, print_case
 from triage.reduce.source.compile_calls import is_fullgraph, with_setting
+from triage.trial.interface import CandidateRunner
 
 BACKENDS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 MODES = ("default", "reduce-overhead", "max-autotune")

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
 from triage.model.stage import OutcomeKind, Stage, Verdict
-from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Problem, Reduction
+from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.trial.interface import CandidateRunner
 
 VERIFY_RUNS = 3
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0

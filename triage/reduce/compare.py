@@ -14,13 +14,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateRunner, Problem
+from triage.reduce.interface import Problem
 from triage.reduce.prepare import starts
 from triage.reduce.printer import Form, Unprintable
+from triage.trial.interface import CandidateRunner
 
 VALUES = (
     Form(check="values"),

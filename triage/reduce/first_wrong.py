@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateRunner
 from triage.reduce.printer import Form, Unprintable, count_ops, print_case
+from triage.trial.interface import CandidateRunner
 
 MOST = 12
 TIMEOUT_SECONDS = 120.0

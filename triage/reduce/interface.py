@@ -1,49 +1,24 @@
-"""What the engines, the candidate runners and the driver agree on.
+"""What an engine is given, and what it ends in.
 
-A *candidate* is the text of a Python script (design rule 2: what is tested is, to the letter, what the report prints). A
-runner executes candidates and reports facts; an oracle judges the facts; an engine proposes candidates until nothing
+A runner executes candidates and reports facts; an oracle judges the facts; an engine proposes candidates until nothing
 smaller fails the same way. `Reduction` is the result of an engine, also when it was interrupted: it is then the best
 candidate so far, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from triage.judge.judgement import CandidateResult, Oracle
+from triage.judge.asking import Budget
+from triage.judge.judgement import Oracle
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage, Verdict
 from triage.reduce.printer import Form
-
-
-class CandidateRunner(Protocol):
-    """Runs candidates. `rung` is a backend name put into TORCH_COMPILE_BACKEND; None leaves the script's own default.
-
-    `run_many` yields (index, result) as they finish, with at most `jobs` running at once; closing the iterator early
-    cancels what is still running. A candidate that crashes, hangs or eats memory is a result, never an exception.
-    """
-
-    jobs: int
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult: ...
-
-    def run_many(
-        self, sources: Sequence[str], *, rung: str | None = None, timeout: float | None = None
-    ) -> Iterator[tuple[int, CandidateResult]]: ...
-
-    def close(self) -> None: ...
-
-
-class Budget(Protocol):
-    """Time that may be spent. `left()` is in seconds (infinite where there is no limit)."""
-
-    def left(self) -> float: ...
-
-    def spent(self) -> bool: ...
+from triage.trial.interface import CandidateRunner
 
 
 @dataclass(frozen=True)

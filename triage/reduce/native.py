@@ -12,23 +12,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from triage.judge.asking import Budget, Held, StopReductionError
 from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import one_line
 from triage.model.stage import Verdict
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver, Held, Repeats, StopReductionError
 from triage.reduce.evidence import suspects
-from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.neighbour import Neighbour, nearest_passing
 from triage.reduce.observe import hangs_on_values, observed
-from triage.reduce.patience import Patience
 from triage.reduce.prepare import Start, starts
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
-from triage.reduce.runner_cutoff import focused
 from triage.reduce.search import every_kind, from_whole, small_first
 from triage.reduce.shrink import Shrinker
 from triage.reduce.thin import removable, thinned
 from triage.reduce.wiring import Wiring
+from triage.trial.cutoff import focused
+from triage.trial.driver import Driver, Repeats
+from triage.trial.interface import CandidateRunner
+from triage.trial.patience import Patience
 
 Render = Callable[[Candidate], str]
 MOST_LARGER = 2

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from triage.model.stage import Verdict
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver
 from triage.reduce.passes import DETAILS, Choice
 from triage.reduce.turn import passing_below
+from triage.trial.driver import Driver
 
 ASKED = 4  # questions at most: passing candidates are dear
 

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateRunner, Problem
+from triage.reduce.interface import Problem
 from triage.reduce.prepare import starts
 from triage.reduce.printer import Unprintable
+from triage.trial.interface import CandidateRunner
 
 CASES = 3  # graphs that are asked, the most suspect first
 QUESTIONS = 3  # about them, at most

@@ -39,11 +39,6 @@ def setup(case: GraphCase, nodes: Sequence[GraphNode]) -> list[str]:
     return [f'dist.init_process_group("{backend}", store=dist.HashStore(), rank=0, world_size=1)']
 
 
-def meets_others(source: str) -> bool:
-    """Whether a script joins a process group at an address, which is for one run at a time."""
-    return "init_process_group" in source and not any(store in source for store in ("HashStore()", "FakeStore()"))
-
-
 def _regrouped(node: GraphNode) -> GraphNode:
     if not node.args or not isinstance(node.args[-1], str):
         return node

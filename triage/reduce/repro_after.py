@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from triage.judge.asking import Budget
 from triage.judge.comparison import CheckOracle, ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.judge.likeness import same_failure
@@ -23,11 +24,12 @@ from triage.probe.target import Target
 from triage.reduce.boundary import boundary, gallop
 from triage.reduce.checkpoints import Checkpoint, queries_made
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, refuses_options
-from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.launcher import Bench, Minified, Workbench
 from triage.reduce.native import header_of
 from triage.reduce.printer import Form, Unprintable, count_ops, print_case
 from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
+from triage.trial.interface import CandidateRunner
 
 PROGRAM_SECONDS = 300.0
 MINIFY_SECONDS = 600.0

@@ -16,10 +16,10 @@ from triage.model.stage import Verdict
 from triage.reduce.boundary import boundary, gallop, next_points
 from triage.reduce.candidate import Candidate
 from triage.reduce.canonical import kind_of
-from triage.reduce.driver import Driver
 from triage.reduce.edits import Bypass
 from triage.reduce.scalars import elements
 from triage.reduce.wiring import Wiring
+from triage.trial.driver import Driver
 
 # The first kinds are tried one by one, the others in packs: a pack that passes clears all of its kinds with one compile.
 SINGLES = 8

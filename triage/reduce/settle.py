@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver
 from triage.reduce.edits import Edit
 from triage.reduce.passes.proposal import Choice
+from triage.trial.driver import Driver
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from triage.judge.asking import LateError
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver, LateError
 from triage.reduce.passes import DETAILS, SIMPLER, STRUCTURE, Choice, Pass
 from triage.reduce.settle import applicable, settle
 from triage.reduce.turn import turned
 from triage.reduce.weight import operations
+from triage.trial.driver import Driver
 
 ROUNDS = 3
 SECONDS = 120.0  # for everything but the graph's structure; longer where the search itself took more than twice as long
@@ -79,7 +80,7 @@ class Shrinker:
         self._remember(current, settled.candidate)
         for name, choice in fresh:
             left = rejected.get(choice.slot)
-            self.driver.statistics.proposed(name, left is None or len(left.edits) < len(choice.edits))
+            self.driver.proposed(name, left is None or len(left.edits) < len(choice.edits))
             if left is not None:
                 self._rejected[choice.slot] = (name, left)
         return settled.candidate
@@ -90,7 +91,7 @@ class Shrinker:
             if dial is None:
                 return current
             before, current = current, turned(self.driver, current, dial)
-            self.driver.statistics.proposed(one.name, current is not before)
+            self.driver.proposed(one.name, current is not before)
             known = {each.slot for each in one.dials(before.case)}
             reached = [each.slot for each in one.dials(current.case) if each.slot not in known]
             # The value it was turned down to is as low as it goes; several new ones were only dragged along.

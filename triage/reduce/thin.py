@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver
 from triage.reduce.edits import Bypass, Cut, DropContext, Edit, Merge
 from triage.reduce.passes.nested import bodies, inline
 from triage.reduce.wiring import Wiring
+from triage.trial.driver import Driver
 
 
 def thinned(driver: Driver[Candidate], current: Candidate) -> Candidate:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from triage.model.stage import Verdict
 from triage.reduce.boundary import boundary, gallop
 from triage.reduce.candidate import Candidate
-from triage.reduce.driver import Driver
 from triage.reduce.passes.proposal import Dial
+from triage.trial.driver import Driver
 
 
 def turned(driver: Driver[Candidate], current: Candidate, dial: Dial) -> Candidate:

@@ -18,14 +18,14 @@ from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateRunner
-from triage.reduce.printer_ranks import meets_others
-from triage.reduce.runner import ONE_THREAD, FreshProcessRunner, run_fresh
-from triage.reduce.runner_facts import not_run
-from triage.reduce.runner_pool import PooledRunner, Query
 from triage.reduce.source.contract import UNCOMPILED, Contracts, ask
 from triage.reduce.source.harmless import with_harmless
 from triage.reduce.source.reached import OwnFailure
+from triage.trial.facts import not_run
+from triage.trial.interface import CandidateRunner
+from triage.trial.limits import meets_others
+from triage.trial.pool import PooledRunner, Query
+from triage.trial.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 
 CONFINE = "TRIAGE_CONFINE"
 # Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.

@@ -16,10 +16,10 @@ from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateRunner
-from triage.reduce.runner_facts import not_run
-from triage.reduce.runner_pool import PooledRunner, Query
 from triage.reduce.source.script import Script, after_future
+from triage.trial.facts import not_run
+from triage.trial.interface import CandidateRunner
+from triage.trial.pool import PooledRunner, Query
 
 UNCOMPILED = "uncompiled"
 _DEFINES = re.compile(

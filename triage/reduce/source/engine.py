@@ -14,15 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
-from triage.reduce.driver import Driver
-from triage.reduce.interface import Budget, CandidateRunner, NoReduction, Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import header_of
-from triage.reduce.patience import Patience
 from triage.reduce.printer import code_lines
 from triage.reduce.source import evidence
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
@@ -31,10 +30,14 @@ from triage.reduce.source.evidence import Trace
 from triage.reduce.source.reached import own_failure, own_frames
 from triage.reduce.source.reducing import Around, Bench, Reducing
 from triage.reduce.source.script import Script, after_future
-from triage.reduce.source.search import Limit, Search
+from triage.reduce.source.search import Search
 from triage.reduce.source.shape import shaped
 from triage.reduce.source.starts import Request, without_trace
 from triage.reduce.source.validity import Validity
+from triage.trial.driver import Driver
+from triage.trial.interface import CandidateRunner
+from triage.trial.patience import Patience
+from triage.trial.share import Limit
 
 MOST_PUMPS = 30
 MOST_IMPORTS = 8  # of packages, in a script that was to need none

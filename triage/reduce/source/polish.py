@@ -12,21 +12,24 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from triage.judge.asking import Budget, StopReductionError
 from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
-from triage.reduce.driver import Driver, StopReductionError
-from triage.reduce.interface import Budget, CandidateRunner, Engine, NoReduction, Problem, Reduction
+from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.kernels import misfit
 from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
-from triage.reduce.runner_cutoff import focused
 from triage.reduce.source.comments import lines_of
 from triage.reduce.source.contract import ContractRunner
 from triage.reduce.source.names import undefined
 from triage.reduce.source.script import Script, quiet, readable
-from triage.reduce.source.search import Limit, Search
+from triage.reduce.source.search import Search
 from triage.reduce.source.tidy import tidy
 from triage.reduce.source.validity import Validity
+from triage.trial.cutoff import focused
+from triage.trial.driver import Driver
+from triage.trial.interface import CandidateRunner
+from triage.trial.share import Limit
 
 SECONDS = 45.0
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from triage.judge.asking import Held, StopReductionError
 from triage.model.outcome import Frame
-from triage.reduce.driver import Driver, Held, StopReductionError
 from triage.reduce.interface import NoReduction, Reduction
 from triage.reduce.printer import code_lines
 from triage.reduce.source.comments import lines_of
@@ -30,6 +30,7 @@ from triage.reduce.source.tidy import imports_first, tidy
 from triage.reduce.source.validity import Validity
 from triage.reduce.source.weight import foreign_imports
 from triage.reduce.source.withheld import Needed, needed
+from triage.trial.driver import Driver
 
 MOST_PUMPS = 30
 MOST_IMPORTS = 8  # of packages, in a script that was to need none

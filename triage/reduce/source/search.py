@@ -11,37 +11,19 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from triage.judge.asking import Budget
 from triage.model.stage import Verdict
-from triage.reduce.driver import Driver
-from triage.reduce.interface import Budget
 from triage.reduce.source.comments import without_stale
 from triage.reduce.source.passes import LAST, PLAIN, STATEMENTS, TABLE, Pass
 from triage.reduce.source.passes.choice import Choice
 from triage.reduce.source.passes.statements import at_depth, depths, runs
 from triage.reduce.source.script import Edit, Script, compatible
 from triage.reduce.source.tidy import tidy
+from triage.trial.driver import Driver
 
 MOST_ROUNDS = 12
 PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
 LEAST_SHARE_SECONDS = 8.0
-
-
-class Limit:
-    """The budget, and no more than some seconds of it."""
-
-    def __init__(self, budget: Budget, seconds: float) -> None:
-        self._budget, self._began = budget, time.monotonic()
-        self._end = self._began + seconds
-
-    def at_least(self, seconds: float) -> None:
-        """As many seconds from the beginning, if that is more."""
-        self._end = max(self._end, self._began + seconds)
-
-    def left(self) -> float:
-        return min(self._budget.left(), self._end - time.monotonic())
-
-    def spent(self) -> bool:
-        return self.left() <= 0
 
 
 class Search:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from triage.reduce.driver import Driver
 from triage.reduce.source.data import Data, without_data
 from triage.reduce.source.evidence import Trace
 from triage.reduce.source.script import Script, after_future
 from triage.reduce.source.starts import Request, starts
 from triage.reduce.source.tidy import imports_first, tidy
+from triage.trial.driver import Driver
 
 MOST_QUERIES = 40
 FEW_LINES = (1, 2, 4, 8)

@@ -18,8 +18,8 @@ from pathlib import Path
 from triage.judge.judgement import CandidateResult
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.runner_facts import not_run
-from triage.reduce.runner_limits import default_jobs
+from triage.trial.facts import not_run
+from triage.trial.limits import default_jobs
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 TOO_LATE = "the budget ended"

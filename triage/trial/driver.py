@@ -21,31 +21,15 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
+from triage.judge.asking import Budget, Held, LateError, Shrinkable, StopReductionError
 from triage.judge.judgement import CandidateResult, Judgement, Oracle, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.stage import Verdict
-from triage.reduce.interface import Budget, CandidateRunner
-from triage.reduce.patience import Patience
-from triage.reduce.statistics import Statistics
-
-
-class StopReductionError(Exception):
-    """The budget is spent."""
-
-
-class LateError(Exception):
-    """The time for what is being done is up; the reduction goes on with something else."""
-
-
-class Shrinkable(Protocol):
-    """What the driver asks of a candidate."""
-
-    def key(self) -> Hashable: ...
-
-    def weight(self) -> tuple[float, ...]: ...
-
+from triage.trial.interface import CandidateRunner
+from triage.trial.patience import Patience
+from triage.trial.statistics import Statistics
 
 C = TypeVar("C", bound=Shrinkable)
 
@@ -56,15 +40,6 @@ class Repeats:
 
     runs: int = 1
     needed: int = 1
-
-
-@dataclass(frozen=True)
-class Held(Generic[C]):
-    """A candidate that was judged the same failure, with the very text that was run."""
-
-    candidate: C
-    source: str
-    weight: tuple[float, ...]
 
 
 @dataclass
@@ -148,6 +123,10 @@ class Driver(Generic[C]):
     def begin(self, phase: str) -> None:
         """What follows is done for this phase, in the statistics and for listeners."""
         self.statistics.begin(phase)
+
+    def proposed(self, name: str, made: bool) -> None:
+        """One proposal of the pass `name`, and whether it was made: for the statistics."""
+        self.statistics.proposed(name, made)
 
     def fails(self, candidate: C) -> bool:
         """Whether it is the same failure. If so it becomes `best`, where it is lighter."""

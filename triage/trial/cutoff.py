@@ -16,9 +16,9 @@ from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
 from triage.model.outcome import AgentNotes
 from triage.probe.launch import Cancel
-from triage.reduce.interface import CandidateRunner
-from triage.reduce.runner import ForkServerRunner
-from triage.reduce.runner_pool import PooledRunner, Query
+from triage.trial.interface import CandidateRunner
+from triage.trial.pool import PooledRunner, Query
+from triage.trial.runner import ForkServerRunner
 
 # As `agent/phases.py` tells them; what comes after code generation is not worth cutting off.
 _CRUMB = re.compile(r"(lowering|scheduling|codegen|build|run) of the (?:forward|backward) graph")

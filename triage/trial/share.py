@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from triage.reduce.interface import Budget
+from triage.judge.asking import Budget
 
 LEAST_SECONDS = 60.0
 
@@ -39,6 +39,24 @@ class Reserving:
 
     def left(self) -> float:
         return self.whole.left() - self.seconds
+
+    def spent(self) -> bool:
+        return self.left() <= 0
+
+
+class Limit:
+    """The budget, and no more than some seconds of it."""
+
+    def __init__(self, budget: Budget, seconds: float) -> None:
+        self._budget, self._began = budget, time.monotonic()
+        self._end = self._began + seconds
+
+    def at_least(self, seconds: float) -> None:
+        """As many seconds from the beginning, if that is more."""
+        self._end = max(self._end, self._began + seconds)
+
+    def left(self) -> float:
+        return min(self._budget.left(), self._end - time.monotonic())
 
     def spent(self) -> bool:
         return self.left() <= 0

@@ -41,3 +41,8 @@ def available_bytes() -> int:
         limit = int((_CGROUP / "memory.max").read_text())
         found.append(max(0, limit - int((_CGROUP / "memory.current").read_text())))
     return min(found)
+
+
+def meets_others(source: str) -> bool:
+    """Whether a script joins a process group at an address, which is for one run at a time."""
+    return "init_process_group" in source and not any(store in source for store in ("HashStore()", "FakeStore()"))

@@ -24,10 +24,9 @@ from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, Fork
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
-from triage.reduce.printer_ranks import meets_others
-from triage.reduce.runner_facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe, warned_in
-from triage.reduce.runner_limits import default_memory_mb
-from triage.reduce.runner_pool import PooledRunner, Query
+from triage.trial.facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe, warned_in
+from triage.trial.limits import default_memory_mb, meets_others
+from triage.trial.pool import PooledRunner, Query
 
 SCRIPT = "repro.py"
 SERVER_STARTS = 4  # after that many, candidates keep killing it
