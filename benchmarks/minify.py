@@ -36,7 +36,7 @@ from triage.probe.target import Target, find_python, make_target
 from triage.reduce.choose import verified
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
-from triage.reduce.printer import code_lines, count_ops
+from triage.reduce.printing.printer import code_lines, count_ops
 from triage.reproduce import problem_of, warm_runner
 from triage.session.clock import Clock
 from triage.session.events import Emitter

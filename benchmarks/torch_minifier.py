@@ -28,7 +28,7 @@ from triage.reduce.checkpoints import OURS, Checkpoint, without_settings
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence
 from triage.reduce.interface import Problem
 from triage.reduce.launcher import LAUNCHER, Workbench
-from triage.reduce.printer import code_lines
+from triage.reduce.printing.printer import code_lines
 from triage.reduce.repro_choice import choose_minifier
 
 RESULT = "repro.py"

@@ -26,7 +26,7 @@ from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Problem
 from triage.reduce.native import NativeEngine
 from triage.reduce.prepared import fails, prepared
-from triage.reduce.printer import Form
+from triage.reduce.printing.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.source.polish import Polished

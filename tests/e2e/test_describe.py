@@ -19,7 +19,7 @@ import pytest
 
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
-from triage.reduce.printer import code_lines, count_ops
+from triage.reduce.printing.printer import code_lines, count_ops
 
 pytestmark = pytest.mark.e2e
 PROGRAMS = Path(__file__).parents[1] / "support" / "describe_programs.py"

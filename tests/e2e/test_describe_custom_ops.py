@@ -16,7 +16,7 @@ import pytest
 
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
-from triage.reduce.printer import Unprintable, print_case
+from triage.reduce.printing.printer import Unprintable, print_case
 
 pytestmark = pytest.mark.e2e
 AGENT = Path(__file__).resolve().parents[2] / "triage" / "agent"

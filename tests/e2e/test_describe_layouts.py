@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from triage.model.graphcase import GraphInput, TensorMeta
-from triage.reduce import fills
+from triage.reduce.printing import fills
 
 pytestmark = pytest.mark.e2e
 torch = pytest.importorskip("torch")

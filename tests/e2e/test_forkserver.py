@@ -17,7 +17,7 @@ from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.printer import print_case
+from triage.reduce.printing.printer import print_case
 from triage.trial.cutoff import CutOffRunner
 from triage.trial.pool import Query
 from triage.trial.runner import ForkServerRunner, verify

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from triage.model.graphcase import GraphNode
-from triage.reduce.printer_body import is_random
+from triage.reduce.printing.body import is_random
 
 pytestmark = pytest.mark.e2e
 torch = pytest.importorskip("torch")

@@ -18,7 +18,7 @@ from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import make_target
 from triage.reduce.interface import Problem, Reduction
-from triage.reduce.printer import code_lines
+from triage.reduce.printing.printer import code_lines
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.engine import Seen, SourceEngine
 from triage.session.clock import Clock

@@ -29,7 +29,7 @@ from torch import nn
 
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
-from triage.reduce.printer import Form, Unprintable, print_case
+from triage.reduce.printing.printer import Form, Unprintable, print_case
 
 CAPTURED: list = []
 RECORD = {"values": False}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce.fills import contiguous
+from triage.reduce.printing.fills import contiguous
 
 
 def meta(*shape: int, **rest: Any) -> TensorMeta:

@@ -24,7 +24,7 @@ from triage.probe.target import Target
 from triage.reduce.compare import comparison_of
 from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Problem
-from triage.reduce.printer import Form, print_case
+from triage.reduce.printing.printer import Form, print_case
 from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import Session

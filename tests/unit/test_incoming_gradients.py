@@ -18,7 +18,7 @@ from triage.reduce.canonical import canonical
 from triage.reduce.edits import Cut, Keep, Truncate
 from triage.reduce.interface import Problem
 from triage.reduce.passes import values
-from triage.reduce.printer import Form, print_case
+from triage.reduce.printing.printer import Form, print_case
 from triage.reduce.slices import gradient_input
 from triage.session.clock import Clock
 from triage.trial.share import LEAST_SECONDS, Share, share_of

@@ -7,9 +7,9 @@ import ast
 import pytest
 from printer_cases import case, meta, node, tensor
 
-from triage.reduce.kernels import may_write, misfit
-from triage.reduce.printer import Form, print_case
-from triage.reduce.printer_preamble import changes_arguments
+from triage.reduce.printing.kernels import may_write, misfit
+from triage.reduce.printing.preamble import changes_arguments
+from triage.reduce.printing.printer import Form, print_case
 
 
 def writes(body: str) -> bool:

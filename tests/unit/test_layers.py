@@ -29,10 +29,11 @@ MAY_IMPORT = {
     "session": BASE | {"probe", "environments"},
     "trial": GROUND,
     "locate": GROUND,
-    "reduce": GROUND | {"trial"},
+    "reduce": GROUND | {"trial", "reduce.printing"},
+    "reduce.printing": {"model"},
     "bisect": GROUND,
     "report": BASE,
-    STORY: GROUND | {"trial", "locate", "reduce", "bisect", "report"},
+    STORY: GROUND | {"trial", "locate", "reduce", "reduce.printing", "bisect", "report"},
     "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", STORY},
     "agent": set(),
 }
@@ -65,17 +66,17 @@ class Import(NamedTuple):
 
 
 def room_of(file: Path) -> str:
-    parts = file.relative_to(ROOT).parts
-    name = parts[0] if len(parts) > 1 else file.stem.replace("__main__", "cli")
-    return name if name in MAY_IMPORT else STORY
+    path = file.relative_to(ROOT).with_suffix("")
+    return "cli" if path.name == "__main__" else room_named(".".join(["triage", *path.parts]))
 
 
 def room_named(module: str) -> str:
-    """The room of `triage.model.codec`; of `triage` itself, the package without a room, an empty string."""
-    parts = module.split(".")
-    if len(parts) == 1 or parts[1].startswith("__"):
+    """The innermost room of `triage.model.codec`; of `triage` itself, the package without a room, an empty string."""
+    parts = module.split(".")[1:]
+    if not parts or parts[0].startswith("__"):
         return ""
-    return parts[1] if parts[1] in MAY_IMPORT else STORY
+    inside = (".".join(parts[:depth]) for depth in range(len(parts), 0, -1))
+    return next((name for name in inside if name in MAY_IMPORT), STORY)
 
 
 def imports_of(file: Path) -> Iterator[Import]:
@@ -173,6 +174,8 @@ def test_an_import_inside_a_function_is_seen_and_lazy(tmp_path):
         ("triage.__version__", ""),
         ("triage.model.codec", "model"),
         ("triage.pipeline", STORY),
+        ("triage.reduce.choose", "reduce"),
+        ("triage.reduce.printing.names", "reduce.printing"),
         ("triage.cli.app", "cli"),
     ],
 )

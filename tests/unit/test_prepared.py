@@ -16,7 +16,7 @@ from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import Problem
 from triage.reduce.passes.context import DropPreamble
 from triage.reduce.prepared import prepared
-from triage.reduce.printer import print_case
+from triage.reduce.printing.printer import print_case
 from triage.reduce.source.polish import keeps_its_sense
 from triage.reduce.source.script import Script
 

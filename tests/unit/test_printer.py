@@ -9,7 +9,7 @@ import pytest
 from printer_cases import case, grad_off, meta, node, ref, tensor
 
 from triage.model.graphcase import Context, GraphCase, GraphInput
-from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 COMPILED = 'torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "inductor"))'
 

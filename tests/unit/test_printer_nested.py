@@ -9,7 +9,7 @@ import pytest
 from printer_cases import case, meta, node, ref, tensor
 
 from triage.model.graphcase import GraphCase, SubGraph
-from triage.reduce.printer import Unprintable, count_ops, print_case
+from triage.reduce.printing.printer import Unprintable, count_ops, print_case
 
 HIGHER = "torch.ops.higher_order."
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from printer_cases import case, meta, node, tensor
 
-from triage.reduce.printer import print_case
-from triage.reduce.printer_preamble import changes_arguments, preamble
+from triage.reduce.printing.preamble import changes_arguments, preamble
+from triage.reduce.printing.printer import print_case
 
 STATEMENTS = (
     "import numpy as np",

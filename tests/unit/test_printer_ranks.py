@@ -5,7 +5,7 @@ from __future__ import annotations
 from printer_cases import case, meta, node, tensor
 
 from triage.model.graphcase import GraphCase
-from triage.reduce.printer import print_case
+from triage.reduce.printing.printer import print_case
 from triage.trial.limits import meets_others
 
 

@@ -9,11 +9,11 @@ from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model import trees
+from triage.model.effects import mutated
 from triage.model.graphcase import Context, GraphInput, SubGraph
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.canonical import canonical, kind_of
-from triage.reduce.effects import mutated
 from triage.reduce.evidence import suspects
 from triage.reduce.weight import number_cost, operations, weight
 from triage.reduce.wiring import Wiring

@@ -17,7 +17,7 @@ from triage.reduce import shrink
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import NativeEngine
 from triage.reduce.prepare import starts, synthetic_values
-from triage.reduce.printer import Form
+from triage.reduce.printing.printer import Form
 from triage.trial.driver import Repeats
 
 M = meta(4)

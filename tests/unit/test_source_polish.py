@@ -12,7 +12,7 @@ from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.printer import print_case
+from triage.reduce.printing.printer import print_case
 from triage.reduce.source.polish import Polished
 from triage.reduce.source.script import Script
 from triage.reduce.source.validity import broken_operators, doubled_names

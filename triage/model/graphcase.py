@@ -1,7 +1,7 @@
 """A captured graph as plain data.
 
 A `GraphCase` is what the agent writes when a graph fails to compile or to run, and what the graph reducer edits. Its
-*printed form* (`triage.reduce.printer`) is the script that is run, judged and reported; this module only holds the data.
+*printed form* (`triage.reduce.printing.printer`) is the script that is run, judged and reported; this module only holds the data.
 
 Arguments of a node are JSON values in which a reference to another value is a tagged object, one key each:
 

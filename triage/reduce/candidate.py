@@ -11,7 +11,7 @@ from triage.model.graphcase import GraphCase
 from triage.reduce import weight as weights
 from triage.reduce.canonical import canonical
 from triage.reduce.edits import Edit, Keep
-from triage.reduce.printer import Form, print_case
+from triage.reduce.printing.printer import Form, print_case
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,5 @@ class Candidate:
         )
 
     def source(self, header: str = "") -> str:
-        """The script. Raises triage.reduce.printer.Unprintable."""
+        """The script. Raises triage.reduce.printing.printer.Unprintable."""
         return print_case(self.case, header=header, form=self.form)

@@ -18,7 +18,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.report import Control
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
-from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.trial.interface import CandidateRunner
 
 VERIFY_RUNS = 3

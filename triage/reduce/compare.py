@@ -21,7 +21,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.interface import Problem
 from triage.reduce.prepare import starts
-from triage.reduce.printer import Form, Unprintable
+from triage.reduce.printing.printer import Form, Unprintable
 from triage.trial.interface import CandidateRunner
 
 VALUES = (

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
+from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, TensorMeta
-from triage.reduce.effects import mutated
 from triage.reduce.slices import assemble, keep, prune
 from triage.reduce.wellformed import flaw
 from triage.reduce.wiring import Wiring

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from triage.model.effects import operation
 from triage.model.graphcase import GraphNode
-from triage.reduce.effects import operation
 from triage.reduce.wiring import Wiring
 
 _SPELLINGS: dict[str, tuple[str, ...]] = {

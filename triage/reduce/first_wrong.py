@@ -12,7 +12,7 @@ from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
-from triage.reduce.printer import Form, Unprintable, count_ops, print_case
+from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
 from triage.trial.interface import CandidateRunner
 
 MOST = 12

@@ -17,7 +17,7 @@ from triage.judge.judgement import Oracle
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage, Verdict
-from triage.reduce.printer import Form
+from triage.reduce.printing.printer import Form
 from triage.trial.interface import CandidateRunner
 
 

@@ -22,7 +22,7 @@ from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.neighbour import Neighbour, nearest_passing
 from triage.reduce.observe import hangs_on_values, observed
 from triage.reduce.prepare import Start, starts
-from triage.reduce.printer import Form, Unprintable, code_lines, count_ops
+from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
 from triage.reduce.search import every_kind, from_whole, small_first
 from triage.reduce.shrink import Shrinker
 from triage.reduce.thin import removable, thinned

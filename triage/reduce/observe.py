@@ -16,8 +16,8 @@ from typing import Any, Protocol, runtime_checkable
 from triage.model import trees
 from triage.model.graphcase import GraphNode
 from triage.reduce.candidate import Candidate
-from triage.reduce.printer import Unprintable, print_case
-from triage.reduce.printer_run import VALUES
+from triage.reduce.printing.calls import VALUES
+from triage.reduce.printing.printer import Unprintable, print_case
 from triage.reduce.wiring import Wiring
 
 SINGLE = ("float32", "float16", "bfloat16", "complex64", "complex32")

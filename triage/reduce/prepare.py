@@ -16,7 +16,7 @@ from triage.model.stage import OutcomeKind
 from triage.reduce.candidate import Candidate
 from triage.reduce.edits import inputs_for_opaque
 from triage.reduce.interface import Problem
-from triage.reduce.printer import Form
+from triage.reduce.printing.printer import Form
 from triage.reduce.slices import is_floating, numbers_in
 
 _LADDER = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")

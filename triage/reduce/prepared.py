@@ -18,7 +18,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.interface import Problem
 from triage.reduce.prepare import starts
-from triage.reduce.printer import Unprintable
+from triage.reduce.printing.printer import Unprintable
 from triage.trial.interface import CandidateRunner
 
 CASES = 3  # graphs that are asked, the most suspect first

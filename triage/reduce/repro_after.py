@@ -27,7 +27,7 @@ from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, 
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.launcher import Bench, Minified, Workbench
 from triage.reduce.native import header_of
-from triage.reduce.printer import Form, Unprintable, count_ops, print_case
+from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
 from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
 from triage.trial.interface import CandidateRunner
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from triage.model import trees
+from triage.model.effects import operation
 from triage.model.graphcase import GraphNode, TensorMeta
-from triage.reduce.effects import operation
 
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,

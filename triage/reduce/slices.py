@@ -14,9 +14,9 @@ from typing import Any
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
+from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
-from triage.reduce.effects import mutated
-from triage.reduce.fills import contiguous
+from triage.reduce.printing.fills import contiguous
 from triage.reduce.wiring import Wiring, node_refs
 
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from triage.model import trees
+from triage.model.effects import is_context, mutated, opener_of, opens, operation, sets_grad_mode
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce.effects import is_context, mutated, opener_of, opens, operation, sets_grad_mode
 from triage.reduce.scalars import evaluate
 
 

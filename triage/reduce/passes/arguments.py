@@ -8,9 +8,9 @@ from typing import Any
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
+from triage.model.effects import mutated, operation
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.edits import Edit, checked
-from triage.reduce.effects import mutated, operation
 from triage.reduce.passes.proposal import Choice, map_nodes
 from triage.reduce.slices import prune
 from triage.reduce.weight import number_cost

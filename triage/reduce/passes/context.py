@@ -9,7 +9,7 @@ from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphCase
 from triage.reduce.edits import DropContext, checked
 from triage.reduce.passes.proposal import ChangeCase, ChangeContext, Choice, map_inputs
-from triage.reduce.printer_preamble import leaves_unbound
+from triage.reduce.printing.preamble import leaves_unbound
 from triage.reduce.wiring import Wiring
 
 _DEFAULTS = (

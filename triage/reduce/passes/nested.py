@@ -8,9 +8,9 @@ from typing import Any
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
+from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.edits import Edit, checked, drop_dead, same_kind
-from triage.reduce.effects import operation
 from triage.reduce.passes.proposal import Choice
 from triage.reduce.slices import border_input
 from triage.reduce.wiring import Wiring, is_pick, node_refs

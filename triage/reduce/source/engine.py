@@ -22,7 +22,7 @@ from triage.probe.launch import Cancel
 from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.native import header_of
-from triage.reduce.printer import code_lines
+from triage.reduce.printing.printer import code_lines
 from triage.reduce.source import evidence
 from triage.reduce.source.checks import PairedRunner, RoutingRunner
 from triage.reduce.source.contract import UNCOMPILED

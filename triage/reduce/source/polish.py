@@ -17,8 +17,8 @@ from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
-from triage.reduce.kernels import misfit
-from triage.reduce.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.printing.kernels import misfit
+from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.source.comments import lines_of
 from triage.reduce.source.contract import ContractRunner
 from triage.reduce.source.names import undefined

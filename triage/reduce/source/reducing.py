@@ -16,7 +16,7 @@ from typing import Any
 from triage.judge.asking import Held, StopReductionError
 from triage.model.outcome import Frame
 from triage.reduce.interface import NoReduction, Reduction
-from triage.reduce.printer import code_lines
+from triage.reduce.printing.printer import code_lines
 from triage.reduce.source.comments import lines_of
 from triage.reduce.source.data import STDIN, Data, data_of, without_data
 from triage.reduce.source.eager import eager_first

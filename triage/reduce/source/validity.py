@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from triage.judge.judgement import RefusedError
-from triage.reduce.kernels import broken_contracts
+from triage.reduce.printing.kernels import broken_contracts
 from triage.reduce.source.script import Function, Script, blocks_of
 
 _LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from triage.model.graphcase import GraphInput
-from triage.reduce.fills import INTEGERS
+from triage.reduce.printing.fills import INTEGERS
 
 ABBREVIATIONS = {
     "weight": "w",

@@ -13,13 +13,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triage.model import trees
+from triage.model import effects, trees
 from triage.model.graphcase import GraphNode, TensorMeta
-from triage.reduce import effects
-from triage.reduce import spelling_table as table
-from triage.reduce.printer_modes import modes_of, switches_mode
-from triage.reduce.printer_names import Names
-from triage.reduce.spelling import ATOM, Expression, Speller
+from triage.reduce.printing import spelling_table as table
+from triage.reduce.printing.modes import modes_of, switches_mode
+from triage.reduce.printing.names import Names
+from triage.reduce.printing.spelling import ATOM, Expression, Speller
 
 INLINE_WIDTH = 44
 INLINE_DEPTH = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triage.model.graphcase import GraphNode, TensorMeta
-from triage.reduce import spelling_table as table
+from triage.reduce.printing import spelling_table as table
 
 ATOM = 20  # names, calls, subscripts, attributes
 UNARY = 10

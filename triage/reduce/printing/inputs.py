@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from triage.model import trees
+from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce import effects, fills
-from triage.reduce.printer_body import changes_something, node_references
-from triage.reduce.printer_run import Output
-from triage.reduce.printer_values import Creation
-from triage.reduce.spelling import Unprintable
+from triage.reduce.printing import fills
+from triage.reduce.printing.body import changes_something, node_references
+from triage.reduce.printing.calls import Output
+from triage.reduce.printing.comparison import Creation
+from triage.reduce.printing.spelling import Unprintable
 
 DIFFERENTIABLE = fills.FLOATS | fills.COMPLEX
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from triage.model import effects
 from triage.model.graphcase import GraphNode
-from triage.reduce import effects
-from triage.reduce.kernels import may_write
+from triage.reduce.printing.kernels import may_write
 
 _QUALIFIED = re.compile(r"^(\w+)::(\w+)")
 _BARE = re.compile(r"^(\w+)\s*(\(|\.|$)")

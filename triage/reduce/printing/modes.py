@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage.model import trees
+from triage.model import effects, trees
 from triage.model.graphcase import GraphNode
-from triage.reduce import effects
 
 _ENTER = ("_enter_autocast", "_enter_inference_mode")
 _EXIT = ("_exit_autocast", "_exit_inference_mode")

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from triage.model import trees
+from triage.model import effects, trees
 from triage.model.graphcase import GraphNode, SubGraph
-from triage.reduce import effects
-from triage.reduce import printer_hop as hop
-from triage.reduce.printer_body import Body, Style, indented
-from triage.reduce.printer_names import Names, parameter_name
-from triage.reduce.spelling import Expression, Unprintable
+from triage.reduce.printing import higher_order as hop
+from triage.reduce.printing.body import Body, Style, indented
+from triage.reduce.printing.names import Names, parameter_name
+from triage.reduce.printing.spelling import Expression, Unprintable
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,19 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from triage.model import trees
+from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphNode
-from triage.reduce import effects, fills
-from triage.reduce import printer_hop as hop
-from triage.reduce import printer_inputs as facts
-from triage.reduce import printer_ranks as ranks
-from triage.reduce.printer_body import Body, Style, indented, is_random, live_nodes, node_references, plain_random
-from triage.reduce.printer_modes import autocast
-from triage.reduce.printer_names import Names, input_name
-from triage.reduce.printer_nested import nested
-from triage.reduce.printer_preamble import changes_arguments, custom_operators, preamble, whole
-from triage.reduce.printer_run import Calls, check_lines, in_modes
-from triage.reduce.printer_values import Comparing, values_lines
-from triage.reduce.spelling import Expression, Unprintable
+from triage.reduce.printing import fills, ranks
+from triage.reduce.printing import higher_order as hop
+from triage.reduce.printing import inputs as facts
+from triage.reduce.printing.body import Body, Style, indented, is_random, live_nodes, node_references, plain_random
+from triage.reduce.printing.calls import Calls, check_lines, in_modes
+from triage.reduce.printing.comparison import Comparing, values_lines
+from triage.reduce.printing.modes import autocast
+from triage.reduce.printing.names import Names, input_name
+from triage.reduce.printing.nested import nested
+from triage.reduce.printing.preamble import changes_arguments, custom_operators, preamble, whole
+from triage.reduce.printing.spelling import Expression, Unprintable
 
 __all__ = ["Form", "Unprintable", "code_lines", "count_ops", "print_case"]
 

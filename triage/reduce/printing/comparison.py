@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.reduce.fills import COMPLEX
-from triage.reduce.printer_run import Calls, begun, in_modes, penalty, total
+from triage.reduce.printing.calls import Calls, begun, in_modes, penalty, total
+from triage.reduce.printing.fills import COMPLEX
 
 _GRAD = ".requires_grad_()"
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from triage.model import effects
 from triage.model.graphcase import GraphCase, GraphNode
-from triage.reduce import effects
 
 _PREFIXES = tuple(f"torch.ops.{namespace}." for namespace in effects.COLLECTIVES)
 _DEFAULT_GROUP = "0"  # what torch.distributed calls the group of all ranks

@@ -14,8 +14,8 @@ from typing import Any
 
 from triage.model import trees
 from triage.model.graphcase import GraphNode, SubGraph
-from triage.reduce.printer_body import node_references
-from triage.reduce.spelling import Expression, Speller, Unprintable
+from triage.reduce.printing.body import node_references
+from triage.reduce.printing.spelling import Expression, Speller, Unprintable
 
 PREFIX = "torch.ops.higher_order."
 APPLY = PREFIX + "autograd_function_apply"

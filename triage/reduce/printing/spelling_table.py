@@ -1,4 +1,4 @@
-"""How recorded operators are written by people: plain data for `triage.reduce.spelling`.
+"""How recorded operators are written by people: plain data for `triage.reduce.printing.spelling`.
 
 An ATen operator is only listed where the torch function dispatches to it again with the same arguments in the same order,
 so that the graph captured from the printed script holds the operator that was recorded.
