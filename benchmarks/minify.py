@@ -34,8 +34,8 @@ from triage.model.stage import Stage
 from triage.pipeline import captured
 from triage.probe.target import Target, find_python, make_target
 from triage.reduce.choose import verified
+from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.native import NativeEngine
 from triage.reduce.printing.printer import code_lines, count_ops
 from triage.reproduce import problem_of, warm_runner
 from triage.session.clock import Clock

@@ -23,10 +23,10 @@ from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import Stage
-from triage.reduce.candidate import Candidate
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.graph.wiring import Wiring
 from triage.reduce.interface import Problem, Reduction
-from triage.reduce.native import NativeEngine
-from triage.reduce.wiring import Wiring
 
 SHAPES: dict[str, Callable[[int, int], GraphCase]] = {
     "chain": lambda size, seed: chain(size),

@@ -17,7 +17,7 @@ from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.reduce.candidate import Candidate
+from triage.reduce.graph.candidate import Candidate
 
 META = TensorMeta(shape=(4,), stride=(1,), dtype="float32")
 

@@ -23,8 +23,8 @@ from triage.reduce.ablation import Variant, ablate, best_cures, variants_of_grap
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.first_wrong import first_wrong
+from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
-from triage.reduce.native import NativeEngine
 from triage.reduce.prepared import fails, prepared
 from triage.reduce.printing.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine

@@ -6,11 +6,11 @@ import sys
 import pytest
 from reduce_cases import case, op, tensor
 
-from triage.reduce.candidate import Candidate
-from triage.reduce.edits import Cut, Truncate
-from triage.reduce.observe import hangs_on_values, observed
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.edits import Cut, Truncate
+from triage.reduce.graph.observe import hangs_on_values, observed
+from triage.reduce.graph.slices import gradient_input
 from triage.reduce.printing.printer import Form
-from triage.reduce.slices import gradient_input
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

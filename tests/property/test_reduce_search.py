@@ -15,13 +15,13 @@ from synthetic import META, FreeRunner, NoLimit, connected, contains, failure, g
 from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
-from triage.reduce.candidate import Candidate
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.graph.removal import lighter, removals
+from triage.reduce.graph.weight import weight
+from triage.reduce.graph.wellformed import flaw
+from triage.reduce.graph.wiring import Wiring
 from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.native import NativeEngine
-from triage.reduce.thin import lighter, removals
-from triage.reduce.weight import weight
-from triage.reduce.wellformed import flaw
-from triage.reduce.wiring import Wiring
 from triage.trial.driver import Repeats
 
 MATRIX = replace(META, shape=(4, 4), stride=(4, 1))

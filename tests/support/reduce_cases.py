@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce.weight import contiguous
+from triage.reduce.graph.weight import contiguous
 
 
 def meta(*shape: int, dtype: str = "float32", **rest: Any) -> TensorMeta:

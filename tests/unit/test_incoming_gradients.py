@@ -14,12 +14,12 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce import compare
-from triage.reduce.canonical import canonical
-from triage.reduce.edits import Cut, Keep, Truncate
+from triage.reduce.graph.canonical import canonical
+from triage.reduce.graph.edits import Cut, Keep, Truncate
+from triage.reduce.graph.passes import values
+from triage.reduce.graph.slices import gradient_input
 from triage.reduce.interface import Problem
-from triage.reduce.passes import values
 from triage.reduce.printing.printer import Form, print_case
-from triage.reduce.slices import gradient_input
 from triage.session.clock import Clock
 from triage.trial.share import LEAST_SECONDS, Share, share_of
 

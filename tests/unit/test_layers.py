@@ -20,6 +20,7 @@ STORY = "story"
 # What a room may import besides itself and the standard library.
 BASE = {"errors", "model", "judge"}
 GROUND = BASE | {"probe", "environments", "session"}
+REDUCE = {"reduce", "reduce.interface", "reduce.graph", "reduce.graph.engine", "reduce.printing"}
 MAY_IMPORT = {
     "model": set(),
     "errors": set(),
@@ -29,11 +30,14 @@ MAY_IMPORT = {
     "session": BASE | {"probe", "environments"},
     "trial": GROUND,
     "locate": GROUND,
-    "reduce": GROUND | {"trial", "reduce.printing"},
+    "reduce": GROUND | {"trial", "reduce.interface", "reduce.printing", "reduce.graph"},
+    "reduce.interface": {"model", "judge", "trial", "reduce.printing"},
+    "reduce.graph": {"model", "judge", "reduce.interface", "reduce.printing"},
+    "reduce.graph.engine": {"model", "judge", "reduce.interface", "reduce.printing", "reduce.graph", "trial"},
     "reduce.printing": {"model"},
     "bisect": GROUND,
     "report": BASE,
-    STORY: GROUND | {"trial", "locate", "reduce", "reduce.printing", "bisect", "report"},
+    STORY: GROUND | {"trial", "locate", "bisect", "report", *REDUCE},
     "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", STORY},
     "agent": set(),
 }

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from triage.judge.asking import StopReductionError
+from triage.judge.boundary import boundary, gallop
 from triage.judge.judgement import CandidateResult, RefusedError
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
-from triage.reduce.boundary import boundary, gallop
 from triage.trial.driver import Driver, Repeats
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "boom"))

@@ -5,7 +5,7 @@ from reduce_cases import case, input_names, meta, names, op, r, returned, tensor
 
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphInput, GraphNode, SubGraph
-from triage.reduce.edits import (
+from triage.reduce.graph.edits import (
     Bypass,
     Cut,
     CutToInput,
@@ -19,8 +19,8 @@ from triage.reduce.edits import (
     Truncate,
     inputs_for_opaque,
 )
-from triage.reduce.wellformed import flaw
-from triage.reduce.wiring import Wiring
+from triage.reduce.graph.wellformed import flaw
+from triage.reduce.graph.wiring import Wiring
 
 M = meta(4)
 

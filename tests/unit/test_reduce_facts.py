@@ -13,10 +13,10 @@ from triage.model.effects import mutated
 from triage.model.graphcase import Context, GraphInput, SubGraph
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
-from triage.reduce.canonical import canonical, kind_of
-from triage.reduce.evidence import suspects
-from triage.reduce.weight import number_cost, operations, weight
-from triage.reduce.wiring import Wiring
+from triage.reduce.graph.canonical import canonical, kind_of
+from triage.reduce.graph.evidence import suspects
+from triage.reduce.graph.weight import number_cost, operations, weight
+from triage.reduce.graph.wiring import Wiring
 
 M = meta(4)
 

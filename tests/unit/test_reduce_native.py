@@ -13,10 +13,10 @@ from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import Context, GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce import shrink
+from triage.reduce.graph import shrink
+from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.graph.starts import starts, synthetic_values
 from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.native import NativeEngine
-from triage.reduce.prepare import starts, synthetic_values
 from triage.reduce.printing.printer import Form
 from triage.trial.driver import Repeats
 

@@ -7,10 +7,21 @@ from reduce_cases import case, input_names, meta, names, op, r, tensor
 
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphInput, SubGraph
-from triage.reduce.passes import DETAILS, SIMPLER, STRUCTURE, arguments, context, dtypes, extents, layout, nested, ranks
-from triage.reduce.passes import outputs as outputs_pass
-from triage.reduce.passes import values as values_pass
-from triage.reduce.passes.extents import ExtentDial, Resize, restrided
+from triage.reduce.graph.passes import (
+    DETAILS,
+    SIMPLER,
+    STRUCTURE,
+    arguments,
+    context,
+    dtypes,
+    extents,
+    layout,
+    nested,
+    ranks,
+)
+from triage.reduce.graph.passes import outputs as outputs_pass
+from triage.reduce.graph.passes import values as values_pass
+from triage.reduce.graph.passes.extents import ExtentDial, Resize, restrided
 
 
 def one(*inputs, node=None, **rest):

@@ -69,7 +69,7 @@ class GraphNode:
     `torch.nn.functional.linear`, `operator.add`, `torch.ops.aten.relu.default`, or the method's name. `out` is the
     meta of its result: one TensorMeta, or a list for several (None where it is not a tensor). `where` is the user's
     line that made it. An `opaque` node cannot be printed, for the reason given. `data` are the elements its result was
-    seen to have, where that is one small tensor and somebody looked (`triage.reduce.observe`);
+    seen to have, where that is one small tensor and somebody looked (`triage.reduce.graph.observe`);
     `gradient` those of the gradient that arrived at it.
     """
 

@@ -19,8 +19,8 @@ from triage.judge.judgement import Oracle
 from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
+from triage.reduce.graph.starts import starts
 from triage.reduce.interface import Problem
-from triage.reduce.prepare import starts
 from triage.reduce.printing.printer import Form, Unprintable
 from triage.trial.interface import CandidateRunner
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
-from triage.judge.signature import FailureSignature
+from triage.judge.signature import FailureSignature, one_line
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage, Verdict
 from triage.reduce.printing.printer import Form
@@ -72,6 +72,14 @@ class NoReduction:
     seconds: float = 0.0
     siblings: tuple[tuple[FailureSignature, str], ...] = ()
     interrupted: bool = False
+
+
+def header_of(problem: Problem) -> str:
+    """What fails, where, and on which torch; the comment at the top of a reproducer."""
+    version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
+    wrong = problem.signature.wrong
+    what = one_line(problem.signature) if wrong is None else f"Wrong result: {wrong.words()}."
+    return f"{what}\nStage {problem.stage.value}{version}."
 
 
 class Engine(Protocol):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triage.judge.asking import Budget
+from triage.judge.boundary import boundary, gallop
 from triage.judge.comparison import CheckOracle, ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.judge.likeness import same_failure
@@ -21,12 +22,10 @@ from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
-from triage.reduce.boundary import boundary, gallop
 from triage.reduce.checkpoints import Checkpoint, queries_made
 from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, refuses_options
-from triage.reduce.interface import NoReduction, Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
 from triage.reduce.launcher import Bench, Minified, Workbench
-from triage.reduce.native import header_of
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
 from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
 from triage.trial.interface import CandidateRunner

@@ -20,8 +20,7 @@ from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
-from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.native import header_of
+from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.source import evidence
 from triage.reduce.source.checks import PairedRunner, RoutingRunner

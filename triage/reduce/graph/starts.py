@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase, GraphInput
 from triage.model.stage import OutcomeKind
-from triage.reduce.candidate import Candidate
-from triage.reduce.edits import inputs_for_opaque
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.edits import inputs_for_opaque
+from triage.reduce.graph.slices import is_floating, numbers_in
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form
-from triage.reduce.slices import is_floating, numbers_in
 
 _LADDER = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 

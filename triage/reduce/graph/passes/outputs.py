@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from triage.model import trees
 from triage.model.graphcase import GraphCase
-from triage.reduce.edits import DropOutput, Edit, ReturnOnly
-from triage.reduce.passes.proposal import Choice
+from triage.reduce.graph.edits import DropOutput, Edit, ReturnOnly
+from triage.reduce.graph.passes.proposal import Choice
 
 ALONE = 3
 

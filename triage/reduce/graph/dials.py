@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from triage.judge.asking import Judge
+from triage.judge.boundary import boundary, gallop
 from triage.model.stage import Verdict
-from triage.reduce.boundary import boundary, gallop
-from triage.reduce.candidate import Candidate
-from triage.reduce.passes.proposal import Dial
-from triage.trial.driver import Driver
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.passes.proposal import Dial
 
 
-def turned(driver: Driver[Candidate], current: Candidate, dial: Dial) -> Candidate:
+def turned(driver: Judge[Candidate], current: Candidate, dial: Dial) -> Candidate:
     """The candidate with the dial as low as the failure allows."""
     turning = _Turning(driver, current, dial)
     passing, failing = dial.low - 1, dial.value
@@ -30,7 +30,7 @@ def turned(driver: Driver[Candidate], current: Candidate, dial: Dial) -> Candida
     return turning.failing.get(failing, current)
 
 
-def passing_below(driver: Driver[Candidate], current: Candidate, dial: Dial) -> Candidate | None:
+def passing_below(driver: Judge[Candidate], current: Candidate, dial: Dial) -> Candidate | None:
     """The candidate with the dial one lower, if that one passes."""
     turning = _Turning(driver, current, dial)
     turning.fails(dial.value - 1)
@@ -40,7 +40,7 @@ def passing_below(driver: Driver[Candidate], current: Candidate, dial: Dial) -> 
 class _Turning:
     """What is known of each setting of one dial."""
 
-    def __init__(self, driver: Driver[Candidate], current: Candidate, dial: Dial) -> None:
+    def __init__(self, driver: Judge[Candidate], current: Candidate, dial: Dial) -> None:
         self._driver, self._current, self._dial = driver, current, dial
         self.failing: dict[int, Candidate] = {}
         self.passing: dict[int, Candidate] = {}

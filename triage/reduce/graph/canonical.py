@@ -14,7 +14,7 @@ from typing import Any
 from triage.model import trees
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
-from triage.reduce.wiring import Wiring
+from triage.reduce.graph.wiring import Wiring
 
 
 def canonical(case: GraphCase) -> str:

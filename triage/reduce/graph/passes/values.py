@@ -12,10 +12,10 @@ from typing import Any
 
 from triage.model import trees
 from triage.model.graphcase import GraphCase
-from triage.reduce.edits import Edit, checked
-from triage.reduce.passes.proposal import ChangeInput, Choice, map_nodes, tensors
+from triage.reduce.graph.edits import Edit, checked
+from triage.reduce.graph.passes.proposal import ChangeInput, Choice, map_nodes, tensors
+from triage.reduce.graph.slices import is_floating, literal, numbers_in, prune
 from triage.reduce.printing.fills import element
-from triage.reduce.slices import is_floating, literal, numbers_in, prune
 
 _SIMPLE = ("ones", "zeros", "arange")
 

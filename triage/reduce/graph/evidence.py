@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from triage.model.effects import operation
 from triage.model.graphcase import GraphNode
-from triage.reduce.wiring import Wiring
+from triage.reduce.graph.wiring import Wiring
 
 _SPELLINGS: dict[str, tuple[str, ...]] = {
     "addmm": ("linear", "matmul"),

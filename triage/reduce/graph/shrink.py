@@ -11,13 +11,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from triage.judge.asking import LateError
-from triage.reduce.candidate import Candidate
-from triage.reduce.passes import DETAILS, SIMPLER, STRUCTURE, Choice, Pass
-from triage.reduce.settle import applicable, settle
-from triage.reduce.turn import turned
-from triage.reduce.weight import operations
-from triage.trial.driver import Driver
+from triage.judge.asking import Judge, LateError
+from triage.reduce.graph.batch import applicable, settle
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.dials import turned
+from triage.reduce.graph.passes import DETAILS, SIMPLER, STRUCTURE, Choice, Pass
+from triage.reduce.graph.weight import operations
 
 ROUNDS = 3
 SECONDS = 120.0  # for everything but the graph's structure; longer where the search itself took more than twice as long
@@ -29,7 +28,7 @@ SPELLED_APART = 8  # operations, up to which each is asked whether it alone need
 class Shrinker:
     """Runs the passes, and remembers what the failure did not survive."""
 
-    driver: Driver[Candidate]
+    driver: Judge[Candidate]
     searched: float = 0.0  # seconds that the search took
     cut_short: bool = False
     _end: float | None = None

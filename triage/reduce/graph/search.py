@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from triage.judge.asking import Judge
+from triage.judge.boundary import boundary, gallop, next_points
 from triage.model.stage import Verdict
-from triage.reduce.boundary import boundary, gallop, next_points
-from triage.reduce.candidate import Candidate
-from triage.reduce.canonical import kind_of
-from triage.reduce.edits import Bypass
-from triage.reduce.scalars import elements
-from triage.reduce.wiring import Wiring
-from triage.trial.driver import Driver
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.canonical import kind_of
+from triage.reduce.graph.edits import Bypass
+from triage.reduce.graph.scalars import elements
+from triage.reduce.graph.wiring import Wiring
 
 # The first kinds are tried one by one, the others in packs: a pack that passes clears all of its kinds with one compile.
 SINGLES = 8
@@ -35,7 +35,7 @@ WINDOW = 4
 SMALL = 16
 
 
-def small_first(driver: Driver[Candidate], start: Candidate, suspects: Sequence[str]) -> Candidate | None:
+def small_first(driver: Judge[Candidate], start: Candidate, suspects: Sequence[str]) -> Candidate | None:
     """A small failing slice, found without ever running the whole graph."""
     wiring = Wiring(start.case)
     driver.begin("evidence")
@@ -49,7 +49,7 @@ def small_first(driver: Driver[Candidate], start: Candidate, suspects: Sequence[
     return found
 
 
-def from_whole(driver: Driver[Candidate], start: Candidate) -> Candidate | None:
+def from_whole(driver: Judge[Candidate], start: Candidate) -> Candidate | None:
     """A failing slice of a graph that fails as a whole; None if it does not."""
     driver.begin("whole")
     if not driver.fails(start):
@@ -63,13 +63,13 @@ def from_whole(driver: Driver[Candidate], start: Candidate) -> Candidate | None:
     return _backwards(driver, prefix, wiring, wiring.units[-1])
 
 
-def every_kind(driver: Driver[Candidate], start: Candidate) -> Candidate | None:
+def every_kind(driver: Judge[Candidate], start: Candidate) -> Candidate | None:
     """One operation of every kind, one after the other: the last resort for a graph that does not fail as a whole."""
     driver.begin("every kind")
     return driver.first(start.some([unit] for unit in _ordered_kinds(Wiring(start.case), ())))
 
 
-def _by_kind(driver: Driver[Candidate], start: Candidate, kinds: Sequence[str]) -> Candidate | None:
+def _by_kind(driver: Judge[Candidate], start: Candidate, kinds: Sequence[str]) -> Candidate | None:
     found = driver.first(start.some([unit] for unit in kinds[:SINGLES]))
     rest, splits = kinds[SINGLES:], SPLITS
     for size in PACKS:
@@ -114,7 +114,7 @@ def _cost(wiring: Wiring, unit: str) -> int:
     return sum(elements(wiring.metas[name]) for name in names if name in wiring.metas)
 
 
-def _around(driver: Driver[Candidate], start: Candidate, wiring: Wiring, suspects: Sequence[str]) -> Candidate | None:
+def _around(driver: Judge[Candidate], start: Candidate, wiring: Wiring, suspects: Sequence[str]) -> Candidate | None:
     """The suspects with their nearest producers and consumers, in growing numbers of hops, up to half the graph."""
     for suspect in suspects:
         hops = wiring.distances(suspect, forward=True)
@@ -125,7 +125,7 @@ def _around(driver: Driver[Candidate], start: Candidate, wiring: Wiring, suspect
     return None
 
 
-def _shortest_prefix(driver: Driver[Candidate], whole: Candidate) -> Candidate:
+def _shortest_prefix(driver: Judge[Candidate], whole: Candidate) -> Candidate:
     """The first operations of a failing graph, as few as fail.
 
     Long prefixes are dear, above all those that pass. So once the end is known roughly, the operations right before it are
@@ -150,7 +150,7 @@ def _shortest_prefix(driver: Driver[Candidate], whole: Candidate) -> Candidate:
     return found
 
 
-def _backwards(driver: Driver[Candidate], prefix: Candidate, wiring: Wiring, sink: str) -> Candidate:
+def _backwards(driver: Judge[Candidate], prefix: Candidate, wiring: Wiring, sink: str) -> Candidate:
     """The sink with its producers, hop by hop, then with what it does not depend on: as few as fail."""
     hops = wiring.distances(sink, forward=False)
     far = len(wiring.units)
@@ -162,7 +162,7 @@ def _backwards(driver: Driver[Candidate], prefix: Candidate, wiring: Wiring, sin
 
 
 def narrowed(
-    driver: Driver[Candidate],
+    driver: Judge[Candidate],
     whole: Candidate,
     order: Sequence[str],
     needed: Sequence[str],
@@ -201,7 +201,7 @@ def _growing(whole: Candidate, kept: Sequence[str], rest: Sequence[str]) -> Call
 
 
 def _least(
-    driver: Driver[Candidate],
+    driver: Judge[Candidate],
     count: int,
     candidate_at: Callable[[int], Candidate | None],
     milestones: Sequence[int] = (),

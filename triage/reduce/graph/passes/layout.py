@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triage.model.graphcase import GraphCase
-from triage.reduce.passes.proposal import ChangeInput, Choice, tensors
-from triage.reduce.weight import contiguous
+from triage.reduce.graph.passes.proposal import ChangeInput, Choice, tensors
+from triage.reduce.graph.weight import contiguous
 
 
 def storage(case: GraphCase) -> Iterator[Choice]:

@@ -4,7 +4,7 @@ All dimensions of one extent change at once, in every input, and the arguments t
 a view or an expand repeats the sizes of its input. Where several extents are multiples of one (heads times width), they can
 keep their ratio. What is recorded of inner results is changed alike; it is only a guess from then on.
 
-How far down is a question of its own (`triage.reduce.turn`): many failures need a size above some bound, and the bound
+How far down is a question of its own (`triage.reduce.graph.dials`): many failures need a size above some bound, and the bound
 itself is worth reporting.
 """
 
@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
-from triage.reduce.edits import Edit, checked
-from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
-from triage.reduce.slices import cropped
-from triage.reduce.wiring import node_refs
+from triage.reduce.graph.edits import Edit, checked
+from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors
+from triage.reduce.graph.slices import cropped
+from triage.reduce.graph.wiring import node_refs
 
 
 @dataclass(frozen=True)

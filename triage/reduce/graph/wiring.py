@@ -15,7 +15,7 @@ from typing import Any
 from triage.model import trees
 from triage.model.effects import is_context, mutated, opener_of, opens, operation, sets_grad_mode
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce.scalars import evaluate
+from triage.reduce.graph.scalars import evaluate
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphCase
-from triage.reduce.edits import DropContext, checked
-from triage.reduce.passes.proposal import ChangeCase, ChangeContext, Choice, map_inputs
+from triage.reduce.graph.edits import DropContext, checked
+from triage.reduce.graph.passes.proposal import ChangeCase, ChangeContext, Choice, map_inputs
+from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.preamble import leaves_unbound
-from triage.reduce.wiring import Wiring
 
 _DEFAULTS = (
     ("mode", "without mode="),

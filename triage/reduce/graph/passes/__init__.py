@@ -6,8 +6,8 @@ tried together first, so a reproducer that needs nothing special costs one query
 
 from __future__ import annotations
 
-from triage.reduce.passes import arguments, context, dtypes, extents, layout, nested, outputs, ranks, values
-from triage.reduce.passes.proposal import Choice, Dial, Pass
+from triage.reduce.graph.passes import arguments, context, dtypes, extents, layout, nested, outputs, ranks, values
+from triage.reduce.graph.passes.proposal import Choice, Dial, Pass
 
 STRUCTURE = (
     Pass("outputs", "fewer returned values", outputs.outputs),

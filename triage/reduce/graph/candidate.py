@@ -8,9 +8,9 @@ from functools import cached_property
 
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase
-from triage.reduce import weight as weights
-from triage.reduce.canonical import canonical
-from triage.reduce.edits import Edit, Keep
+from triage.reduce.graph import weight as weights
+from triage.reduce.graph.canonical import canonical
+from triage.reduce.graph.edits import Edit, Keep
 from triage.reduce.printing.printer import Form, print_case
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce.edits import Edit, checked
-from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
+from triage.reduce.graph.edits import Edit, checked
+from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors
 
 
 @dataclass(frozen=True)

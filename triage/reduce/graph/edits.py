@@ -2,7 +2,7 @@
 
 An edit says what it does and, applied to a case, gives a smaller one or refuses before anything is run. Edits are pure
 and know nothing of searches: which to try, and in what order, is decided elsewhere. Every edit names units (see
-`triage.reduce.wiring`), so tuples, in-place operations and contexts stay whole.
+`triage.reduce.graph.wiring`), so tuples, in-place operations and contexts stay whole.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, TensorMeta
-from triage.reduce.slices import assemble, keep, prune
-from triage.reduce.wellformed import flaw
-from triage.reduce.wiring import Wiring
+from triage.reduce.graph.slices import assemble, keep, prune
+from triage.reduce.graph.wellformed import flaw
+from triage.reduce.graph.wiring import Wiring
 
 
 class Edit(Protocol):

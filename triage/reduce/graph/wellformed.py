@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
-from triage.reduce.slices import is_floating
-from triage.reduce.wiring import node_refs
+from triage.reduce.graph.slices import is_floating
+from triage.reduce.graph.wiring import node_refs
 
 
 def flaw(case: GraphCase) -> str:

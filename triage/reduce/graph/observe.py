@@ -15,10 +15,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from triage.model import trees
 from triage.model.graphcase import GraphNode
-from triage.reduce.candidate import Candidate
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.calls import VALUES
 from triage.reduce.printing.printer import Unprintable, print_case
-from triage.reduce.wiring import Wiring
 
 SINGLE = ("float32", "float16", "bfloat16", "complex64", "complex32")
 

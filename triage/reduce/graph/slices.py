@@ -16,8 +16,8 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
+from triage.reduce.graph.wiring import Wiring, node_refs
 from triage.reduce.printing.fills import contiguous
-from triage.reduce.wiring import Wiring, node_refs
 
 
 def keep(wiring: Wiring, units: Collection[str], *, escaping: bool = False) -> GraphCase:

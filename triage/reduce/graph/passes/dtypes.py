@@ -12,9 +12,9 @@ from typing import Any
 
 from triage.model import trees
 from triage.model.graphcase import GraphCase, TensorMeta
-from triage.reduce.edits import Edit, checked
-from triage.reduce.passes.proposal import Choice, map_inputs, map_nodes, tensors
-from triage.reduce.slices import is_floating
+from triage.reduce.graph.edits import Edit, checked
+from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors
+from triage.reduce.graph.slices import is_floating
 
 
 @dataclass(frozen=True)

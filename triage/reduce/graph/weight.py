@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from triage.model import trees
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode
-from triage.reduce.scalars import elements
-from triage.reduce.wiring import Wiring
+from triage.reduce.graph.scalars import elements
+from triage.reduce.graph.wiring import Wiring
 
 Weight = tuple[float, ...]
 

@@ -11,10 +11,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triage.reduce.candidate import Candidate
-from triage.reduce.edits import Edit
-from triage.reduce.passes.proposal import Choice
-from triage.trial.driver import Driver
+from triage.judge.asking import Judge
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.edits import Edit
+from triage.reduce.graph.passes.proposal import Choice
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Settled:
     rejected: tuple[Choice, ...] = ()
 
 
-def settle(driver: Driver[Candidate], current: Candidate, choices: Sequence[Choice]) -> Settled:
+def settle(driver: Judge[Candidate], current: Candidate, choices: Sequence[Choice]) -> Settled:
     """Make, of each choice, the first alternative after which the failure is still there."""
     choices = applicable(current, choices)
     if not choices:
@@ -45,7 +45,7 @@ def settle(driver: Driver[Candidate], current: Candidate, choices: Sequence[Choi
     return Settled(right.candidate, left.rejected + right.rejected)
 
 
-def _single(driver: Driver[Candidate], current: Candidate, choice: Choice) -> Settled:
+def _single(driver: Judge[Candidate], current: Candidate, choice: Choice) -> Settled:
     changed = [(edit, candidate) for edit in choice.edits if (candidate := _lighter(current, [edit])) is not None]
     found = driver.first(candidate for _, candidate in changed)
     if found is None:

@@ -10,10 +10,10 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
-from triage.reduce.edits import Edit, checked, drop_dead, same_kind
-from triage.reduce.passes.proposal import Choice
-from triage.reduce.slices import border_input
-from triage.reduce.wiring import Wiring, is_pick, node_refs
+from triage.reduce.graph.edits import Edit, checked, drop_dead, same_kind
+from triage.reduce.graph.passes.proposal import Choice
+from triage.reduce.graph.slices import border_input
+from triage.reduce.graph.wiring import Wiring, is_pick, node_refs
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from triage.reduce.candidate import Candidate
-from triage.reduce.edits import Bypass, Cut, DropContext, Edit, Merge
-from triage.reduce.passes.nested import bodies, inline
-from triage.reduce.wiring import Wiring
-from triage.trial.driver import Driver
+from triage.judge.asking import Judge
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.edits import Bypass, Cut, DropContext, Edit, Merge
+from triage.reduce.graph.passes.nested import bodies, inline
+from triage.reduce.graph.wiring import Wiring
 
 
-def thinned(driver: Driver[Candidate], current: Candidate) -> Candidate:
+def thinned(driver: Judge[Candidate], current: Candidate) -> Candidate:
     """One sweep over the operations, those farthest from the outputs first."""
     driver.begin("thin")
     place, run, bypassing = 0, 1, False
@@ -42,7 +42,7 @@ def thinned(driver: Driver[Candidate], current: Candidate) -> Candidate:
             place += 1
 
 
-def removable(driver: Driver[Candidate], current: Candidate) -> Candidate | None:
+def removable(driver: Judge[Candidate], current: Candidate) -> Candidate | None:
     """What is left when one operation (also of a nested graph) or mode switch can be taken out; None if each is needed.
 
     None is the proof of 1-minimality: every removal of one operation was tried and made the failure go away.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph
-from triage.reduce.edits import Edit, checked
+from triage.reduce.graph.edits import Edit, checked
 
 
 @dataclass(frozen=True)

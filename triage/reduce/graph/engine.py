@@ -1,6 +1,6 @@
 """The native engine: a captured graph becomes one guilty operation in a few lines, in seconds.
 
-For each graph, bottom-up: small slices before the whole (`search`), then operations taken out (`thin`), then what is left
+For each graph, bottom-up: small slices before the whole (`search`), then operations taken out (`removal`), then what is left
 made plain (`shrink`), until each operation was removed alone and the failure went away. Whatever happens on the way, a
 spent budget or an interrupt, the best candidate that was judged the same failure is the result, and says what it is.
 """
@@ -14,19 +14,18 @@ from typing import Any
 
 from triage.judge.asking import Budget, Held, StopReductionError
 from triage.judge.judgement import Oracle, RefusedError
-from triage.judge.signature import one_line
 from triage.model.stage import Verdict
-from triage.reduce.candidate import Candidate
-from triage.reduce.evidence import suspects
-from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.neighbour import Neighbour, nearest_passing
-from triage.reduce.observe import hangs_on_values, observed
-from triage.reduce.prepare import Start, starts
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.evidence import suspects
+from triage.reduce.graph.neighbour import Neighbour, nearest_passing
+from triage.reduce.graph.observe import hangs_on_values, observed
+from triage.reduce.graph.removal import removable, thinned
+from triage.reduce.graph.search import every_kind, from_whole, small_first
+from triage.reduce.graph.shrink import Shrinker
+from triage.reduce.graph.starts import Start, starts
+from triage.reduce.graph.wiring import Wiring
+from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
-from triage.reduce.search import every_kind, from_whole, small_first
-from triage.reduce.shrink import Shrinker
-from triage.reduce.thin import removable, thinned
-from triage.reduce.wiring import Wiring
 from triage.trial.cutoff import focused
 from triage.trial.driver import Driver, Repeats
 from triage.trial.interface import CandidateRunner
@@ -259,14 +258,6 @@ def printed(header: str) -> Render:
             raise RefusedError(str(error)) from None
 
     return render
-
-
-def header_of(problem: Problem) -> str:
-    """What fails, where, and on which torch; the comment at the top of a reproducer."""
-    version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
-    wrong = problem.signature.wrong
-    what = one_line(problem.signature) if wrong is None else f"Wrong result: {wrong.words()}."
-    return f"{what}\nStage {problem.stage.value}{version}."
 
 
 def facts(candidate: Candidate, source: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from triage.judge.asking import Judge
 from triage.model.stage import Verdict
-from triage.reduce.candidate import Candidate
-from triage.reduce.passes import DETAILS, Choice
-from triage.reduce.turn import passing_below
-from triage.trial.driver import Driver
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.dials import passing_below
+from triage.reduce.graph.passes import DETAILS, Choice
 
 ASKED = 4  # questions at most: passing candidates are dear
 
@@ -26,7 +26,7 @@ class Neighbour:
     difference: str
 
 
-def nearest_passing(driver: Driver[Candidate], current: Candidate, needed: Iterable[Choice]) -> Neighbour | None:
+def nearest_passing(driver: Judge[Candidate], current: Candidate, needed: Iterable[Choice]) -> Neighbour | None:
     """The nearest passing candidate. `needed` are the choices the failure did not survive."""
     driver.begin("nearest passing")
     left = ASKED

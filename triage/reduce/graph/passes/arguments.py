@@ -10,11 +10,11 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.effects import mutated, operation
 from triage.model.graphcase import GraphCase, GraphNode
-from triage.reduce.edits import Edit, checked
-from triage.reduce.passes.proposal import Choice, map_nodes
-from triage.reduce.slices import prune
-from triage.reduce.weight import number_cost
-from triage.reduce.wiring import Wiring, node_refs
+from triage.reduce.graph.edits import Edit, checked
+from triage.reduce.graph.passes.proposal import Choice, map_nodes
+from triage.reduce.graph.slices import prune
+from triage.reduce.graph.weight import number_cost
+from triage.reduce.graph.wiring import Wiring, node_refs
 
 # Numbers in these are sizes or dimensions, and follow the shapes.
 _SHAPED = frozenset(
