@@ -28,8 +28,8 @@ from triage.reduce.interface import Problem
 from triage.reduce.prepared import fails, prepared
 from triage.reduce.printing.printer import Form
 from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.source.engine import SECONDS, Seen, SourceEngine
-from triage.reduce.source.polish import Polished
+from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
+from triage.reduce.text.polish import Polished
 from triage.session.clock import BudgetSpentError
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience

@@ -19,8 +19,8 @@ from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import make_target
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.printing.printer import code_lines
-from triage.reduce.source.checks import PairedRunner, RoutingRunner
-from triage.reduce.source.engine import Seen, SourceEngine
+from triage.reduce.text.checks import PairedRunner, RoutingRunner
+from triage.reduce.text.engine import Seen, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
 from triage.trial.runner import ForkServerRunner, verify

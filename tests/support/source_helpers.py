@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from triage.judge.judgement import CandidateResult, Judgement
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Verdict
-from triage.reduce.source.passes.choice import Choice
-from triage.reduce.source.script import Script
-from triage.reduce.source.search import Search
-from triage.reduce.source.shape import shaped
-from triage.reduce.source.tidy import tidy
-from triage.reduce.source.validity import Validity
+from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.script import Script
+from triage.reduce.text.search import Search
+from triage.reduce.text.shape import shaped
+from triage.reduce.text.tidy import tidy
+from triage.reduce.text.validity import Validity
 from triage.trial.driver import Driver
 
 Predicate = Callable[[str], bool]

@@ -20,7 +20,10 @@ STORY = "story"
 # What a room may import besides itself and the standard library.
 BASE = {"errors", "model", "judge"}
 GROUND = BASE | {"probe", "environments", "session"}
-REDUCE = {"reduce", "reduce.interface", "reduce.graph", "reduce.graph.engine", "reduce.printing"}
+PURE = {"model", "judge", "reduce.interface", "reduce.printing"}  # what an engine's passes and searches may know
+TRYING = PURE | {"trial"}  # and what has them tried
+REDUCE = {"reduce", "reduce.interface", "reduce.graph", "reduce.graph.engine", "reduce.printing", "reduce.text"}
+TEXT = {f"reduce.text.{name}" for name in ("engine", "reducing", "polish", "checks", "contract", "tracing")}
 MAY_IMPORT = {
     "model": set(),
     "errors": set(),
@@ -30,14 +33,21 @@ MAY_IMPORT = {
     "session": BASE | {"probe", "environments"},
     "trial": GROUND,
     "locate": GROUND,
-    "reduce": GROUND | {"trial", "reduce.interface", "reduce.printing", "reduce.graph"},
+    "reduce": GROUND | {"trial", "reduce.interface", "reduce.printing", "reduce.graph", "reduce.text"},
     "reduce.interface": {"model", "judge", "trial", "reduce.printing"},
-    "reduce.graph": {"model", "judge", "reduce.interface", "reduce.printing"},
-    "reduce.graph.engine": {"model", "judge", "reduce.interface", "reduce.printing", "reduce.graph", "trial"},
     "reduce.printing": {"model"},
+    "reduce.graph": PURE,
+    "reduce.graph.engine": TRYING | {"reduce.graph"},
+    "reduce.text": PURE,
+    "reduce.text.engine": TRYING | TEXT | {"reduce.text", "probe"},  # the program is run once more, to see what it does
+    "reduce.text.tracing": PURE | {"reduce.text", "probe"},
+    "reduce.text.reducing": TRYING | {"reduce.text"},
+    "reduce.text.polish": TRYING | {"reduce.text", "reduce.text.contract"},
+    "reduce.text.checks": TRYING | {"reduce.text", "reduce.text.contract", "probe"},  # runners around runners
+    "reduce.text.contract": TRYING | {"reduce.text", "probe"},
     "bisect": GROUND,
     "report": BASE,
-    STORY: GROUND | {"trial", "locate", "bisect", "report", *REDUCE},
+    STORY: GROUND | {"trial", "locate", "bisect", "report", *REDUCE, *TEXT},
     "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", STORY},
     "agent": set(),
 }

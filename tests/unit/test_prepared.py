@@ -17,8 +17,8 @@ from triage.reduce.graph.passes.context import DropPreamble
 from triage.reduce.interface import Problem
 from triage.reduce.prepared import prepared
 from triage.reduce.printing.printer import print_case
-from triage.reduce.source.polish import keeps_its_sense
-from triage.reduce.source.script import Script
+from triage.reduce.text.polish import keeps_its_sense
+from triage.reduce.text.script import Script
 
 SETUP = (
     "import torch",

@@ -12,16 +12,16 @@ import pytest
 from source_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.reduce.interface import Reduction
-from triage.reduce.source.checkpoint import saved
-from triage.reduce.source.data import Data, File, array_header, data_of, without_data
-from triage.reduce.source.evidence import Call, Module, Trace
-from triage.reduce.source.reducing import Around, Bench, Reducing
-from triage.reduce.source.script import Script, after_future
-from triage.reduce.source.search import Search
-from triage.reduce.source.standins import Masking, public_words, standins, told_by_torch
-from triage.reduce.source.starts import Request
-from triage.reduce.source.validity import Validity
-from triage.reduce.source.withheld import fewest, needed
+from triage.reduce.text.checkpoint import saved
+from triage.reduce.text.data import Data, File, array_header, data_of, without_data
+from triage.reduce.text.evidence import Call, Module, Trace
+from triage.reduce.text.reducing import Around, Bench, Reducing
+from triage.reduce.text.script import Script, after_future
+from triage.reduce.text.search import Search
+from triage.reduce.text.standins import Masking, public_words, standins, told_by_torch
+from triage.reduce.text.starts import Request
+from triage.reduce.text.validity import Validity
+from triage.reduce.text.withheld import fewest, needed
 from triage.trial.driver import Driver
 
 PEOPLE = json.dumps(

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from triage.model.outcome import CompileCall, Frame, RaisedException
-from triage.reduce.source.bundle import Part, UnbundledError, bundle
-from triage.reduce.source.cut import executed_part
-from triage.reduce.source.direct import needed
-from triage.reduce.source.evidence import Call, Module, Moment, Trace, failing_frames, outer_frames, packages_of, read
-from triage.reduce.source.extract import closed, pumped
-from triage.reduce.source.line import without_the_rest
-from triage.reduce.source.script import Script
-from triage.reduce.source.starts import Request, starts
-from triage.reduce.source.tidy import tidy
+from triage.reduce.text.bundle import Part, UnbundledError, bundle
+from triage.reduce.text.direct import needed
+from triage.reduce.text.evidence import Call, Module, Moment, Trace, failing_frames, outer_frames, packages_of, read
+from triage.reduce.text.executed import executed_part
+from triage.reduce.text.extract import closed, pumped
+from triage.reduce.text.failing_line import without_the_rest
+from triage.reduce.text.script import Script
+from triage.reduce.text.starts import Request, starts
+from triage.reduce.text.tidy import tidy
 
 
 def bundled(**texts: str) -> str:

@@ -7,8 +7,8 @@ import ast
 import pytest
 from source_helpers import results
 
-from triage.reduce.source.comments import lines_of, without_stale
-from triage.reduce.source.passes import (
+from triage.reduce.text.comments import lines_of, without_stale
+from triage.reduce.text.passes import (
     TABLE,
     arguments,
     definitions,
@@ -20,9 +20,9 @@ from triage.reduce.source.passes import (
     renaming,
     unwrapping,
 )
-from triage.reduce.source.passes.statements import at_depth, runs
-from triage.reduce.source.script import Script
-from triage.reduce.source.tidy import tidy
+from triage.reduce.text.passes.statements import at_depth, runs
+from triage.reduce.text.script import Script
+from triage.reduce.text.tidy import tidy
 
 
 def test_statements_are_taken_from_the_last():

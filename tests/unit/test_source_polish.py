@@ -13,9 +13,9 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import print_case
-from triage.reduce.source.polish import Polished
-from triage.reduce.source.script import Script
-from triage.reduce.source.validity import broken_operators, doubled_names
+from triage.reduce.text.polish import Polished
+from triage.reduce.text.script import Script
+from triage.reduce.text.validity import broken_operators, doubled_names
 
 REGISTRATION = (
     "import math",

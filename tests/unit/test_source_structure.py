@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from source_helpers import reduced, results
 
-from triage.reduce.source.eager import eager_first
-from triage.reduce.source.passes import definitions, expressions, flattening, inlining, renaming, unwrapping
-from triage.reduce.source.script import Script
+from triage.reduce.text.eager_first import eager_first
+from triage.reduce.text.passes import definitions, expressions, flattening, inlining, renaming, unwrapping
+from triage.reduce.text.script import Script
 
 MODULE = """
 import torch

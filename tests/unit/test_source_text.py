@@ -7,12 +7,12 @@ import ast
 import pytest
 
 from triage.judge.judgement import RefusedError
-from triage.reduce.source.checks import needs_own_process
-from triage.reduce.source.names import Occurrences, undefined, used_globals
-from triage.reduce.source.script import Edit, Script, readable
-from triage.reduce.source.shape import plain, shaped
-from triage.reduce.source.tidy import imports_first, tidy
-from triage.reduce.source.weight import foreign_imports
+from triage.reduce.text.checks import needs_own_process
+from triage.reduce.text.names import Occurrences, undefined, used_globals
+from triage.reduce.text.script import Edit, Script, readable
+from triage.reduce.text.shape import plain, shaped
+from triage.reduce.text.tidy import imports_first, tidy
+from triage.reduce.text.weight import foreign_imports
 
 CALL = 'os.environ.get("TORCH_COMPILE_BACKEND", "eager")'
 

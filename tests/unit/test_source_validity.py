@@ -6,8 +6,8 @@ import pytest
 from source_helpers import reduced
 
 from triage.judge.judgement import RefusedError
-from triage.reduce.source.script import Script
-from triage.reduce.source.validity import RULES, Validity
+from triage.reduce.text.script import Script
+from triage.reduce.text.validity import RULES, Validity
 
 OPERATOR = """
 import torch

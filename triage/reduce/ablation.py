@@ -17,7 +17,7 @@ from triage.model.report import AblationRow
 from triage.model.stage import Verdict
 from triage.model.text import clip
 from triage.reduce.printing.printer import Form, Unprintable, print_case
-from triage.reduce.source.compile_calls import is_fullgraph, with_setting
+from triage.reduce.text.compile_calls import is_fullgraph, with_setting
 from triage.trial.interface import CandidateRunner
 
 BACKENDS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")

@@ -1,0 +1,153 @@
+"""The same failure, and only compiled: a candidate must also run to its end where the program does.
+
+A script is not like a graph, whose printed form runs eager first: what the passes make of it may be broken in itself, or
+fail for a reason of its own. So whoever fails the same way is run once more with the backend of the rung that passes.
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from triage.judge.judgement import CandidateResult
+from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature
+from triage.model.stage import OutcomeKind
+from triage.probe.launch import Cancel
+from triage.reduce.text.contract import UNCOMPILED, Contracts, ask
+from triage.reduce.text.harmless import with_harmless
+from triage.reduce.text.reached import OwnFailure
+from triage.trial.facts import not_run
+from triage.trial.interface import CandidateRunner
+from triage.trial.limits import meets_others
+from triage.trial.pool import PooledRunner, Query
+from triage.trial.runner import ONE_THREAD, FreshProcessRunner, run_fresh
+
+CONFINE = "TRIAGE_CONFINE"
+# Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
+_OWN_PROCESS = ("multiprocessing", "concurrent.futures.process", "signal", "torch.distributed", "torch.multiprocessing")
+_OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
+
+
+class PairedRunner(PooledRunner):
+    """A view of a runner. What fails with `signature` fails on the passing rung as well, or is a result.
+
+    With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
+    did not fail with a harmless function in the place of the compiled one, none may. Close the runner alone.
+    """
+
+    def __init__(
+        self,
+        runner: CandidateRunner,
+        signature: FailureSignature,
+        passing: str = UNCOMPILED,
+        own: OwnFailure | None = None,
+        *,
+        exchanges: bool = True,
+    ) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner, self._signature, self._passing, self._own = runner, signature, passing, own
+        self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
+        self._decides = False
+        self._contracts = Contracts()
+        self._warned: frozenset[str] | None = None  # by the first script that was run on the passing rung
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        result = ask(self._runner, query, cancel)
+        if result.signature is None or not same_failure(result.signature, self._signature) or cancel.is_set():
+            return result
+        flaw = self._flaw(query, result, cancel)
+        return not_run(flaw) if flaw else result
+
+    def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
+        return self._wrong_way(query, result, cancel) or self._contracts.flaw(self._runner, query, cancel)
+
+    def _wrong_way(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
+        """Why a candidate that fails the same way is none; empty where it is one."""
+        if result.left:
+            return f"it leaves {result.left[0]} in the current directory"
+        if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome):
+            return "nothing decides whether its own statement fails"
+        if self._exchanges:
+            harmless = ask(self._runner, replace(query, source=with_harmless(query.source)), cancel)
+            if harmless.outcome.kind is OutcomeKind.OK:
+                self._decides = True
+                if self._passing == UNCOMPILED:  # the script's own functions ran so
+                    return ""
+            elif self._decides:
+                return "its own statement fails whatever is compiled"
+        below = ask(self._runner, replace(query, rung=self._passing), cancel)
+        if below.outcome.kind is not OutcomeKind.OK:
+            return f"{_without(self._passing)}: {below.outcome.kind.value}"
+        return self._warnings(below)
+
+    def _warnings(self, below: CandidateResult) -> str:
+        """Kinds of warnings that the program does not give: with warnings as errors a candidate must pass where it does."""
+        with self._lock:
+            if self._warned is None:
+                self._warned = frozenset(below.warned)
+            more = sorted(set(below.warned) - self._warned)
+        return f"{'uncompiled' if self._passing == UNCOMPILED else self._passing} warns: {more[0]}" if more else ""
+
+
+def _without(passing: str) -> str:
+    return "it fails without a compiler too" if passing == UNCOMPILED else f"it fails with {passing} too"
+
+
+class RoutingRunner(PooledRunner):
+    """Runs a script that must not share a process in one of its own, others where they always run."""
+
+    def __init__(self, runner: CandidateRunner, python: str, neutral: Path | None) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner = runner
+        self._fresh = _ConfinedRunner(python, jobs=runner.jobs, neutral=neutral)
+        self._meeting = threading.Lock()
+
+    def close(self) -> None:
+        """End what this view started; the runner itself stays open."""
+        self._fresh.close()
+        super().close()
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        if not needs_own_process(query.source):
+            return ask(self._runner, query, cancel)
+        with self._meeting if meets_others(query.source) else nullcontext():
+            return ask(self._fresh, query, cancel)
+
+
+class _ConfinedRunner(FreshProcessRunner):
+    """Fresh processes that may write in their own directory only, as forked ones may."""
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        directory = self._new_directory()
+        env = {**ONE_THREAD, CONFINE: str(directory)}
+        try:
+            return run_fresh(query, self._python, directory, extra_env=env, neutral=self._neutral, cancel=cancel)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def needs_own_process(text: str) -> bool:
+    """Whether a script must not share a process with others: it forks, handles signals, or is one rank of many."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Attribute):
+            names = [ast.unparse(node)]
+        elif isinstance(node, ast.keyword) and node.arg == "num_workers":
+            if not (isinstance(node.value, ast.Constant) and not node.value.value):
+                return True
+            continue
+        else:
+            continue
+        if any(name == known or name.startswith(known + ".") for name in names for known in _OWN_PROCESS):
+            return True
+        if any(name.rsplit(".", 1)[-1] in _OWN_PROCESS_CALLS for name in names):
+            return True
+    return False

@@ -1,0 +1,55 @@
+"""The calls of torch.compile in a script, as text: with another argument, everywhere it is called or decorates."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.script import Edit, Script
+
+COMPILE = "torch.compile"
+
+
+def is_fullgraph(source: str) -> bool:
+    """Whether a call asks for one graph."""
+    return any(
+        word.arg == "fullgraph" and isinstance(word.value, ast.Constant) and word.value.value is True
+        for call in _calls(Script(source))
+        for word in call.keywords
+    )
+
+
+def with_setting(source: str, name: str, value: str | bool | None) -> str | None:
+    """The script with this argument in each of its calls; None where there are none. A value of None takes it out.
+
+    >>> with_setting("g = torch.compile(f, dynamic=True)", "dynamic", False)
+    'g = torch.compile(f, dynamic=False)'
+    """
+    script = Script(source)
+    edits = [_edit_of_call(script, call, name, value) for call in _calls(script)]
+    edits += [Edit(*script.span(bare), f"{COMPILE}({name}={value!r})") for bare in _bare(script) if value is not None]
+    return script.replaced(edits) if edits else None
+
+
+def _calls(script: Script) -> Iterator[ast.Call]:
+    return (node for node in script.nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == COMPILE)
+
+
+def _bare(script: Script) -> Iterator[ast.expr]:
+    """`@torch.compile`, without parentheses."""
+    for node in script.nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from (each for each in node.decorator_list if ast.unparse(each) == COMPILE)
+
+
+def _edit_of_call(script: Script, call: ast.Call, name: str, value: str | bool | None) -> Edit:
+    word = next((word for word in call.keywords if word.arg == name), None)
+    if word is not None and value is not None:
+        return Edit(*script.span(word.value), repr(value))
+    start, end = script.span(call)
+    if word is None and value is None:
+        return Edit(start, start)  # it stands there already
+    kept = ast.Call(call.func, call.args, [other for other in call.keywords if other is not word])
+    if word is None:
+        kept.keywords.append(ast.keyword(name, ast.Constant(value)))
+    return Edit(start, end, ast.unparse(kept))

@@ -1,0 +1,168 @@
+"""The short way to the failure: call the failing function itself, on what it was called on.
+
+Of a bundled program only what that call needs is kept: definitions by name, and the module-level statements that act on
+them (a custom op is registered, a setting of torch is changed). The training loop, the data, the arguments are gone.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from triage.reduce.text.evidence import Call
+from triage.reduce.text.names import Occurrences, bound_globals, tells_its_base
+from triage.reduce.text.script import Script
+
+REFERENCE = re.compile(r"<<([\w.]+):(\w+)>>")
+MOST_CALLS = 12
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A recorded call as statements: how the callee is made, and each call's arguments."""
+
+    callee: str
+    arguments: tuple[str, ...]
+    grad: bool
+    compiled: bool = True
+
+
+def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> Spoken | None:
+    """Calls of one function as text; `resolve(module, name)` names the program's definitions. None where one cannot."""
+    missing: list[str] = []
+
+    def named(text: str) -> str:
+        def put(found: re.Match[str]) -> str:
+            name = resolve(found.group(1), found.group(2))
+            if name is None:
+                missing.append(found.group(0))
+            return name or ""
+
+        return REFERENCE.sub(put, text)
+
+    first = calls[0]
+    callee = named(first.made if first.made is not None else first.function)
+    if first.made is not None and not first.is_module_call:
+        callee = f"{callee}.{first.method}"
+    arguments = tuple(named(call.arguments) for call in calls)
+    return None if missing else Spoken(callee, arguments, first.grad, first.compiled)
+
+
+def direct_script(
+    bundled: Script, said: Spoken, options: str, imported: Collection[str] = (), definition: str = ""
+) -> str:
+    """The script that compiles the callee and calls it (or calls it as it is, where it only leads to what is compiled).
+
+    `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import;
+    `definition` is that of the callee, where the program has none.
+    """
+    compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
+    grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
+    name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
+    if said.compiled:
+        lines = [f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]
+    else:
+        lines = [f"{said.callee}({given})" for given in said.arguments]
+    text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
+    own = [node for node in ast.parse(definition).body if isinstance(node, ast.FunctionDef)]
+    known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
+    kept = "".join(needed(bundled, text, {name, *imported, *known}))
+    imports = [] if _imports_torch(kept) else ["import torch\n"]
+    imports += ["import types\n"] if "types.SimpleNamespace" in text else []
+    futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))
+    rest = "".join(line for line in kept.splitlines(keepends=True) if not line.startswith("from __future__"))
+    return futures + "".join(imports) + rest + text
+
+
+def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Iterator[str]:
+    """The top-level statements that the text needs, in order. Names bound `elsewhere` need none."""
+    seen = Occurrences(bundled)
+    uses = {statement: _uses(bundled, seen, statement) for statement in bundled.tree.body}
+    binds = {statement: _binds(bundled, seen, statement) for statement in bundled.tree.body}
+    wanted = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} - set(elsewhere)
+    chosen: set[ast.stmt] = set()
+    grown = True
+    while grown:
+        grown = False
+        registered = "torch.ops." in "".join(bundled.source(item) for item in chosen)
+        for statement in bundled.tree.body:
+            if statement in chosen:
+                continue
+            acts = not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+            if (
+                binds[statement] & wanted
+                or (acts and not binds[statement] and _acts_on(bundled, statement, wanted))
+                or (not acts and _is_registered(bundled, statement, wanted, uses))
+                or (registered and "torch.library" in bundled.source(statement))
+                or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
+            ):
+                chosen.add(statement)
+                wanted |= uses[statement] - set(elsewhere)
+                grown = True
+    for statement in bundled.tree.body:
+        if statement in chosen:
+            start, end = bundled.lines_span(statement)
+            yield bundled.text[start:end]
+
+
+def _acts_on(script: Script, statement: ast.stmt, wanted: set[str]) -> bool:
+    """A call of a method of a wanted name, or an attribute or item of one that is set; settings of torch as well."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        node: ast.AST = statement.value.func
+    elif isinstance(statement, ast.Assign | ast.AugAssign):
+        node = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        if isinstance(node, ast.Name):
+            return node.id in wanted
+    else:
+        return False
+    if not isinstance(node, ast.Attribute | ast.Subscript):
+        return False
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and (
+        node.id in wanted or (node.id == "torch" and "config" in script.source(statement))
+    )
+
+
+def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: Mapping[ast.stmt, set[str]]) -> bool:
+    """A class that tells a wanted one of itself, or a definition whose decorator puts it into a wanted table."""
+    if isinstance(statement, ast.ClassDef):
+        bases = {item.id for item in statement.bases if isinstance(item, ast.Name)}
+        if bases & wanted and tells_its_base(script, statement):
+            return True
+    tables = {
+        target.id
+        for item in script.tree.body
+        if isinstance(item, ast.Assign | ast.AnnAssign)
+        for target in (item.targets if isinstance(item, ast.Assign) else [item.target])
+        if isinstance(target, ast.Name) and target.id in wanted
+    }
+    for decorator in getattr(statement, "decorator_list", ()):
+        named = {node.id for node in ast.walk(decorator) if isinstance(node, ast.Name)}
+        made = [item for item in script.tree.body if isinstance(item, ast.FunctionDef) and item.name in named]
+        if named & tables or any(uses[item] & tables for item in made):
+            return True
+    return False
+
+
+def _uses(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
+    start, end = script.lines_span(statement)
+    return {name for name in seen.names() if any(start <= item.start < end for item in seen.of(name))}
+
+
+def _binds(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
+    start, end = script.lines_span(statement)
+    return {name for name in seen.names() if any(item.binds and start <= item.start < end for item in seen.of(name))}
+
+
+def _imports_torch(text: str) -> bool:
+    return any(
+        isinstance(node, ast.Import)
+        and any(
+            alias.name.split(".")[0] == "torch" and (not alias.asname or alias.asname == "torch")
+            for alias in node.names
+        )
+        for node in ast.parse(text).body
+    )

@@ -1,0 +1,92 @@
+"""Eager first, then compiled: the line that shows the reader (and the contract) that the same call passes uncompiled.
+
+Added once, at the end, to the call that was found; it is judged like any candidate, because it may change what the compiled
+call meets. A script that already calls the plain function needs none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.names import Occurrences
+from triage.reduce.text.script import Edit, Script
+from triage.reduce.text.shape import is_torch_compile
+
+REMARK = "  # eager works"
+WIDEST = 100
+
+
+def eager_first(script: Script) -> Iterator[Script]:
+    """The script with an eager call before its first compiled one; nothing where there is none to tell."""
+    uses = [node for node in script.nodes if isinstance(node, ast.Call) and is_torch_compile(node.func)]
+    if len(uses) == 1 and uses[0].args:
+        yield from _before_the_call(script, uses[0])
+    decorated = [
+        node
+        for node in script.tree.body
+        if isinstance(node, ast.FunctionDef) and len(node.decorator_list) == 1 and _compiles(node.decorator_list[0])
+    ]
+    if len(decorated) == 1 and len(uses) <= 1:
+        yield from _instead_of_decorator(script, decorated[0])
+
+
+def _before_the_call(script: Script, use: ast.Call) -> Iterator[Script]:
+    """`c = torch.compile(f)` and `c(x)`, or `torch.compile(f)(x)`: `f(x)` before it."""
+    plain = script.source(use.args[0])
+    above = script.parents[use]
+    seen = Occurrences(script)
+    if isinstance(use.args[0], ast.Name) and len([p for p in seen.of(plain) if not p.binds]) > 1:
+        return  # it is used uncompiled already
+    if isinstance(above, ast.Call) and above.func is use:
+        calls = [above]
+    elif isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
+        places = [place.node for place in seen.of(above.targets[0].id) if not place.binds]
+        around = [(script.parents[node], node) for node in places]
+        calls = [call for call, node in around if isinstance(call, ast.Call) and call.func is node]
+    else:
+        return
+    for call in calls[:1]:
+        yield from _with_line(script, call, plain if _is_atom(use.args[0]) else f"({plain})")
+
+
+def _instead_of_decorator(script: Script, node: ast.FunctionDef) -> Iterator[Script]:
+    """`@torch.compile` above f, and the only `f(x)`: the function stays plain, and is compiled where it is called."""
+    seen = Occurrences(script)
+    uses = [place.node for place in seen.of(node.name) if not place.binds]
+    call = script.parents.get(uses[0]) if len(uses) == 1 else None
+    statement = script.parents.get(call) if call is not None else None
+    if not isinstance(call, ast.Call) or call.func is not uses[0] or not isinstance(statement, ast.Expr):
+        return
+    decorator = node.decorator_list[0]
+    given = script.source(decorator).partition("(")[2].rpartition(")")[0] if isinstance(decorator, ast.Call) else ""
+    compiled = f"torch.compile({node.name}{', ' if given else ''}{given})"
+    start = script.offset(decorator.lineno, 0)
+    edits = [
+        Edit(start, script.offset((decorator.end_lineno or 0) + 1, 0)),
+        Edit(*script.span(uses[0]), compiled),
+    ]
+    line = f"{script.indent(statement)}{script.source(call)}{REMARK}\n"
+    place = script.offset(statement.lineno, 0)
+    yield Script(script.replaced([*edits, Edit(place, place, line)]))
+
+
+def _with_line(script: Script, call: ast.Call, plain: str) -> Iterator[Script]:
+    statement: ast.AST = call
+    while not isinstance(statement, ast.stmt):
+        if isinstance(statement, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+            return
+        statement = script.parents[statement]
+    given = script.text[script.span(call.func)[1] : script.span(call)[1]]
+    line = f"{script.indent(statement)}{plain}{given}{REMARK}\n"
+    if "\n" not in given and len(line) <= WIDEST:
+        place = script.offset(script.first_line(statement), 0)
+        yield Script(script.text[:place] + line + script.text[place:])
+
+
+def _is_atom(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+
+
+def _compiles(node: ast.AST) -> bool:
+    return is_torch_compile(node) or (isinstance(node, ast.Call) and is_torch_compile(node.func))

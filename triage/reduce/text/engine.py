@@ -1,0 +1,166 @@
+"""The source engine: a failing program becomes a short script in one file, without the packages it does not need.
+
+Run once more to see what it executes; find the shortest text that fails the same way; let the passes make it small; copy
+out of installed packages what is left of them, and make that small. Whatever happens on the way, the best candidate that
+was judged the same failure is the result, and says what it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.judge.asking import Budget
+from triage.judge.judgement import Oracle
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
+from triage.model.stage import Stage
+from triage.probe.launch import Cancel
+from triage.probe.target import Target
+from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
+from triage.reduce.printing.printer import code_lines
+from triage.reduce.text import evidence
+from triage.reduce.text.checks import PairedRunner, RoutingRunner
+from triage.reduce.text.contract import UNCOMPILED
+from triage.reduce.text.evidence import Trace
+from triage.reduce.text.reached import own_failure, own_frames
+from triage.reduce.text.reducing import Around, Bench, Reducing
+from triage.reduce.text.script import Script, after_future
+from triage.reduce.text.search import Search
+from triage.reduce.text.shape import shaped
+from triage.reduce.text.starts import Request, without_trace
+from triage.reduce.text.tracing import trace
+from triage.reduce.text.validity import Validity
+from triage.trial.driver import Driver
+from triage.trial.interface import CandidateRunner
+from triage.trial.patience import Patience
+from triage.trial.share import Limit
+
+MOST_PUMPS = 30
+MOST_IMPORTS = 8  # of packages, in a script that was to need none
+SECONDS = 120.0
+MOST_SECONDS = 300.0
+MOST_LARGER = 3
+RUNS = 10  # what a reduction may cost, in runs of the program
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the run that failed told: how it ended, in which call of compiled code, and how that was compiled.
+
+    `own_check` is set where the program's own comparison failed: the failure then comes after the compiled calls.
+    """
+
+    outcome: Outcome
+    calls: int
+    compiled: tuple[CompileCall, ...]
+    own_check: bool = False
+
+    @property
+    def exception(self) -> RaisedException | None:
+        return self.outcome.exception
+
+
+class SourceEngine:
+    """Reduces the program's text. `seconds` is the most it takes, less where the budget is; `header` the comment on top.
+
+    Words of the program's data that the failure needs are only part of the result with `include_data`.
+    """
+
+    name = "native"
+    subject = "the program's text"
+
+    def __init__(
+        self,
+        target: Target,
+        seen: Seen,
+        *,
+        timeout: float,
+        patience: Patience | None = None,
+        neutral: Path | None = None,
+        header: str | None = None,
+        seconds: float = SECONDS,
+        cancel: Cancel | None = None,
+        include_data: bool = False,
+    ) -> None:
+        self._include_data = include_data
+        self._target, self._seen, self._timeout, self._neutral = target, seen, timeout, neutral
+        self._patience = patience or Patience(timeout, least=timeout)
+        self._header, self._seconds, self._cancel = header, seconds, cancel
+
+    def reduce(
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
+    ) -> Reduction | NoReduction:
+        """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
+        header = header_of(problem) if self._header is None else self._header
+        rung = None if problem.stage is Stage.BACKEND else problem.rung
+        routed = RoutingRunner(runner, self._target.python, self._neutral)
+        limit = Limit(budget, self._seconds)
+
+        paired, valid = self._paired(routed, problem), Validity()
+
+        def bench(prelude: str = "") -> Bench:
+            def render(script: Script) -> str:
+                valid.check(script)
+                return shaped(Script(after_future(script, prelude)) if prelude else script, rung, header)
+
+            driver: Driver[Script] = Driver(
+                paired,
+                oracle,
+                limit,
+                emit,
+                render,
+                lambda script, source: {"lines": code_lines(source)},
+                rung=rung,
+                patience=self._patience,
+                recalled=problem.recalled,
+            )
+            return Bench(
+                driver, Search(driver, runner.jobs, limit), render, lambda script: shaped(script, rung, header)
+            )
+
+        try:
+            asked, frames = Request(self._seen.calls, self._seen.compiled, rung), self._frames()
+            around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
+            return Reducing(bench, valid, lambda: self._trace(problem, limit), asked, frames, around).run()
+        finally:
+            routed.close()
+
+    def _paired(self, runner: CandidateRunner, problem: Problem) -> PairedRunner:
+        """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
+        passing = UNCOMPILED if problem.stage is Stage.BACKEND else problem.passing
+        own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
+        return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check)
+
+    def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
+        seen, began = self._seen, time.monotonic()
+        frames = () if seen.own_check else evidence.failing_frames(seen.exception)
+        outer = evidence.outer_frames(seen.exception, frames)
+        calls = 0 if seen.own_check else seen.calls
+        seconds = max(1.0, min(self._timeout, limit.left()))
+        found = trace(self._target, frames, outer, calls, problem.workdir, seconds, self._neutral, self._cancel)
+        # Where the program takes long to start, so do its candidates.
+        limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))
+        if found is None and self._target.script is not None:
+            return without_trace(self._target.script.read_text(encoding="utf-8"))
+        return found
+
+    def _folder(self) -> Path:
+        return self._target.script.parent if self._target.script else self._target.cwd
+
+    def _frames(self) -> tuple[Frame, ...]:
+        return evidence.failing_frames(self._seen.exception)
+
+
+def _texts(frames: Sequence[Frame]) -> dict[str, str]:
+    """The files of these frames that can be read and parsed."""
+    found: dict[str, str] = {}
+    for file in {frame.file for frame in frames}:
+        with contextlib.suppress(OSError, ValueError, SyntaxError):
+            text = Path(file).read_text(encoding="utf-8")
+            ast.parse(text)
+            found[file] = text
+    return found

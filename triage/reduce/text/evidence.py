@@ -1,0 +1,158 @@
+"""What one more run of the program shows: the lines it executed, its modules, and what the failing functions were called on.
+
+How that run is made is `tracing`'s affair; here is what it showed, and which frames of a failure to ask it about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from triage.judge.signature import is_user_frame, torch_frame
+from triage.model.outcome import Frame, RaisedException
+
+LARGEST_TEXT = 400_000
+MOST_OUTER = 6
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of Python that the program imported, or is. `lines` are those executed, None where that is not known."""
+
+    name: str
+    file: Path
+    text: str
+    package: bool = False
+    local: bool = True
+    lines: frozenset[int] | None = None
+    origins: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # names defined in another module
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a failing function was called on, as text. `made` is the object a method belongs to, else None.
+
+    `<<module:name>>` in the texts stands for a class or function of the program's.
+    """
+
+    at: int  # in which call of compiled code
+    function: str
+    made: str | None
+    method: str | None
+    arguments: str
+    is_module_call: bool = False
+    grad: bool = True
+    place: tuple[str, int] = ("", 0)  # module and failing line: what tells two functions of one name apart
+    flat: bool = False  # objects are given by their attributes, not as they were made
+    compiled: bool = True  # False for a function around the compiled one: it is called as it is
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A failing function when it came to its failing line: its local names, as text like that of a `Call`."""
+
+    at: int  # in which call of compiled code
+    function: str
+    place: tuple[str, int]  # module and failing line
+    names: Mapping[str, str]
+    grad: bool = True
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The program: its modules by name (`__main__` is the script), arguments, data files, and what was recorded of it."""
+
+    modules: Mapping[str, Module]
+    argv: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    calls: tuple[Call, ...] = ()
+    moments: tuple[Moment, ...] = ()  # in the order they were reached: outer functions first
+    main_name: str | None = None  # the module's own name, where it was started with -m
+    names: frozenset[str] = frozenset()  # what torch calls its own functions and classes
+
+
+def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
+    """The frames of the program that fail, outermost first: as the compiler names them, else from the traceback."""
+    if exception is None:
+        return ()
+    for level in (exception, exception.innermost()):
+        if level.user_code:
+            return level.user_code
+    return tuple(frame for frame in exception.frames if is_program_frame(frame))
+
+
+def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -> tuple[Frame, ...]:
+    """The program's functions around the compiled ones, outermost first: a test, a training step."""
+    if exception is None:
+        return ()
+    inner = {(frame.function, frame.line) for frame in compiled}
+    return tuple(
+        frame
+        for frame in exception.frames
+        if is_user_frame(frame) and frame.function != "<module>" and (frame.function, frame.line) not in inner
+    )[:MOST_OUTER]
+
+
+def is_program_frame(frame: Frame) -> bool:
+    """Written by a person: in the program, or in an installed package other than torch."""
+    return is_user_frame(frame) or (
+        torch_frame(frame) is None and ("/site-packages/" in frame.file or "/dist-packages/" in frame.file)
+    )
+
+
+def packages_of(frames: Sequence[Frame]) -> tuple[str, ...]:
+    """Installed packages with failing frames: their classes may be copied out."""
+    found = [
+        frame.file.rsplit(mark, 1)[1].split("/")[0].removesuffix(".py")
+        for frame in frames
+        for mark in ("/site-packages/", "/dist-packages/")
+        if mark in frame.file and torch_frame(frame) is None
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tuple[str, int]] = ()) -> Trace:
+    """From what the agent wrote, and the files that it names. `around` are functions that are not compiled themselves."""
+    lines = {file: frozenset(numbers) for file, numbers in facts["lines"].items()}
+    modules: dict[str, Module] = {}
+    for name, (file, package) in facts["modules"].items():
+        path = Path(file)
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            text = path.read_text(encoding="utf-8")
+            if len(text) <= LARGEST_TEXT:
+                origins = {key: (home, own) for key, (home, own) in facts["origins"].get(name, {}).items()}
+                installed = "site-packages" in path.parts or "dist-packages" in path.parts
+                local = not installed and any(path.is_relative_to(root) for root in roots)
+                modules[name] = Module(name, path, text, package, local, lines.get(file), origins)
+    main_file, main_name = facts["main"]
+    return Trace(
+        modules=modules,
+        argv=tuple(facts["argv"]),
+        files=tuple(Path(file) for file in facts["files"] if file != main_file),
+        calls=tuple(_call(item, around) for item in facts["calls"] if "args" in item),
+        moments=tuple(
+            Moment(item["at"], item["function"], (item["module"] or "", item["line"]), item["locals"], item["grad"])
+            for item in facts.get("moments", ())
+            if (item["function"], item["line"]) not in around
+        ),
+        main_name=main_name,
+        names=frozenset(facts.get("names", ())),
+    )
+
+
+def _call(item: Mapping[str, Any], around: Collection[tuple[str, int]]) -> Call:
+    return Call(
+        at=item["at"],
+        function=item.get("call") or item["function"],
+        made=item["self"],
+        method=item.get("method"),
+        arguments=item["args"],
+        is_module_call=bool(item.get("module_call")),
+        grad=bool(item.get("grad", True)),
+        place=(item.get("module") or "", item["line"]),
+        flat=bool(item.get("flat")),
+        compiled=(item["function"], item["line"]) not in around,
+    )

@@ -1,0 +1,54 @@
+"""The passes, as one table in the order they are tried: statements, then structure, then tokens, then names.
+
+A pass only proposes edits of one script. It is deterministic, never runs anything, and never loops to a fixpoint: `search`
+does. What it proposes may be wrong in any way; what does not parse, or names what nothing defines, costs no query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from triage.reduce.text.passes import (
+    arguments,
+    definitions,
+    expressions,
+    flattening,
+    inlining,
+    literals,
+    plain,
+    reading,
+    renaming,
+    statements,
+    unwrapping,
+)
+from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.script import Script
+
+
+@dataclass(frozen=True)
+class Pass:
+    """`together`: its choices are independent, and are merged and halved; otherwise one is tried after the other."""
+
+    name: str
+    propose: Callable[[Script], Iterator[Choice]]
+    description: str
+    together: bool = True
+
+
+STATEMENTS = "statements"
+TABLE = (
+    Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
+    Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
+    Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
+    Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
+    Pass("imports", inlining.imports, "torch.nn in place of nn: an import less"),
+    Pass("keywords", arguments.propose, "an argument less in a call"),
+    Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
+    Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
+    Pass("classes", inlining.classes, "a function in place of a class with one method", False),
+    Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
+    Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
+)
+PLAIN = Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said")
+LAST = Pass("names", renaming.propose, "short, usual names in place of long ones")

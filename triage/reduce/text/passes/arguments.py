@@ -1,0 +1,19 @@
+"""An argument less in a call: keyword arguments, then positional ones, the last first."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.script import Script
+from triage.reduce.text.shape import without_argument
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    for node in script.nodes:
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                yield one(without_argument(script, node, keyword))
+            for argument in reversed([item for item in node.args if not isinstance(item, ast.GeneratorExp)]):
+                yield one(without_argument(script, node, argument))

@@ -1,0 +1,202 @@
+"""Plainer definitions: without decorators, base classes, annotations and defaults, and with a parameter less."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.names import all_arguments
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.script import Definition, Edit, Function, Script
+from triage.reduce.text.shape import without_argument
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    yield from _annotations(script)
+    yield from _base_of_base(script)
+    for node in script.nodes:
+        if isinstance(node, Definition):
+            for decorator in node.decorator_list:
+                if script.source(decorator) == "staticmethod":
+                    continue  # often not needed, but people look for it
+                start = script.offset(decorator.lineno, 0)
+                yield one(Edit(start, script.offset((decorator.end_lineno or 0) + 1, 0)))
+        if isinstance(node, ast.ClassDef):
+            yield from _bases(script, node)
+        if isinstance(node, Function):
+            yield from _defaults(script, node)
+            yield from _parameters(script, node)
+            yield from _returned(script, node)
+
+
+def _annotations(script: Script) -> Iterator[Choice]:
+    for node in script.nodes:
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            yield one(Edit(script.span(node)[0] + len(node.arg), script.span(node.annotation)[1]))
+        elif isinstance(node, Function) and node.returns is not None:
+            arrow = script.text.rindex("->", 0, script.span(node.returns)[0])
+            yield one(Edit(len(script.text[:arrow].rstrip()), script.span(node.returns)[1]))
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            yield one(Edit(script.span(node.target)[1], script.span(node.annotation)[1]))
+
+
+def _bases(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
+    items: list[ast.AST] = [*node.bases, *node.keywords]
+    for item in items:
+        if len(items) == 1:
+            start, end = script.span(item)
+            opening, closing = script.text.rindex("(", 0, start), script.text.index(")", end)
+            gone = (Edit(opening, closing + 1),)
+            plain = (Edit(start, end, "torch.nn.Module"),)
+            told = script.source(item) in ("torch.nn.Module", "nn.Module", "Module")
+            yield Choice((gone,) if told or isinstance(item, ast.keyword) else (gone, plain))
+        else:
+            yield one(without_argument(script, node, item))
+
+
+def _base_of_base(script: Script) -> Iterator[Choice]:
+    """A class that is only a base of others goes, and they have its own base; once without what their `super()` is given."""
+    kinds = [node for node in script.tree.body if isinstance(node, ast.ClassDef)]
+    for kind in kinds:
+        places = [
+            base for other in kinds for base in other.bases if isinstance(base, ast.Name) and base.id == kind.name
+        ]
+        told = [node for node in script.nodes if isinstance(node, ast.Name) and node.id == kind.name]
+        if not places or len(places) != len(told):
+            continue
+        own = script.source(kind.bases[0]) if kind.bases else "object"
+        edits = [Edit(*script.lines_span(kind)), *(Edit(*script.span(place), own) for place in places)]
+        heirs = [other for other in kinds if any(base in places for base in other.bases)]
+        emptied = [_without_arguments(script, call) for heir in heirs for call in _super_calls(heir)]
+        yield Choice((tuple(edits), (*edits, *emptied)) if emptied else (tuple(edits),))
+
+
+def _super_calls(kind: ast.ClassDef) -> Iterator[ast.Call]:
+    """`super().__init__(...)` with something in it."""
+    for node in ast.walk(kind):
+        if isinstance(node, ast.Call) and (node.args or node.keywords) and ast.unparse(node.func) == "super().__init__":
+            yield node
+
+
+def _without_arguments(script: Script, call: ast.Call) -> Edit:
+    return Edit(script.span(call.func)[1], script.span(call)[1], "()")
+
+
+def _defaults(script: Script, node: Function) -> Iterator[Choice]:
+    arguments = [*node.args.posonlyargs, *node.args.args]
+    pairs: list[tuple[ast.arg, ast.expr]] = []
+    if node.args.defaults:
+        pairs += list(zip(arguments[-len(node.args.defaults) :], node.args.defaults, strict=True))[:1]
+    pairs += [
+        (arg, value)
+        for arg, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if value is not None
+    ]
+    for argument, value in pairs:
+        yield one(Edit(script.span(argument)[1], script.span(value)[1]))
+
+
+def _parameters(script: Script, node: Function) -> Iterator[Choice]:
+    """A parameter less, in the definition and in all calls that look like calls of it."""
+    positional = [*node.args.posonlyargs, *node.args.args]
+    method = isinstance(script.parents[node], ast.ClassDef) and bool(positional)
+    for argument in all_arguments(node.args):
+        if method and argument is positional[0]:
+            continue
+        edits = [_without_parameter(script, node, argument)]
+        index = positional.index(argument) - method if argument in positional else None
+        for call in _calls(script, node, method):
+            named = [item for item in call.keywords if item.arg == argument.arg]
+            starred = any(isinstance(item, ast.Starred) for item in call.args)
+            if named:
+                edits.append(without_argument(script, call, named[0]))
+            elif index is not None and index < len(call.args) and not starred:
+                edits.append(without_argument(script, call, call.args[index]))
+        yield one(*edits)
+
+
+def _returned(script: Script, node: Function) -> Iterator[Choice]:
+    """`return a, b` and `c, d = f()` with an element less."""
+    given = [item.value for item in ast.walk(node) if isinstance(item, ast.Return)]
+    taken: list[ast.AST] = []
+    for call in _calls(script, node, isinstance(script.parents[node], ast.ClassDef)):
+        above = script.parents[call]
+        if not isinstance(above, ast.Assign) or len(above.targets) > 1:
+            return
+        taken.append(above.targets[0])
+    tuples = [item for item in [*given, *taken] if isinstance(item, ast.Tuple)]
+    sizes = {len(item.elts) for item in tuples}
+    if not given or not taken or len(tuples) < len(given) + len(taken) or len(sizes) > 1 or min(sizes) < 2:
+        return
+    for index in range(min(sizes)):
+        edits = []
+        for item in tuples:
+            kept = [script.source(element) for element in item.elts if element is not item.elts[index]]
+            edits.append(Edit(*script.span(item), ", ".join(kept)))
+        yield one(*edits)
+
+
+def _without_parameter(script: Script, node: Function, argument: ast.arg) -> Edit:
+    items = all_arguments(node.args)
+    index = items.index(argument)
+    start, end = script.span(argument)
+    defaults = [item for item in [*node.args.defaults, *node.args.kw_defaults] if item is not None]
+    following = script.span(items[index + 1])[0] if index + 1 < len(items) else len(script.text)
+    end = max([end, *(script.span(item)[1] for item in defaults if end <= script.span(item)[0] < following)])
+    stars = 2 if argument is node.args.kwarg else 1 if argument is node.args.vararg else 0
+    if index:
+        return Edit(script.text.rindex(",", 0, start), end)
+    if len(items) > 1:
+        return Edit(start - stars, script.text.index(",", end) + 2)
+    return Edit(start - stars, end)
+
+
+def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
+    """Calls of it by name, of what was made of it (`g = torch.compile(f)`), and of the instances of its class."""
+    names = {node.name}
+    owner = script.parents[node]
+    if isinstance(owner, ast.ClassDef) and node.name == "__init__":
+        names = {owner.name}
+    elif isinstance(owner, ast.ClassDef) and node.name in ("forward", "__call__"):
+        names = set()
+    made = set(names) | ({owner.name} if isinstance(owner, ast.ClassDef) and node.name != "__init__" else set())
+    aliases: set[str] = set()
+    for _ in range(3):
+        for item in script.nodes:
+            if isinstance(item, ast.Assign) and (made | aliases) & _names_in(item.value):
+                aliases |= {target.id for target in item.targets if isinstance(target, ast.Name)}
+    heirs = _heirs(script, owner) if isinstance(owner, ast.ClassDef) and node.name == "__init__" else []
+    names |= {heir.name for heir in heirs}
+    through_super = {call for heir in heirs for call in _super_calls(heir)}
+    for item in script.nodes:
+        if not isinstance(item, ast.Call):
+            continue
+        if item in through_super:
+            yield item
+            continue
+        function = item.func
+        by_name = isinstance(function, ast.Name) and (
+            function.id in names or (function.id in aliases and node.name != "__init__")
+        )
+        by_attribute = isinstance(function, ast.Attribute) and method and function.attr == node.name
+        if isinstance(owner, ast.ClassDef) and isinstance(function, ast.Attribute) and function.attr == "apply":
+            by_attribute = node.name == "forward" and owner.name in _names_in(function)  # torch.autograd.Function
+        by_result = isinstance(function, ast.Call) and (made | aliases) & _names_in(function)
+        if by_name or by_attribute or (by_result and node.name != "__init__"):
+            yield item
+
+
+def _heirs(script: Script, kind: ast.ClassDef) -> list[ast.ClassDef]:
+    """Classes that are constructed by this one's `__init__`, or call it through `super()`."""
+    found = [
+        node
+        for node in script.nodes
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id == kind.name for base in node.bases)
+    ]
+    bare = [node for node in found if not any(isinstance(s, Function) and s.name == "__init__" for s in node.body)]
+    return found + [heir for node in bare for heir in _heirs(script, node)]
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}

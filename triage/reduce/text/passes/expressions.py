@@ -1,0 +1,181 @@
+"""An expression in place of a larger one that holds it, and an element less in a list, tuple, set or dictionary."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.script import Edit, Script
+from triage.reduce.text.shape import is_torch_compile
+
+_ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
+          ast.JoinedStr, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
+_LOOSE = (
+    ast.Call, ast.keyword, ast.List, ast.Set, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return,
+    ast.If, ast.While, ast.Assert,
+)  # fmt: skip
+_KEPT = (
+    ast.Name,
+    ast.Constant,
+    ast.Lambda,
+    ast.Starred,
+    ast.JoinedStr,
+    ast.FormattedValue,
+    ast.Slice,
+    ast.GeneratorExp,
+)
+_MOST_PARTS = 6
+_VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was read, loaded or computed
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    """The largest expressions first within a statement; statements in order."""
+    for node in script.nodes:
+        if isinstance(node, ast.expr) and _may_go(script, node):
+            edits = [Edit(*script.span(node), text) for text in _smaller(script, node)]
+            for edit in edits:
+                if edit.text != script.source(node):
+                    yield one(edit)
+        if isinstance(node, ast.Name) and _is_given(script, node):
+            yield one(Edit(*script.span(node), "1"))
+        if isinstance(node, ast.List | ast.Tuple | ast.Set) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            yield from _elements(script, node)
+        elif isinstance(node, ast.Dict):
+            yield from _pairs(script, node)
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and node.value is not None:
+            yield from _only_the_value(script, node)
+        elif isinstance(node, ast.Yield) and node.value is not None:
+            yield one(Edit(script.span(node)[0] + len("yield"), script.span(node.value)[1]))
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from _plain_exception(script, node.exc)
+
+
+def _is_given(script: Script, node: ast.Name) -> bool:
+    """`Config` in `f(Config)`, a statement of the module: with a number in its place it need not be defined."""
+    call = script.parents[node]
+    if not isinstance(call, ast.Call) or node not in call.args or is_torch_compile(call.func):
+        return False
+    return isinstance(script.parents[call], ast.Expr) and script.parents[script.parents[call]] is script.tree
+
+
+def _may_go(script: Script, node: ast.expr) -> bool:
+    if isinstance(node, _KEPT) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    above: ast.AST = node
+    while above in script.parents:
+        below, above = above, script.parents[above]
+        if isinstance(above, ast.JoinedStr):  # its parts have no places of their own before Python 3.12
+            return False
+        if isinstance(above, ast.arg | ast.AnnAssign) and below is getattr(above, "annotation", None):
+            return False
+        if isinstance(above, ast.stmt):
+            return not (isinstance(above, ast.FunctionDef | ast.ClassDef) and below in above.decorator_list)
+    return True
+
+
+def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
+    parts = [part for part in _parts(node) if not isinstance(part, ast.Starred | ast.GeneratorExp)]
+    loose = isinstance(script.parents[node], _LOOSE)
+    for part in sorted(parts[:_MOST_PARTS], key=lambda part: len(script.source(part))):
+        text = script.source(part)
+        yield text if loose or isinstance(part, _ATOMS) else f"({text})"
+    if isinstance(node, ast.Compare | ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        yield "True"
+    elif isinstance(node, ast.Attribute | ast.Subscript | ast.BinOp):
+        yield "1"
+    elif isinstance(node, ast.Call) and isinstance(script.parents[node], ast.Call | ast.keyword):
+        yield "None"
+    if isinstance(node, ast.ListComp):
+        yield "[]"
+        yield f"[{script.source(node.elt)}]"
+    if isinstance(script.parents[node], ast.Assign) and not isinstance(node, ast.Tuple | ast.List | ast.Dict):
+        yield from _VALUES
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Call):
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        lazy = [part for item in node.args if isinstance(item, ast.GeneratorExp) for part in _parts(item)]
+        return [*node.args, *lazy, *(keyword.value for keyword in node.keywords), receiver]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Attribute | ast.Subscript | ast.Await | ast.NamedExpr):
+        return [node.value]
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return list(node.elts)
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        elements = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        return [*elements, *(part for loop in node.generators for part in (*loop.ifs, loop.iter))]
+    return []
+
+
+def _elements(script: Script, node: ast.List | ast.Tuple | ast.Set) -> Iterator[Choice]:
+    items = node.elts
+    for index, item in enumerate(items):
+        if len(items) == 1:
+            if not isinstance(node, ast.List):
+                return
+            yield one(Edit(*script.span(item)))
+        elif index:
+            end = script.span(item)[1]
+            if len(items) == 2 and isinstance(node, ast.Tuple):
+                yield one(Edit(script.span(items[0])[1], end, ","))
+            else:
+                yield one(Edit(script.span(items[index - 1])[1], end))
+        elif not (len(items) == 2 and isinstance(node, ast.Tuple)):
+            yield one(Edit(script.span(item)[0], script.span(items[1])[0]))
+
+
+def _pairs(script: Script, node: ast.Dict) -> Iterator[Choice]:
+    places = [
+        (script.span(key or value)[0] - (0 if key else 2), script.span(value)[1])
+        for key, value in zip(node.keys, node.values, strict=True)
+    ]
+    for index, (start, end) in enumerate(places):
+        if len(places) == 1:
+            yield one(Edit(start, end))
+        elif index:
+            yield one(Edit(places[index - 1][1], end))
+        else:
+            yield one(Edit(start, places[1][0]))
+
+
+def _only_the_value(script: Script, node: ast.Assign | ast.AugAssign | ast.Return) -> Iterator[Choice]:
+    """`a, b = f(x)` as `f(x)`, `return y` as `y`."""
+    assert node.value is not None
+    start, end = script.span(node)
+    yield one(Edit(start, script.span(node.value)[0]), Edit(script.span(node.value)[1], end))
+    if isinstance(node, ast.Return):
+        yield one(Edit(start, end, "return"))
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        yield from _one_of_several(script, node, node.targets[0])
+
+
+def _one_of_several(script: Script, node: ast.Assign, target: ast.Tuple) -> Iterator[Choice]:
+    """`a, b = f(x)` as `a = torch.ones(1)`, or `a = 1`: what computed them may not matter."""
+    for item in target.elts:
+        if isinstance(item, ast.Name):
+            for text in ("1", "torch.ones(1)"):
+                yield one(Edit(*script.span(node), f"{item.id} = {text}"))
+
+
+def _plain_exception(script: Script, raised: ast.Call) -> Iterator[Choice]:
+    """`raise ValueError` in place of an exception made in a more elaborate way: of its own class, or what is caught."""
+    caught: list[str] = []
+    above: ast.AST = raised
+    while above in script.parents:
+        above = script.parents[above]
+        for handler in getattr(above, "handlers", ()):
+            kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            caught += [script.source(kind) for kind in kinds if kind is not None]
+    for text in dict.fromkeys([script.source(raised.func), *caught]):
+        yield one(Edit(*script.span(raised), text))

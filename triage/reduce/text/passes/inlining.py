@@ -1,0 +1,278 @@
+"""A function's body in place of its call, a value in place of its name, a function in place of a class."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from triage.reduce.text.names import Occurrence, Occurrences, Scope, all_arguments
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.script import Edit, Function, Script, blocks_of
+
+WIDEST = 100
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    seen = Occurrences(script)
+    for statement, _ in script.statements():
+        if isinstance(statement, ast.FunctionDef):
+            yield from _body_for_call(script, seen, statement)
+            yield from _result_for_call(script, seen, statement)
+            yield from _argument_for_parameter(script, statement)
+            yield from _default_for_parameter(script, seen, statement)
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            yield from _value_for_name(script, seen, statement)
+            yield from _value_for_attribute(script, seen, statement)
+            yield from _list_at_once(script, statement)
+
+
+def imports(script: Script) -> Iterator[Choice]:
+    """`torch.nn.functional` in place of `F`: an import less."""
+    seen = Occurrences(script)
+    for statement in script.tree.body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom) or len(statement.names) != 1:
+            continue
+        alias = statement.names[0]
+        path = alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
+        if path.split(".")[0] != "torch" or path == "torch" or alias.name == "*":
+            continue
+        places = [place for place in seen.of(alias.asname or alias.name.split(".")[0]) if not place.binds]
+        if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
+            edits = [Edit(place.start, place.end, path) for place in places]
+            told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)
+            yield one(Edit(*script.lines_span(statement), "" if told else "import torch\n"), *edits)
+
+
+def classes(script: Script) -> Iterator[Choice]:
+    """A function in place of a class that is one method, and `torch.compile(m)` for `m.compile()`, which needs a module."""
+    for node in script.tree.body:
+        if not isinstance(node, ast.ClassDef) or node.decorator_list or len(node.body) != 1:
+            continue
+        method = node.body[0]
+        if not isinstance(method, ast.FunctionDef) or method.decorator_list or not method.args.args:
+            continue
+        seen = Occurrences(script)
+        inner = next(scope for scope in seen.scopes if scope.node is method)
+        first = method.args.args[0].arg
+        if len(seen.of(first, inner)) != 1:
+            continue
+        name = "f" if method.name in ("forward", "__call__") else method.name
+        if name in {item.name for scope in seen.scopes for item in scope.found}:
+            name = method.name if method.name != "forward" else "forward"
+        edits = [_as_function(script, node, method, name)]
+        calls = [item for item in script.nodes if isinstance(item, ast.Call)]
+        for call in calls:
+            if _makes(call, node.name):
+                above = script.parents[call]
+                bound = isinstance(above, ast.Attribute) and above.attr == method.name
+                edits.append(Edit(*script.span(above if bound else call), name))
+        edits += [_compiled_in_place(script, call) for call in calls if _compiles_itself(script, call)]
+        yield one(*edits)
+
+
+def _makes(call: ast.Call, name: str) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == name and not call.args and not call.keywords
+
+
+def _compiles_itself(script: Script, call: ast.Call) -> bool:
+    """`m.compile(...)` as a statement."""
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "compile"
+        and isinstance(function.value, ast.Name)
+        and function.value.id != "torch"
+        and isinstance(script.parents[call], ast.Expr)
+    )
+
+
+def _compiled_in_place(script: Script, call: ast.Call) -> Edit:
+    module = script.source(call.func).partition(".")[0]
+    rest = script.text[script.span(call.func)[1] + 1 : script.span(call)[1] - 1]
+    text = f"{module} = torch.compile({module}{', ' if rest.strip() else ''}{rest})"
+    return Edit(*script.span(call), text)
+
+
+def _as_function(script: Script, node: ast.ClassDef, method: ast.FunctionDef, name: str) -> Edit:
+    start, end = script.lines_span(method)
+    text = script.text[start:end]
+    indent = script.indent(method)
+    lines = [line[len(indent) :] if line.startswith(indent) else line for line in text.splitlines(keepends=True)]
+    first = re.escape(method.args.args[0].arg)
+    head = re.sub(
+        rf"def {re.escape(method.name)}\(\s*{first}(?:\s*:[^,)]*)?\s*(?:,\s*)?", f"def {name}(", "".join(lines), count=1
+    )
+    outer = script.lines_span(node)
+    return Edit(outer[0], outer[1], head)
+
+
+def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
+    """`def main(): ...` and `main()` as the statements of main."""
+    if all_arguments(node.args) or node.decorator_list or script.parents[node] is not script.tree:
+        return
+    uses = [place for place in seen.of(node.name) if not place.binds]
+    if len(uses) != 1:
+        return
+    call = script.parents.get(uses[0].node)
+    if not isinstance(call, ast.Call) or call.func is not uses[0].node:
+        return
+    statement = script.parents[call]
+    if not isinstance(statement, ast.Expr | ast.Assign | ast.Return):
+        return
+    body = list(node.body)
+    last = body[-1]
+    tail = ""
+    if isinstance(last, ast.Return) and last.value is not None and isinstance(statement, ast.Assign):
+        body.pop()
+        tail = script.indent(statement) + script.source(statement.targets[0]) + f" = {script.source(last.value)}\n"
+    elif isinstance(last, ast.Return):
+        body.pop()
+    text = script.body_text(body, script.indent(statement)) if body else ""
+    text = re.sub(r"^[ \t]*(?:global|nonlocal) .*\n", "", text, flags=re.MULTILINE)
+    yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), text + tail))
+
+
+def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
+    """`def f(a): return a + 1` and `f(x)` as `(x + 1)`."""
+    if len(node.body) != 1 or not isinstance(node.body[0], ast.Return) or node.body[0].value is None:
+        return
+    if script.parents[node] is not script.tree or node.decorator_list:
+        return
+    names = [argument.arg for argument in all_arguments(node.args)]
+    inner = next(scope for scope in seen.scopes if scope.node is node)
+    edits = [Edit(*script.lines_span(node))]
+    uses = [place for place in seen.of(node.name) if not place.binds]
+    for place in uses:
+        call = script.parents.get(place.node)
+        if (
+            not isinstance(call, ast.Call)
+            or call.func is not place.node
+            or call.keywords
+            or len(call.args) != len(names)
+        ):
+            return
+        given = dict(zip(names, (script.source(item) for item in call.args), strict=True))
+        edits.append(Edit(*script.span(call), _filled(script, seen, inner, node.body[0].value, given)))
+    if 0 < len(uses) < 3:
+        yield one(*edits)
+
+
+def _filled(script: Script, seen: Occurrences, inner: Scope, value: ast.expr, given: dict[str, str]) -> str:
+    start, end = script.span(value)
+    places = [place for name in given for place in seen.of(name, inner) if start <= place.start < end]
+    text = Script(script.text[:end]).replaced([Edit(p.start, p.end, _atom(given[p.name])) for p in places])[start:]
+    return _atom(text)
+
+
+def _atom(text: str) -> str:
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return text
+    plain = isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List)
+    return text if plain else f"({text})"
+
+
+def _argument_for_parameter(script: Script, node: Function) -> Iterator[Choice]:
+    """What the only call passes, where it is a literal, in place of the parameter (which then is unused)."""
+    positional = node.args.args
+    calls = [
+        item
+        for item in script.nodes
+        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == node.name
+    ]
+    if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
+        return
+    seen = Occurrences(script)
+    inner = next(scope for scope in seen.scopes if scope.node is node)
+    for argument, given in zip(positional, calls[0].args, strict=False):
+        if isinstance(given, ast.Constant):
+            uses = [place for place in seen.of(argument.arg, inner) if not place.binds]
+            if uses and all(place.placed for place in uses):
+                yield one(*(Edit(place.start, place.end, script.source(given)) for place in uses))
+
+
+def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
+    """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
+    inner = next(scope for scope in seen.scopes if scope.node is node)
+    positional = [*node.args.posonlyargs, *node.args.args]
+    pairs = [
+        *zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
+    for argument, default in pairs:
+        places = seen.of(argument.arg, inner)
+        uses = [place for place in places if not place.binds and place.placed]
+        if isinstance(default, ast.Constant) and uses and len(places) == len(uses) + 1:
+            yield one(*(Edit(place.start, place.end, script.source(default)) for place in uses))
+
+
+def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
+    """A name that is bound once: its value where it is used, if that is plain or it is used once nearby."""
+    target = node.targets[0]
+    if not isinstance(target, ast.Name):
+        return
+    scope = next((s for s in seen.scopes for item in s.found if item.node is target), seen.module)
+    places = seen.of(target.id, scope.owner(target.id))
+    uses = [place for place in places if not place.binds]
+    if len(places) - len(uses) != 1 or not uses or not all(place.placed for place in uses):
+        return
+    picked = isinstance(node.value, ast.Subscript) and isinstance(node.value.value, ast.Name)
+    plain = picked or isinstance(node.value, ast.Name | ast.Constant | ast.Attribute)
+    if not plain and not _used_once_next(script, node, uses):
+        return
+    value = script.source(node.value)
+    if "\n" in value:
+        return
+    texts = [_for_use(script, place, node.value, value) for place in uses]
+    yield one(
+        Edit(*script.lines_span(node), f"{script.indent(node)}pass\n"),
+        *(Edit(place.start, place.end, text) for place, text in zip(uses, texts, strict=True)),
+    )
+
+
+def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
+    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name."""
+    target, value = node.targets[0], node.value
+    everywhere = isinstance(value, ast.Constant) or (
+        isinstance(value, ast.Name) and any(place.node is value for place in seen.of(value.id))
+    )
+    if not isinstance(target, ast.Attribute) or not everywhere:
+        return
+    places = [item for item in script.nodes if isinstance(item, ast.Attribute) and item.attr == target.attr]
+    reads = [item for item in places if isinstance(item.ctx, ast.Load)]
+    if reads and len(places) == len(reads) + 1:
+        gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
+        yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
+
+
+def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
+    """`xs = []` and, right below, `xs.append(x)` as `xs = [x]`."""
+    if not isinstance(node.value, ast.List) or not isinstance(node.targets[0], ast.Name):
+        return
+    block = next(block for block in blocks_of(script.parents[node]) if node in block)
+    place = block.index(node) + 1
+    call = getattr(block[place], "value", None) if place < len(block) else None
+    if not isinstance(call, ast.Call) or len(call.args) != 1:
+        return
+    if ast.unparse(call.func) == f"{node.targets[0].id}.append":
+        elements = ", ".join(map(script.source, [*node.value.elts, call.args[0]]))
+        yield one(
+            Edit(*script.span(node.value), f"[{elements}]"), Edit(*script.lines_span(block[place])),
+        )  # fmt: skip
+
+
+def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) -> bool:
+    """Only within functions: at module level a line per step reads better."""
+    if len(uses) != 1 or script.parents[node] is script.tree:
+        return False
+    line = script.text.splitlines()[uses[0].node.lineno - 1]  # type: ignore[attr-defined]
+    return len(line) + len(script.source(node.value)) < WIDEST
+
+
+def _for_use(script: Script, place: Occurrence, value: ast.expr, text: str) -> str:
+    above = script.parents[place.node]
+    called = isinstance(above, ast.Call) and above.func is place.node
+    bare = isinstance(above, ast.Call | ast.Return | ast.Expr | ast.Assign | ast.keyword) and not called
+    return text if bare else _atom(text)

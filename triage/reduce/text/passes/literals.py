@@ -1,0 +1,53 @@
+"""Smaller numbers and shorter strings. Equal literals change together, so that shapes and names go on to agree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.script import Edit, Script
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    places: dict[tuple[str, object], list[ast.expr]] = {}
+    for node in script.nodes:
+        if isinstance(node, ast.Constant) and not _within_fstring(script, node) and not isinstance(node.value, bool):
+            if isinstance(node.value, int | float | str):
+                places.setdefault((type(node.value).__name__, node.value), []).append(node)
+        elif isinstance(node, ast.JoinedStr) and not _within_fstring(script, node):
+            places.setdefault(("f-string", script.source(node)), []).append(node)
+    for (_, value), nodes in places.items():
+        told = _texts(value, nodes[0])
+        if told:
+            yield Choice(tuple(tuple(Edit(*script.span(node), text) for node in nodes) for text in told))
+    for (_, value), nodes in places.items():  # then one by one: not all equal numbers mean the same
+        if len(nodes) > 1:
+            for node in nodes if _texts(value, nodes[0]) else ():
+                yield Choice(tuple((Edit(*script.span(node), text),) for text in _texts(value, node)[:3]))
+
+
+def _texts(value: object, node: ast.expr) -> list[str]:
+    """What could stand there, simplest first."""
+    if isinstance(node, ast.JoinedStr):
+        return ['""']
+    if isinstance(value, int):
+        # Not 0: a tensor without elements is a special case of its own, and fails in ways of its own.
+        smaller = [1, 2, 3, 4, value // 2, value * 3 // 4, value - 1]
+        return [str(item) for item in sorted(set(smaller)) if 0 < item < value]
+    if isinstance(value, float):
+        return [text for text in ("0.0", "1.0", "2.0") if float(text) != value and len(text) <= len(repr(value))]
+    if isinstance(value, str):
+        short = ['"1"'] if value.replace(".", "", 1).isdigit() else ['""', '"a"', '"x"']
+        lines = value.splitlines(keepends=True)
+        short += [repr("".join(lines[:count])) for count in sorted({1, 2, len(lines) // 2}) if 0 < count < len(lines)]
+        return [text for text in short if len(text) < len(value) + 2]
+    return []
+
+
+def _within_fstring(script: Script, node: ast.AST) -> bool:
+    while node in script.parents:
+        node = script.parents[node]
+        if isinstance(node, ast.JoinedStr):
+            return True
+    return False

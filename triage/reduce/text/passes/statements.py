@@ -1,0 +1,55 @@
+"""Statements taken away, level by level: the large ones at the top first, later ones before those they depend on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.script import Script
+from triage.reduce.text.tidy import deletion
+
+
+def at_depth(script: Script, depth: int) -> list[Choice]:
+    """A choice per statement at this depth, the last statement first. Empty below the deepest level."""
+    found = [statement for statement, at in script.statements() if at == depth and not isinstance(statement, ast.Pass)]
+    return [one(deletion(script, statement)) for statement in reversed(found)]
+
+
+def depths(script: Script) -> int:
+    return max((depth for _, depth in script.statements()), default=-1) + 1
+
+
+def runs(script: Script) -> Iterator[Choice]:
+    """A value that is built in several statements goes with all of them: a name's bindings together with its uses."""
+    from triage.reduce.text.names import Occurrences
+
+    seen = Occurrences(script)
+    body = [statement for statement, _ in script.statements()]
+    for scope in seen.scopes:
+        for name in seen.names(scope):
+            places = seen.of(name, scope)
+            touched = [item for item in body if any(_innermost(script, item, place.node) for place in places)]
+            if 1 < len(touched) < len(body):
+                yield one(*(deletion(script, item) for item in _outermost(script, touched)))
+
+
+def _innermost(script: Script, statement: ast.stmt, node: ast.AST) -> bool:
+    while not isinstance(node, ast.stmt):
+        if node not in script.parents:
+            return False
+        node = script.parents[node]
+    return node is statement
+
+
+def _outermost(script: Script, statements: list[ast.stmt]) -> list[ast.stmt]:
+    chosen = set(statements)
+
+    def inside(node: ast.AST) -> bool:
+        while node in script.parents:
+            node = script.parents[node]
+            if node in chosen:
+                return True
+        return False
+
+    return [item for item in statements if not inside(item)]

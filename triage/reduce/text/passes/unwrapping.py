@@ -1,0 +1,158 @@
+"""A block in place of the statement around it: `with`, `if`, `for`, `while`, `try`; loops become one turn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.script import Block, Edit, Script
+from triage.reduce.text.tidy import is_elif
+
+_TRY: tuple[type[ast.AST], ...] = tuple(
+    kind for kind in (ast.Try, getattr(ast, "TryStar", None)) if kind is not None
+)  # 3.11 and newer has except*
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    for statement, _ in script.statements():
+        texts = list(_texts(script, statement))
+        if texts:
+            start = script.offset(statement.lineno, 0)
+            end = script.lines_span(statement)[1]
+            yield Choice(tuple((Edit(start, end, text),) for text in texts))
+        if isinstance(statement, ast.For):
+            for edits in _one_element(script, statement):
+                yield Choice((edits,))
+        if isinstance(statement, _TRY) and len(statement.handlers) > 1:  # type: ignore[attr-defined]
+            for handler in statement.handlers:  # type: ignore[attr-defined]
+                yield Choice(((_without_handler(script, handler),),))
+        if isinstance(statement, ast.With):
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    end = script.span(item.context_expr)[1]
+                    yield Choice(((Edit(end, script.span(item.optional_vars)[1]),),))
+        if isinstance(statement, ast.With) and len(statement.items) > 1:
+            for item in statement.items:
+                fewer = ", ".join(_item(other) for other in statement.items if other is not item)
+                head_end = script.offset(statement.body[0].lineno, 0)
+                start = script.span(statement)[0]
+                yield Choice(((Edit(start, _header_end(script, start, head_end), f"with {fewer}:\n"),),))
+
+
+def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
+    """What could stand in its place, simplest first."""
+    indent = script.indent(statement)
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        body = script.body_text(statement.body, indent)
+        yield body
+        named = [item for item in statement.items if item.optional_vars is not None]
+        if named:
+            yield "".join(f"{indent}{_assigned(item)}\n" for item in named) + body
+    elif isinstance(statement, ast.If) and not is_elif(script, statement):
+        yield script.body_text(statement.body, indent)
+        if statement.orelse:
+            yield _else_text(script, statement.orelse, indent)
+    elif isinstance(statement, ast.For | ast.AsyncFor):
+        body = script.body_text(statement.body, indent)
+        yield body
+        target, values = script.source(statement.target), statement.iter
+        yield from (f"{head}{body}" for head in _one_turn(script, statement, indent))
+        if isinstance(values, ast.List | ast.Tuple) and values.elts:
+            yield f"{indent}{target} = {script.source(values.elts[0])}\n{body}"
+            yield f"{indent}{target} = {script.source(values.elts[-1])}\n{body}"
+        elif isinstance(values, ast.Call) and script.source(values.func) == "range":
+            yield f"{indent}{target} = {script.source(values.args[0]) if len(values.args) > 1 else 0}\n{body}"
+        yield f"{indent}{target} = next(iter({script.source(values)}))\n{body}"
+        yield from _one_loop_of_two(script, statement, indent)
+    elif isinstance(statement, ast.While):
+        yield script.body_text(statement.body, indent)
+    elif isinstance(statement, _TRY):
+        parts: list[Block] = [statement.body, statement.orelse, statement.finalbody]  # type: ignore[attr-defined]
+        texts = [script.body_text(block, indent) for block in parts if block]
+        yield texts[0]
+        if len(texts) > 1:
+            yield "".join(texts)
+        for handler in statement.handlers:  # type: ignore[attr-defined]
+            yield script.body_text(handler.body, indent)
+
+
+def _one_loop_of_two(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iterator[str]:
+    """One loop with as many turns in place of `for epoch in range(2): for step in range(5): ...`."""
+    inner = loop.body[0]
+    if len(loop.body) == 1 and isinstance(inner, ast.For):
+        counts = [_turns(item.iter) for item in (loop, inner)]
+        if all(counts):
+            head = f"{indent}for {script.source(inner.target)} in range({counts[0] * counts[1]}):\n"
+            yield head + script.body_text(inner.body, script.indent(inner))
+
+
+def _turns(values: ast.expr) -> int:
+    """The number in `range(number)`, 0 for anything else."""
+    if isinstance(values, ast.Call) and ast.unparse(values.func) == "range" and len(values.args) == 1:
+        count = values.args[0]
+        if isinstance(count, ast.Constant) and isinstance(count.value, int):
+            return count.value
+    return 0
+
+
+def _one_turn(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iterator[str]:
+    """Bindings in place of a loop over `zip` or `enumerate`: what is iterated over itself, then its first element."""
+    values, target = loop.iter, loop.target
+    over = script.source(values.func) if isinstance(values, ast.Call) else ""
+    if over == "zip" and isinstance(values, ast.Call) and isinstance(target, ast.Tuple):
+        pairs = list(zip(map(script.source, target.elts), map(script.source, values.args), strict=False))
+        if any(name.startswith("*") for pair in pairs for name in pair):
+            return
+        yield "".join(f"{indent}{name} = {given}\n" for name, given in pairs)
+        yield "".join(f"{indent}{name} = {given}[0]\n" for name, given in pairs)
+    elif over == "enumerate" and isinstance(values, ast.Call) and isinstance(target, ast.Tuple) and values.args:
+        if len(target.elts) == 2:
+            number, name = map(script.source, target.elts)
+            first = f"{indent}{name} = {script.source(values.args[0])}[0]\n"
+            yield first
+            yield f"{indent}{number} = 0\n{first}"
+    elif isinstance(values, ast.Name):
+        yield f"{indent}{script.source(target)} = {values.id}\n"
+        yield f"{indent}{script.source(target)} = {values.id}[0]\n"
+
+
+def _one_element(script: Script, loop: ast.For | ast.AsyncFor) -> Iterator[tuple[Edit, ...]]:
+    """`xs = [a]` and `for x in xs` as `xs = a` and `x = xs`."""
+    if not isinstance(loop.iter, ast.Name):
+        return
+    name = loop.iter.id
+    for node in script.nodes:
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.List) or len(node.value.elts) != 1:
+            continue
+        if any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
+            indent = script.indent(loop)
+            text = f"{indent}{script.source(loop.target)} = {name}\n{script.body_text(loop.body, indent)}"
+            whole = Edit(script.offset(loop.lineno, 0), script.lines_span(loop)[1], text)
+            yield whole, Edit(*script.span(node.value), script.source(node.value.elts[0]))
+
+
+def _else_text(script: Script, orelse: Block, indent: str) -> str:
+    if is_elif(script, orelse[0]):
+        start, end = script.span(orelse[0])[0], script.lines_span(orelse[-1])[1]
+        return indent + script.text[start + 2 : end]
+    return script.body_text(orelse, indent)
+
+
+def _assigned(item: ast.withitem) -> str:
+    assert item.optional_vars is not None
+    return f"{ast.unparse(item.optional_vars)} = {ast.unparse(item.context_expr)}"
+
+
+def _item(item: ast.withitem) -> str:
+    return ast.unparse(item)
+
+
+def _header_end(script: Script, start: int, body: int) -> int:
+    """The end of the line with the colon, which may have comments below it."""
+    place = script.text.rfind(":", start, body)
+    return script.text.index("\n", place) + 1
+
+
+def _without_handler(script: Script, handler: ast.ExceptHandler) -> Edit:
+    return Edit(script.offset(handler.lineno, 0), script.lines_span(handler.body[-1])[1])

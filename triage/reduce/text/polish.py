@@ -1,0 +1,156 @@
+"""The last polish of a graph's script: what registers its custom operators, made small by the passes over text.
+
+The rest of such a script is printed from the graph, which its own passes have made small, and keeps the shape that the
+contract asks for. So only the preamble is edited; a candidate is the whole script as it is printed with another preamble.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from triage.judge.asking import Budget, StopReductionError
+from triage.judge.judgement import Oracle, RefusedError
+from triage.judge.signature import FailureSignature
+from triage.model.graphcase import GraphCase
+from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
+from triage.reduce.printing.kernels import misfit
+from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.text.comments import lines_of
+from triage.reduce.text.contract import ContractRunner
+from triage.reduce.text.names import undefined
+from triage.reduce.text.script import Script, quiet, readable
+from triage.reduce.text.search import Search
+from triage.reduce.text.tidy import tidy
+from triage.reduce.text.validity import Validity
+from triage.trial.cutoff import focused
+from triage.trial.driver import Driver
+from triage.trial.interface import CandidateRunner
+from triage.trial.share import Limit
+
+SECONDS = 45.0
+
+
+class Polished:
+    """An engine whose result is polished. Costs nothing where the graph has no preamble, or the reduction was cut short."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self.name, self.subject = engine, engine.name, engine.subject
+
+    def reduce(
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
+    ) -> Reduction | NoReduction:
+        """What the engine found, with the smallest preamble."""
+        found = self._engine.reduce(problem, runner, oracle, budget, emit)
+        if isinstance(found, NoReduction) or found.graph is None or not found.complete:
+            return found
+        start = preamble_of(found.graph)
+        if start is None:
+            return found
+        graph, form, header = found.graph, found.form or Form(), _comment_on_top(found.source)
+        fits = not misfit(start.text)
+        valid = Validity()
+        valid.of(Script(found.source))
+        limit, began = Limit(budget, SECONDS), time.monotonic()
+        driver: Driver[Script] = Driver(
+            ContractRunner(focused(runner, problem.signature), problem.signature),
+            oracle,
+            limit,
+            emit,
+            lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
+            lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
+            rung=problem.rung or None,
+        )
+        plainly = keeps_its_sense(graph, start, problem.signature)
+        interrupted = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble), plainly)
+        spent = time.monotonic() - began
+        return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
+
+
+def preamble_of(graph: GraphCase) -> Script | None:
+    """The preamble as a script, None where there is none, or where it only imports."""
+    try:
+        script = Script(tidy(readable("\n".join(graph.preamble))))
+        only_imports = all(isinstance(node, ast.Import | ast.ImportFrom) for node in script.tree.body)
+    except SyntaxError:
+        return None
+    return None if only_imports else script
+
+
+def keeps_its_sense(graph: GraphCase, script: Script, signature: FailureSignature) -> bool:
+    """Whether code that the program gave to torch may lose statements, but is not to be rewritten.
+
+    A rewritten lowering gives other wrong numbers, and a `raise` without its condition fails for every program: neither is a
+    smaller form of the failure.
+    """
+    raises = any(isinstance(node, ast.Raise | ast.Assert) for node in script.nodes)
+    return graph.prepared and (signature.wrong is not None or raises)
+
+
+def with_preamble(graph: GraphCase, script: Script) -> GraphCase:
+    """The graph with these statements as its preamble."""
+    spans = [script.lines_span(statement) for statement in script.tree.body]
+    return replace(graph, preamble=tuple(script.text[start:end].rstrip("\n") for start, end in spans))
+
+
+def fitting(script: Script, fits: bool) -> Script:
+    """The same. Raises RefusedError where a kernel or fake takes other arguments than its operator, as none did before."""
+    if fits and (name := misfit(script.text)):
+        raise RefusedError(f"a registration for {name} does not take its arguments")
+    return script
+
+
+def printed(graph: GraphCase, form: Form, header: str) -> str:
+    """The script of a graph. Raises RefusedError for one that cannot run: so it costs no query."""
+    try:
+        text = print_case(graph, header=header, form=form)
+        with quiet():
+            compile(text, "repro.py", "exec", dont_inherit=True)
+    except (Unprintable, SyntaxError, ValueError) as error:
+        raise RefusedError(str(error)) from None
+    missing = undefined(Script(text))
+    if missing:
+        raise RefusedError(f"nothing defines {min(missing)}")
+    return text
+
+
+def _searched(driver: Driver[Script], search: Search, start: Script, known: Collection[str], plainly: bool) -> bool:
+    """Try what the passes propose, or only (`plainly`) fewer statements. Whether ctrl-C ended it."""
+    try:
+        with contextlib.suppress(StopReductionError):
+            driver.begin("registration")
+            if driver.first([start]) is not None and plainly:
+                search.fewer_statements(start)
+            elif driver.best is not None:
+                search.reduce(start)
+                search.polish()
+                search.without_stale_comments(known)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], interrupted: bool) -> Reduction:
+    held = driver.best
+    return replace(
+        found,
+        source=found.source if held is None else held.source,
+        graph=graph if held is None else with_preamble(graph, held.candidate),
+        queries=found.queries + driver.queries,
+        complete=not interrupted,
+        siblings=(*found.siblings, *driver.siblings),
+        interrupted=interrupted,
+    )
+
+
+def _comment_on_top(source: str) -> str:
+    """The text of the comment that a script begins with."""
+    lines = []
+    for line in source.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").removeprefix(" "))
+    return "\n".join(lines)

@@ -1,0 +1,279 @@
+"""One reduction of a program's text, step by step: what was found so far is kept, also when it is cut short.
+
+Where the failure needs data of the program that is not to be shown, candidates are run with a *prelude* that provides it,
+and what is shown is the same text without: it reads the person's own file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from triage.judge.asking import Held, StopReductionError
+from triage.model.outcome import Frame
+from triage.reduce.interface import NoReduction, Reduction
+from triage.reduce.printing.printer import code_lines
+from triage.reduce.text.comments import lines_of
+from triage.reduce.text.data import STDIN, Data, data_of, without_data
+from triage.reduce.text.eager_first import eager_first
+from triage.reduce.text.evidence import Trace
+from triage.reduce.text.extract import closed, pumped
+from triage.reduce.text.failing_line import without_the_rest
+from triage.reduce.text.script import Script
+from triage.reduce.text.search import Search
+from triage.reduce.text.starts import Request, starts
+from triage.reduce.text.tidy import imports_first, tidy
+from triage.reduce.text.validity import Validity
+from triage.reduce.text.weight import foreign_imports
+from triage.reduce.text.withheld import Needed, needed
+from triage.trial.driver import Driver
+
+MOST_PUMPS = 30
+MOST_IMPORTS = 8  # of packages, in a script that was to need none
+MOST_LARGER = 3
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where candidates are tried: `run` is the text of one as it is run, `shown` as it is shown."""
+
+    driver: Driver[Script]
+    search: Search
+    run: Callable[[Script], str]
+    shown: Callable[[Script], str]
+
+
+@dataclass(frozen=True)
+class Around:
+    """Where the program finds its data, and whether that may be shown."""
+
+    folder: Path  # of the script
+    cwd: Path
+    stdin: Path | None
+    include: bool
+    emit: Callable[..., None]
+
+
+class Reducing:
+    """One reduction: what was found so far, also when it is cut short."""
+
+    def __init__(
+        self,
+        bench: Callable[[str], Bench],
+        valid: Validity,
+        learn: Callable[[], Trace | None],
+        asked: Request,
+        frames: Sequence[Frame],
+        around: Around,
+    ) -> None:
+        self._new_bench, self._around, self._valid = bench, around, valid
+        self._learn, self._asked, self._frames = learn, asked, frames
+        self._use(bench(""))
+        self._queries = 0  # on benches that were left
+        self._needed: Needed | None = None
+        self._shown: Script | None = None
+        self._began = time.monotonic()
+        self._stopped = self._reason = ""
+        self._interrupted = False
+        self._minimal = False
+        self._tried = 0
+
+    def _use(self, bench: Bench) -> None:
+        """From now on candidates are tried on this one."""
+        self._bench, self._driver, self._search = bench, bench.driver, bench.search
+
+    def run(self) -> Reduction | NoReduction:
+        try:
+            trace = self._learn()
+            if trace is None:
+                self._reason = "the program's run could not be watched"
+            else:
+                self._reduce(trace)
+        except StopReductionError:
+            self._stopped = "the time for it was spent"
+        except KeyboardInterrupt:
+            self._stopped, self._interrupted = "it was interrupted", True
+        return self._result()
+
+    def _reduce(self, trace: Trace) -> None:
+        found = self._start(trace)
+        if found is None:
+            return
+        self._valid.of(found)
+        found = self._without_the_rest(found)
+        if list(foreign_imports(found)):
+            found = self._without_packages(found, trace)
+        self._minimal = self._search.reduce(found)
+        self._search.polish()
+        self._search.without_stale_comments(lines_of(module.text for module in trace.modules.values()))
+        self._show_eager()
+        if self._needed is not None and not self._around.include:
+            self._without_data()
+
+    def _start(self, trace: Trace) -> Script | None:
+        """A script that fails the same way, with made-up data where that will do."""
+        around = self._around
+        data = data_of(trace, around.folder, around.cwd, around.stdin)
+        self._driver.begin("one file")
+        texts = starts(without_data(trace, data.public), self._asked, data.preludes())
+        self._tried = len(texts)
+        found = self._driver.first(texts)
+        return found if found is not None else self._with_own_words(trace, data)
+
+    def _with_own_words(self, trace: Trace, data: Data) -> Script | None:
+        """Where nothing made up fails the same way: with the program's own data, which is shown only if that is allowed."""
+        private = self._new_bench("")
+        private.driver.begin("data")
+        found = needed(private.driver, trace, data, self._asked)
+        self._queries += private.driver.queries
+        if found is None:
+            return None
+        self._around.emit("data_needed", told=found.told(), words=list(found.words), included=self._around.include)
+        if found.in_text and not self._around.include:
+            self._reason = f"it fails with {found.told()} alone, and --include-data was not given to show them"
+            return None
+        self._needed = found
+        self._queries += self._driver.queries
+        self._use(self._new_bench("" if self._around.include else found.prelude))
+        start = found.whole() if self._around.include else found.script
+        return start if self._driver.fails(start) else None
+
+    def _without_the_rest(self, found: Script) -> Script:
+        """In one step what a pass over statements would find in many: nothing below the failing lines is needed."""
+        less = without_the_rest(found, self._frames)
+        return less if less.weight() < found.weight() and self._driver.fails(less) else found
+
+    def _without_data(self) -> None:
+        """What is left may read nothing of it any more: then it is complete as it is shown."""
+        assert self._driver.best is not None
+        final, bench = self._shown or self._driver.best.candidate, self._new_bench("")
+        bench.driver.begin("data")
+        if bench.driver.fails(final):
+            self._queries += self._driver.queries
+            self._needed = self._shown = None
+            self._use(bench)
+
+    def _show_eager(self) -> None:
+        """The final text with an eager call first, where it fails the same way."""
+        self._driver.begin("eager first")
+        with contextlib.suppress(StopReductionError):
+            found = self._driver.first(eager_first(self._search.current))
+            if found is not None:
+                self._shown = found
+
+    def _without_packages(self, found: Script, trace: Trace) -> Script:
+        """Copy out what is imported of installed packages: all at once, or one definition at a time.
+
+        Each candidate imports the package, which is slow, and what is taken from it can become small only once it is
+        copied: so until then only statements go.
+        """
+        self._driver.begin("packages")
+        copied = (text for text in closed(found, trace.modules) if len(list(foreign_imports(text))) <= MOST_IMPORTS)
+        copied = (text for text in copied if self._allow(text))
+        found = self._without_the_rest(next((text for text in copied if self._driver.fails(text)), found))
+        for _ in range(MOST_PUMPS):
+            self._search.fewer_statements(found)
+            found = self._search.current
+            self._driver.begin("packages")
+            longer = [Script(tidy(imports_first(text))) for text in pumped(found, trace.modules)]
+            grown = self._driver.first([text for text in longer if self._allow(text)])
+            if grown is None:
+                break
+            found = grown
+        return found
+
+    def _allow(self, grown: Script) -> bool:
+        """What is odd in a package's own text is no flaw of what is made from it. False for a text that does not parse."""
+        with contextlib.suppress(SyntaxError, ValueError):
+            self._valid.of(grown)
+            return True
+        return False
+
+    def _result(self) -> Reduction | NoReduction:
+        driver, seconds = self._driver, time.monotonic() - self._began
+        queries = self._queries + driver.queries
+        if driver.best is None:
+            return NoReduction("native", self._why(), queries, seconds, self._siblings(), self._interrupted)
+        found = Reduction(
+            source="",
+            engine="native",
+            case="source",
+            ops=None,
+            queries=queries,
+            seconds=seconds,
+            minimal=self._minimal,
+            complete=not self._stopped,
+            siblings=self._siblings(),
+            notes=tuple(self._notes(driver.best.candidate)),
+            statistics=driver.statistics.as_data(),
+            interrupted=self._interrupted,
+        )
+        larger = tuple(self._with_text(replace(found, minimal=False), script) for script in self._larger(driver.best))
+        return replace(self._with_text(found, self._shown or driver.best.candidate), larger=larger)
+
+    def _with_text(self, found: Reduction, script: Script) -> Reduction:
+        """The text as it is shown, and as it is run where that is another."""
+        if self._needed is None or self._around.include:
+            return replace(found, source=self._bench.shown(script))
+        return replace(
+            found, source=self._bench.shown(script), private=self._bench.run(script), needs=self._needed.names
+        )
+
+    def _siblings(self) -> tuple[tuple[Any, str], ...]:
+        hidden = self._needed.prelude if self._needed is not None and not self._around.include else None
+        return tuple(
+            (signature, text.replace(hidden, "") if hidden else text) for signature, text in self._driver.siblings
+        )
+
+    def _larger(self, best: Held[Script]) -> list[Script]:
+        """The final text without its eager call, and the last ones found that are noticeably longer than what followed."""
+        found = [best.candidate] if self._shown is not None else []
+        least = code_lines(best.source)
+        for held in reversed(self._driver.history):
+            if code_lines(held.source) > 1.5 * least:
+                found.append(held.candidate)
+                least = code_lines(held.source)
+        return found[:MOST_LARGER]
+
+    def _why(self) -> str:
+        if self._stopped:
+            return f"no script that fails the same way was found before {self._stopped}"
+        if self._reason:
+            return self._reason
+        return (
+            "neither the failing function by itself nor the whole program in one file fails the same way in an empty "
+            f"directory ({self._tried} texts were tried)"
+        )
+
+    def _notes(self, best: Script) -> list[str]:
+        notes = []
+        if self._stopped:
+            notes.append(f"Minimality was not shown: {self._stopped}.")
+        names = sorted({_package(node) for node, _ in foreign_imports(best)})
+        if names:
+            notes.append(f"It still imports {', '.join(names)}.")
+        if self._needed is not None:
+            notes.append(_told(self._needed, self._shown or best, included=self._around.include))
+        return list(filter(None, notes))
+
+
+def _told(found: Needed, script: Script, *, included: bool) -> str:
+    """What a reader must know of the data that the failure needs."""
+    names = " and ".join("the standard input" if name == STDIN else name for name in found.names)
+    if not included:
+        return f"It reads {names} of the program, which is private and not included; `--include-data` puts it in."
+    if found.in_text:
+        return "Strings that the program had at run time stand in it as they were (`--include-data`)."
+    left = [word for word in found.words if word in script.text]
+    if not left and not any(name in script.text for name in found.names):
+        return ""
+    quoted = ", ".join(f"`{word}`" for word in left[:12]) or "its bytes"
+    return f"Of {names} it holds as it was (`--include-data`): {quoted}; the rest is made up."
+
+
+def _package(node: Any) -> str:
+    return str(getattr(node, "module", None) or node.names[0].name).split(".")[0]

@@ -1,0 +1,208 @@
+"""Tries what the passes propose, in rounds, until a whole round brings nothing or the time is over.
+
+Choices that are independent are merged and halved (so many at once cost one query), others are tried one after the other.
+No pass may eat the time of the rest: each has a share of what is left, and one that stops paying is left for this round.
+What is decided depends on the answers alone and comes in a fixed order, so it does not depend on how many run at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from triage.judge.asking import Budget, Judge
+from triage.model.stage import Verdict
+from triage.reduce.text.comments import without_stale
+from triage.reduce.text.passes import LAST, PLAIN, STATEMENTS, TABLE, Pass
+from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.passes.statements import at_depth, depths, runs
+from triage.reduce.text.script import Edit, Script, compatible
+from triage.reduce.text.tidy import tidy
+
+MOST_ROUNDS = 12
+PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
+LEAST_SHARE_SECONDS = 8.0
+
+
+class Search:
+    """The search from one failing script. `current` is the smallest found from there, at every moment."""
+
+    def __init__(self, driver: Judge[Script], jobs: int, budget: Budget) -> None:
+        self._driver, self._jobs, self._budget = driver, max(1, jobs), budget
+        self._deadline = float("inf")
+        self._dry = 0
+        self.current = Script("")
+
+    def reduce(self, start: Script, rounds: int = MOST_ROUNDS) -> bool:
+        """Make `current` as small as the passes can. True where a last round showed that none can make it smaller.
+
+        Between full rounds only the passes that paid in the round before are tried: another full one must show the end.
+        """
+        self.current = start
+        paying = list(TABLE)
+        for number in range(rounds):
+            full = len(paying) == len(TABLE)
+            paid, finished = self._round(paying)
+            if full and not paid:
+                return finished
+            paying = paid if paid and number + 2 < rounds else list(TABLE)
+        return False
+
+    def fewer_statements(self, start: Script) -> None:
+        """Only the pass that gains most, once: for a script that will change again."""
+        self.current = start
+        self._round(TABLE[:1])
+
+    def polish(self) -> None:
+        """What changes the whole text and lets nothing else become smaller: once, at the end."""
+        for one in (PLAIN, LAST):
+            self._begin(1.0)
+            self._driver.begin(one.name)
+            self._run(one)
+
+    def without_stale_comments(self, known: Collection[str]) -> None:
+        """Without comments on lines that are not those of the program, which are given."""
+        self._driver.begin("comments")
+        less = without_stale(self.current, known)
+        if less.text != self.current.text and self._driver.fails(less):
+            self.current = less
+
+    def _round(self, passes: Sequence[Pass]) -> tuple[list[Pass], bool]:
+        """These passes once: which of them paid, and whether all came to their end."""
+        finished = True
+        paid: list[Pass] = []
+        for number, one in enumerate(passes):
+            self._begin(1.0 / (len(passes) - number))
+            self._driver.begin(one.name)
+            before = self.current
+            self._run(one)
+            if self.current.text != before.text:
+                paid.append(one)
+            finished = finished and not self._over()
+        return paid, finished
+
+    # -- one pass -------------------------------------------------------------------------------------------------
+
+    def _statements(self) -> None:
+        self._settle(at_depth(self.current, 0))
+        self._singly(runs)
+        depth = 1
+        while depth < depths(self.current) and not self._out_of_time():
+            self._settle(at_depth(self.current, depth))
+            depth += 1
+
+    def _run(self, one: Pass) -> None:
+        if one.name == STATEMENTS:
+            self._statements()
+        elif one.together:
+            self._settle(list(one.propose(self.current)))
+        else:
+            self._singly(one.propose)
+
+    def _settle(self, choices: Sequence[Choice]) -> None:
+        """Of each choice, make the first alternative after which the failure is still there."""
+        base, kept = self.current, list[Edit]()
+
+        def built(extra: Iterable[Edit]) -> Script | None:
+            return self._smaller(base, [*kept, *extra])
+
+        def go(items: Sequence[Choice]) -> None:
+            if not items or self._over():
+                return
+            if len(items) == 1:
+                usable = [list(edits) for edits in items[0].alternatives if compatible(edits, kept)]
+                pairs = [(edits, script) for edits in usable if (script := built(edits)) is not None]
+                found = self._first([script for _, script in pairs])
+                if found is not None:
+                    kept.extend(next(edits for edits, script in pairs if script is found))
+                return
+            middle = len(items) // 2
+            together = _merged(items, kept)
+            merged, half = built(together), built(_merged(items[:middle], kept))
+            self._driver.ahead(script for script in (merged, half) if script is not None)
+            if merged is not None and self._first([merged]) is not None:
+                kept.extend(together)
+                return
+            go(items[:middle])
+            go(items[middle:])
+
+        go(choices)
+
+    def _singly(self, propose: Callable[[Script], Iterable[Choice]]) -> None:
+        """One after the other; after a success what is proposed from there on is seen anew."""
+        place = 0
+        while not self._over():
+            flat = [edits for choice in propose(self.current) for edits in choice.alternatives]
+            found = None
+            while place < len(flat) and found is None and not self._over():
+                batch: list[Script] = []
+                tried = list[int]()
+                while place < len(flat) and len(batch) < self._jobs:
+                    script = self._smaller(self.current, flat[place])
+                    if script is not None and self._is_news(script):
+                        batch.append(script)
+                        tried.append(place)
+                    place += 1
+                found = self._first(batch)
+                if found is not None:
+                    place = tried[batch.index(found)]
+            if found is None:
+                return
+
+    # -- trying ---------------------------------------------------------------------------------------------------
+
+    def _smaller(self, base: Script, edits: Iterable[Edit]) -> Script | None:
+        """The edited script, if it parses and is smaller than the current one."""
+        chosen = list(dict.fromkeys(edits))
+        if not compatible_within(chosen):
+            return None
+        script = Script(tidy(base.replaced(chosen)))
+        try:
+            return script if script.weight() < self.current.weight() else None
+        except (SyntaxError, ValueError):
+            return None
+
+    def _is_news(self, script: Script) -> bool:
+        """Not what is known to bring nothing: so a pass that was left goes on where it stopped."""
+        known = self._driver.remembered(script)
+        return known is None or known.verdict is Verdict.SAME_FAILURE
+
+    def _first(self, scripts: Sequence[Script]) -> Script | None:
+        scripts = [script for script in scripts if self._is_news(script)]
+        if not scripts:
+            return None
+        found = self._driver.first(scripts)
+        if found is None:
+            self._dry += len(scripts)
+        else:
+            self._dry, self.current = 0, found
+        return found
+
+    def _begin(self, share: float) -> None:
+        self._dry = 0
+        left = self._budget.left()
+        self._deadline = time.monotonic() + max(LEAST_SHARE_SECONDS, left * share)
+
+    def _out_of_time(self) -> bool:
+        return time.monotonic() > self._deadline
+
+    def _over(self) -> bool:
+        patience = max(PATIENCE, 4 * depths(self.current), len(self.current.tree.body) * 2)
+        return self._out_of_time() or self._dry > patience
+
+
+def _merged(choices: Sequence[Choice], kept: Sequence[Edit]) -> list[Edit]:
+    """The simplest alternative of every choice at once, leaving out what does not go with the others."""
+    edits: list[Edit] = []
+    for choice in choices:
+        simplest = choice.alternatives[0]
+        if compatible(simplest, [*kept, *edits]):
+            edits += simplest
+    return edits
+
+
+def compatible_within(edits: Sequence[Edit]) -> bool:
+    """Whether no two of these edits touch."""
+    ordered = sorted(edits)
+    return all(one.end <= other.start and one != other for one, other in itertools.pairwise(ordered))

@@ -1,0 +1,150 @@
+"""The form in which a candidate is run and reported (see the contract's `repro.py`).
+
+One comment on top, and a backend that `TORCH_COMPILE_BACKEND` can change in every use of `torch.compile`. The passes work
+on the text without that: so nothing of it can be reduced away, and what is run is, to the letter, what the report prints.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from triage.judge.judgement import RefusedError
+from triage.reduce.text.names import bound_globals, undefined
+from triage.reduce.text.script import Edit, Script, quiet
+
+VARIABLE = "TORCH_COMPILE_BACKEND"
+_INDUCTOR_ONLY = ("mode", "options")
+
+
+def shaped(script: Script, rung: str | None, header: str) -> str:
+    """The script as it is run. `rung` is the default backend, None to keep the script's own (a custom one).
+
+    Raises RefusedError for a text that cannot be it: does not parse or compile, names something that is not there, or
+    never uses torch.compile.
+    """
+    try:
+        with quiet():
+            compile(script.text, "repro.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise RefusedError(f"not valid Python: {error}") from None
+    missing = undefined(script)
+    if missing:
+        raise RefusedError(f"nothing defines {min(missing)}")
+    uses = list(compile_uses(script))
+    if not uses:
+        raise RefusedError("it does not use torch.compile")
+    comment = "".join(f"# {line}".rstrip() + "\n" for line in header.strip().splitlines())
+    body = Script(script.replaced([_with_backend(script, use, rung) for use in uses]))
+    return comment + (body.text if "os" in bound_globals(body) else _import_os(body))
+
+
+def compile_uses(script: Script) -> list[ast.Call | ast.Attribute]:
+    """Every `torch.compile(...)`, `module.compile(...)`, `partial(torch.compile, ...)` and bare decorator."""
+    modules = {
+        alias.asname or alias.name.split(".")[0]
+        for node in script.nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name.split(".")[0] != "torch"
+    }
+    found: list[ast.Call | ast.Attribute] = []
+    for node in script.nodes:
+        if isinstance(node, ast.Call):
+            through = node.args[0] if is_partial(node) else node.func
+            of_module = (
+                isinstance(through, ast.Attribute)
+                and isinstance(through.value, ast.Name)
+                and through.value.id in modules
+            )
+            if isinstance(through, ast.Attribute) and through.attr == "compile" and not of_module:
+                found.append(node)
+        found += [item for item in getattr(node, "decorator_list", ()) if is_torch_compile(item)]
+    return found
+
+
+def is_torch_compile(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "compile"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "torch"
+    )
+
+
+def is_partial(node: ast.Call) -> bool:
+    """`functools.partial(torch.compile, ...)`, a usual way to write a decorator with arguments."""
+    return bool(node.args) and is_torch_compile(node.args[0]) and ast.unparse(node.func).split(".")[-1] == "partial"
+
+
+def plain(text: str, rung: str | None) -> str:
+    """The text without the backends that are put in when it is run: where `rung` is None the script's own stays."""
+    if rung is None:
+        return text
+    script = Script(text)
+    dropped = {"backend", *(() if rung == "inductor" else _INDUCTOR_ONLY)}
+    edits = [
+        without_argument(script, use, keyword)
+        for use in compile_uses(script)
+        if isinstance(use, ast.Call)
+        for keyword in use.keywords
+        if keyword.arg in dropped
+    ]
+    return script.replaced(merged(edits))
+
+
+def without_argument(script: Script, call: ast.Call | ast.ClassDef, argument: ast.AST) -> Edit:
+    """The edit that takes one argument of a call away, with its comma."""
+    items: list[ast.AST] = [*(call.args if isinstance(call, ast.Call) else call.bases), *call.keywords]
+    items.sort(key=lambda item: script.span(item)[0])
+    index = items.index(argument)
+    start, end = script.span(argument)
+    if index:
+        return Edit(script.span(items[index - 1])[1], end)
+    if len(items) > 1:
+        return Edit(start, script.span(items[1])[0])
+    close = script.text.index(")", end)
+    return Edit(start, close) if script.text[end:close].strip(" ,\n") == "" else Edit(start, end)
+
+
+def merged(edits: list[Edit]) -> list[Edit]:
+    """Deletions that touch, as one."""
+    joined: list[Edit] = []
+    for edit in sorted(edits):
+        if joined and edit.start <= joined[-1].end and not edit.text and not joined[-1].text:
+            joined[-1] = Edit(joined[-1].start, max(edit.end, joined[-1].end))
+        else:
+            joined.append(edit)
+    return joined
+
+
+def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | None) -> Edit:
+    default = f'"{rung or "inductor"}"'
+    if isinstance(use, ast.Attribute):
+        end = script.span(use)[1]
+        return Edit(end, end, f'(backend=os.environ.get("{VARIABLE}", {default}))')
+    own = next((item for item in use.keywords if item.arg == "backend"), None)
+    if own is not None:
+        start, end = script.span(own.value)
+        told = script.text[start:end]
+        if VARIABLE in told:
+            return Edit(start, end, told)
+        return Edit(start, end, f'os.environ.get("{VARIABLE}", {told if rung is None else default})')
+    end = script.span(use)[1] - 1
+    inside = script.text[script.span(use.func)[1] : end].strip()
+    comma = "" if inside in ("(", "") or inside.endswith(",") else ", "
+    return Edit(end, end, f'{comma}backend=os.environ.get("{VARIABLE}", {default})')
+
+
+def _import_os(script: Script) -> str:
+    """`import os` above the first import (or statement), below the docstring and `from __future__`."""
+    place = next(
+        (
+            statement
+            for statement in script.tree.body
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+            and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
+        ),
+        script.tree.body[-1],
+    )
+    start = script.offset(script.first_line(place), 0)
+    return f"{script.text[:start]}import os\n{script.text[start:]}"
