@@ -24,12 +24,12 @@ from triage.model.stage import OutcomeKind
 from triage.probe.launch import Exit, Launch, launch
 from triage.probe.staging import environment, harvest_neutral, make_stage
 from triage.probe.target import Target
-from triage.reduce.checkpoints import OURS, Checkpoint, without_settings
-from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence
 from triage.reduce.interface import Problem
-from triage.reduce.launcher import LAUNCHER, Workbench
+from triage.reduce.minifier.checkpoints import OURS, Checkpoint, without_settings
+from triage.reduce.minifier.choice import choose_minifier
+from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence
+from triage.reduce.minifier.launcher import LAUNCHER, Workbench
 from triage.reduce.printing.printer import code_lines
-from triage.reduce.repro_choice import choose_minifier
 
 RESULT = "repro.py"
 # What our own probes ask of torch for their logs' sake; a person who follows the documentation does not set it.

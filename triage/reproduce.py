@@ -25,9 +25,9 @@ from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.first_wrong import first_wrong
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
+from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.prepared import fails, prepared
 from triage.reduce.printing.printer import Form
-from triage.reduce.repro_after import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
 from triage.session.clock import BudgetSpentError

@@ -15,8 +15,8 @@ from triage.model.stage import Stage, Verdict
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.launcher import Workbench
-from triage.reduce.repro_after import ReproAfterEngine
+from triage.reduce.minifier.engine import ReproAfterEngine
+from triage.reduce.minifier.launcher import Workbench
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
 from triage.trial.runner import ForkServerRunner, verify

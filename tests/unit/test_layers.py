@@ -22,7 +22,8 @@ BASE = {"errors", "model", "judge"}
 GROUND = BASE | {"probe", "environments", "session"}
 PURE = {"model", "judge", "reduce.interface", "reduce.printing"}  # what an engine's passes and searches may know
 TRYING = PURE | {"trial"}  # and what has them tried
-REDUCE = {"reduce", "reduce.interface", "reduce.graph", "reduce.graph.engine", "reduce.printing", "reduce.text"}
+ENGINES = {"reduce.graph", "reduce.text", "reduce.minifier"}
+REDUCE = {"reduce", "reduce.interface", "reduce.graph.engine", "reduce.printing", *ENGINES}
 TEXT = {f"reduce.text.{name}" for name in ("engine", "reducing", "polish", "checks", "contract", "tracing")}
 MAY_IMPORT = {
     "model": set(),
@@ -38,6 +39,7 @@ MAY_IMPORT = {
     "reduce.printing": {"model"},
     "reduce.graph": PURE,
     "reduce.graph.engine": TRYING | {"reduce.graph"},
+    "reduce.minifier": TRYING | {"probe"},
     "reduce.text": PURE,
     "reduce.text.engine": TRYING | TEXT | {"reduce.text", "probe"},  # the program is run once more, to see what it does
     "reduce.text.tracing": PURE | {"reduce.text", "probe"},
@@ -135,6 +137,17 @@ def test_imports_flow_one_way():
         and room_named(found.module) not in {"", room_of(found.file), *MAY_IMPORT[room_of(found.file)]}
     ]
     assert against == []
+
+
+def test_engines_do_not_know_each_other():
+    crossing = [
+        str(found)
+        for found in OURS
+        for engine in ENGINES
+        if found.file.is_relative_to(ROOT / engine.replace(".", "/"))
+        and any(f"triage.{other}." in f"{found.module}." for other in ENGINES - {engine})
+    ]
+    assert crossing == []
 
 
 def test_every_third_party_import_is_where_it_may_be():

@@ -16,12 +16,19 @@ from triage.judge.signature import FailureSignature, signature_of
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.checkpoints import Checkpoint, collect, is_launcher, operations_in, queries_made, without_settings
-from triage.reduce.drift import broken_script, dump_sentence, launcher_sentence, refuses_options
 from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.launcher import Dumped, Minified
-from triage.reduce.repro_after import Attempt, ReproAfterEngine
-from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
+from triage.reduce.minifier.checkpoints import (
+    Checkpoint,
+    collect,
+    is_launcher,
+    operations_in,
+    queries_made,
+    without_settings,
+)
+from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, minify_arguments
+from triage.reduce.minifier.ending import broken_script, dump_sentence, launcher_sentence, refuses_options
+from triage.reduce.minifier.engine import Attempt, ReproAfterEngine
+from triage.reduce.minifier.launcher import Dumped, Minified
 
 TORCH = "/venv/lib/python3.11/site-packages/torch/"
 
@@ -435,7 +442,7 @@ class TestReduce:
 
             def __exit__(self, *arguments: object) -> None: ...
 
-        monkeypatch.setattr("triage.reduce.repro_after.Workbench", Opened)
+        monkeypatch.setattr("triage.reduce.minifier.engine.Workbench", Opened)
         made = attempt(bench)
         engine = ReproAfterEngine(None, Path("unused"))  # type: ignore[arg-type]
         return engine.reduce(made.problem, runner, made.oracle, budget, lambda kind, **facts: None)

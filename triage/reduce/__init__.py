@@ -1,1 +1,1 @@
-"""Making a failure small: graph and source edits, the driver that tries them, and the engines behind one interface."""
+"""Making a failure small: choosing among engines, which lie in the folders below and never import each other."""

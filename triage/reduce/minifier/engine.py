@@ -22,12 +22,12 @@ from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
-from triage.reduce.checkpoints import Checkpoint, queries_made
-from triage.reduce.drift import dump_sentence, judge_script, launcher_sentence, refuses_options
 from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
-from triage.reduce.launcher import Bench, Minified, Workbench
+from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
+from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, minify_arguments
+from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence, refuses_options
+from triage.reduce.minifier.launcher import Bench, Minified, Workbench
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
-from triage.reduce.repro_choice import Minifier, check_string, choose_minifier, minify_arguments
 from triage.trial.interface import CandidateRunner
 
 PROGRAM_SECONDS = 300.0

@@ -26,8 +26,8 @@ from triage.probe.launch import Exit, Launch, launch
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.staging import AGENT, environment, harvest_neutral, make_stage
 from triage.probe.target import Target
-from triage.reduce.checkpoints import OURS, Checkpoint, collect, is_launcher, without_settings
-from triage.reduce.repro_choice import Minifier
+from triage.reduce.minifier.checkpoints import OURS, Checkpoint, collect, is_launcher, without_settings
+from triage.reduce.minifier.choice import Minifier
 
 LAUNCHER = "minifier_launcher.py"
 
