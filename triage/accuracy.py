@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from triage.culprit.operation import operator_name
 from triage.findings import Findings
-from triage.locate.culprit import operator_name
 from triage.locate.walk import Walk
 from triage.model.accuracy import Rounding
 from triage.model.codec import encode

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import triage
 from triage.accuracy import accuracy_facts, comparison_note, rounding_notes, unsteady_note
+from triage.culprit.operation import culprit_of
+from triage.culprit.own_code import raised_in
 from triage.findings import Findings
 from triage.flakiness import flaky_notes
 from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
-from triage.locate.culprit import culprit_of
 from triage.locate.ladder import UNCOMPILED, Rung
-from triage.locate.own_code import raised_in
 from triage.model.codec import encode
 from triage.model.own_code import OwnCode
 from triage.model.report import (

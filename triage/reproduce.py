@@ -6,6 +6,10 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+from triage.culprit.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
+from triage.culprit.ablation import Variant, ablate, best_cures, variants_of_graph, variants_of_text
+from triage.culprit.first_wrong import first_wrong
+from triage.culprit.operation import operators_in
 from triage.findings import Findings
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle
@@ -13,16 +17,12 @@ from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import one_line
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
-from triage.locate.culprit import operators_in
 from triage.locate.ladder import AS_IS, UNCOMPILED
 from triage.model.accuracy import Comparison
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
-from triage.reduce.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
-from triage.reduce.ablation import Variant, ablate, best_cures, variants_of_graph, variants_of_text
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
 from triage.reduce.compare import comparison_of, forms_of
-from triage.reduce.first_wrong import first_wrong
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triage.culprit.contracts import broken_by, findings_of
+from triage.culprit.operation import operator_name
+from triage.culprit.own_code import own_code_of
 from triage.findings import Findings
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
-from triage.locate.contracts import broken_by, findings_of
-from triage.locate.culprit import operator_name
 from triage.locate.ladder import UNCOMPILED
-from triage.locate.own_code import own_code_of
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import RaisedException
 from triage.model.own_code import WHILE_COMPILING, Finding, OwnCode

@@ -8,8 +8,8 @@ import own_code_programs as programs
 import pytest
 from command import Command
 
-from triage.locate.contracts import broken_by
-from triage.locate.own_code import own_code_of
+from triage.culprit.contracts import broken_by
+from triage.culprit.own_code import own_code_of
 from triage.model.own_code import OperatorCheck
 from triage.model.stage import Stage
 from triage.probe.run import Probe, ProbeRequest, run_probe

@@ -6,12 +6,12 @@ from typing import Any
 
 from printer_cases import case, meta, node, tensor
 
+from triage.culprit.ablation import Variant, ablate, variants_of_graph, variants_of_text
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.reduce.ablation import Variant, ablate, variants_of_graph, variants_of_text
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from triage.accuracy import comparison_note, rounding_notes
+from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle, ComparisonOracle
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
@@ -22,7 +23,6 @@ from triage.probe import interpret
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
 from triage.reduce.compare import comparison_of
-from triage.reduce.first_wrong import first_wrong
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form, print_case
 from triage.session.clock import Clock

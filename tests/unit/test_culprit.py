@@ -2,9 +2,9 @@
 
 from reduce_cases import case, meta, op, r, tensor
 
+from triage.culprit.operation import culprit_of
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
-from triage.locate.culprit import culprit_of
 from triage.model.graphcase import SubGraph
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Symptom

@@ -1,6 +1,6 @@
 """Imports flow one way.
 
-cli -> story -> {locate, reduce, bisect, report} -> trial -> session -> environments -> probe -> judge -> model
+cli -> story -> {locate, culprit, reduce, bisect, report} -> trial -> session -> environments -> probe -> judge -> model
 
 Read from the source, not from a running interpreter, so that an import inside a function counts too. The *story* are the
 modules directly under `triage` that tell a run from top to bottom (pipeline, findings, ...).
@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "session": BASE | {"probe", "environments"},
     "trial": GROUND,
     "locate": GROUND,
-    "reduce": GROUND | {"trial", "reduce.interface", "reduce.printing", "reduce.graph", "reduce.text"},
+    "reduce": GROUND | {"trial", "reduce.interface", "reduce.printing", "reduce.graph"},
     "reduce.interface": {"model", "judge", "trial", "reduce.printing"},
     "reduce.printing": {"model"},
     "reduce.graph": PURE,
@@ -47,9 +47,10 @@ MAY_IMPORT = {
     "reduce.text.polish": TRYING | {"reduce.text", "reduce.text.contract"},
     "reduce.text.checks": TRYING | {"reduce.text", "reduce.text.contract", "probe"},  # runners around runners
     "reduce.text.contract": TRYING | {"reduce.text", "probe"},
+    "culprit": GROUND | {"trial", "locate", "reduce.printing", "reduce.text"},  # told once both have ended
     "bisect": GROUND,
     "report": BASE,
-    STORY: GROUND | {"trial", "locate", "bisect", "report", *REDUCE, *TEXT},
+    STORY: GROUND | {"trial", "locate", "culprit", "bisect", "report", *REDUCE, *TEXT},
     "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", STORY},
     "agent": set(),
 }

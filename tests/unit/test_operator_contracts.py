@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.locate.contracts import broken_by, findings_of
+from triage.culprit.contracts import broken_by, findings_of
 from triage.model.own_code import OperatorCheck, OperatorFailure
 from triage.probe.opchecks import ENDED, operator_checks
 

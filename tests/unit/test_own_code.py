@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.locate.own_code import own_code_of, raised_in
+from triage.culprit.own_code import own_code_of, raised_in
 from triage.model.outcome import Frame, RaisedException
 from triage.model.own_code import OwnCode
 from triage.model.stage import Stage
