@@ -17,18 +17,18 @@ from unittest.mock import patch
 from drift_forks import Forks, Plot
 from drift_programs import Program
 
-from triage import reproduce
-from triage.findings import Findings
 from triage.judge.judgement import CandidateResult, Judgement
 from triage.judge.signature import one_line
 from triage.locate import comparing
 from triage.locate.walk import Walk
 from triage.model.stage import OutcomeKind, Stage, Verdict
-from triage.pipeline import captured
 from triage.probe.target import make_target
 from triage.session.events import Emitter
 from triage.session.session import open_session
 from triage.session.settings import Settings
+from triage.stories import reproduce
+from triage.stories.findings import Findings
+from triage.stories.run import captured
 from triage.trial.runner import ForkServerRunner
 
 NATIVE, SOURCE = "native", "source"

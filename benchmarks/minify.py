@@ -25,23 +25,23 @@ from measured import NATIVE, TORCH, Contest, Measured, table
 from stopwatch import Stopwatch
 from torch_minifier import measure as measure_torch
 
-from triage.findings import Findings
 from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.model.stage import Stage
-from triage.pipeline import captured
 from triage.probe.target import Target, find_python, make_target
 from triage.reduce.choose import verified
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import code_lines, count_ops
-from triage.reproduce import problem_of, warm_runner
 from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import open_session
 from triage.session.settings import Settings
+from triage.stories.findings import Findings
+from triage.stories.reproduce import problem_of, warm_runner
+from triage.stories.run import captured
 from triage.trial.runner import verify
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})

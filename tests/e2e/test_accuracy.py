@@ -23,7 +23,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session.session import neutral_store
-from triage.wording import not_compared_words
+from triage.stories.headline import not_compared_words
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

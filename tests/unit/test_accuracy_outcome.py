@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from triage.accuracy import comparison_note, rounding_notes
 from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle, ComparisonOracle
 from triage.judge.judgement import CandidateResult
@@ -29,6 +28,7 @@ from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import Session
 from triage.session.settings import Settings
+from triage.stories.comparison import comparison_note, rounding_notes
 
 GRADIENT = WrongResult(
     "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5

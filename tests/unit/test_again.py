@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from triage import again
 from triage.errors import UsageError
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
@@ -16,6 +15,7 @@ from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.report import ReportSignature, ReportVerdict, Reproducer, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.stories import verify
 
 OWN = RaisedException("AssertionError", "eager: 1.0, compiled: 2.0", (Frame("repro.py", 9, "<module>"),))
 OWN_NAN, OWN_DTYPE = (replace(OWN, check=Check(kind)) for kind in ("nan", "dtype"))
@@ -55,9 +55,9 @@ def test_a_reproducer_that_compares_by_itself(
         Outcome(OutcomeKind.OK, 1.0, 0) if error is None else Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
     )
     result = CandidateResult(outcome, AgentNotes(True, "2.13.0"), signature_of(outcome), True)
-    monkeypatch.setattr(again, "verify", lambda *_, runs, **__: [result] * runs)
+    monkeypatch.setattr(verify, "verify", lambda *_, runs, **__: [result] * runs)
     python = shutil.which("python3")
-    told = again.verify_again(run_directory(tmp_path, symptom), python, 3, 10.0)
+    told = verify.verify_again(run_directory(tmp_path, symptom), python, 3, 10.0)
     assert told.same is same
 
 
@@ -67,5 +67,5 @@ def test_a_reproducer_that_reads_what_it_does_not_hold_cannot_be_verified_by_its
     report["reproducer"]["needs"] = ["c.json"]
     (folder / "report.json").write_text(json.dumps(report))
     with pytest.raises(UsageError, match=r"cannot be run by itself") as caught:
-        again.verify_again(folder, None, 3, 10.0)
+        verify.verify_again(folder, None, 3, 10.0)
     assert "c.json" in str(caught.value.why) and "--include-data" in caught.value.next

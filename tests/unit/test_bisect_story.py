@@ -12,13 +12,10 @@ import pytest
 from bisect_stubs import NOTES, PASSES, StubBench, fails
 from packaging.version import Version
 
-from triage import bisection
 from triage.bisect import trial as trial_module
 from triage.bisect.axis import Wish, release_axis
 from triage.bisect.setup import Setup, builds_of
 from triage.bisect.state import FILE, Ask, digest_of, load
-from triage.bisection import Done, bisect, command_line
-from triage.bisection_subject import find_subject
 from triage.environments.releases import Release
 from triage.errors import TargetError, UsageError
 from triage.judge.signature import signature_of
@@ -29,6 +26,9 @@ from triage.report.render import bisection_page
 from triage.report.store import load_report
 from triage.session.events import Emitter, Event
 from triage.session.settings import Settings
+from triage.stories import bisect as story
+from triage.stories.bisect import Done, bisect, command_line
+from triage.stories.bisect_subject import find_subject
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
 VERSIONS = ("2.6.0", "2.7.0", "2.7.1", "2.8.0", "2.9.0", "2.9.1", "2.10.0")
@@ -63,7 +63,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     made = World()
-    monkeypatch.setattr(bisection, "set_up", made.set_up)
+    monkeypatch.setattr(story, "set_up", made.set_up)
     monkeypatch.setattr(trial_module.Trial, "__init__", _trial_with(made.probe))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)

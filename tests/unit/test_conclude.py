@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from triage.assemble import exit_code
 from triage.judge.signature import signature_of
 from triage.locate.conclude import (
     Conclusion,
@@ -23,6 +22,7 @@ from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, Raised
 from triage.model.report import ReportVerdict, TriageReport
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
+from triage.stories.assemble import exit_code
 
 TOP = len(LADDER) - 1
 NAMES = [rung.name for rung in LADDER]

@@ -8,7 +8,7 @@ from triage.locate.ladder import LADDER, UNCOMPILED
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe.run import Probe
-from triage.wording import summary_sentence
+from triage.stories.headline import summary_sentence
 
 TORCH = "/v/lib/python3.11/site-packages/torch/"
 USER = Frame("/home/me/serve.py", 9, "<module>", "export(model)")

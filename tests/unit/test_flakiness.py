@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from triage.flakiness import flaky_notes, wilson
 from triage.locate.conclude import Conclusion
 from triage.model.stage import Stage, Symptom
+from triage.stories.flakiness import flaky_notes, wilson
 
 
 def flaky(failures: int, runs: int) -> Conclusion:

@@ -14,7 +14,7 @@ HEAVY = (
     "rich.live",
     "rich.table",
     "rich.console",
-    "triage.pipeline",
+    "triage.stories.run",
     "triage.probe",
     "triage.reduce",
     "triage.report",

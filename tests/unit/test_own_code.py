@@ -6,7 +6,7 @@ from triage.culprit.own_code import own_code_of, raised_in
 from triage.model.outcome import Frame, RaisedException
 from triage.model.own_code import OwnCode
 from triage.model.stage import Stage
-from triage.wording import with_headline
+from triage.stories.headline import with_headline
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 

@@ -10,7 +10,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.own_code import Finding, OperatorCheck, OperatorFailure, OwnCode
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.whose_code import what_to_mend
+from triage.stories.whose_code import what_to_mend
 
 MUTATES = OperatorCheck(
     "a::b", failures=(OperatorFailure("test_schema", "Argument x is not defined as mutable but was mutated"),)

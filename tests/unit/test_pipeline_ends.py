@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from triage import pipeline
 from triage.cli import app
 from triage.environments.describe import TargetEnvironment
 from triage.errors import TargetError, UsageError
@@ -21,6 +20,7 @@ from triage.probe.target import Target
 from triage.session.events import Emitter, Event
 from triage.session.session import open_session
 from triage.session.settings import Settings
+from triage.stories import run as story
 
 
 def fail(*_: object, **__: object) -> None:
@@ -32,22 +32,22 @@ def quiet_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """`pipeline.run` on a script that passes, without any process."""
     notes = AgentNotes(started=True, torch_version="2.13.0")
     passed = Probe("as_is", None, Outcome(OutcomeKind.OK, exit_code=0), None, notes, Path("as_is.err.log"))
-    monkeypatch.setattr(pipeline, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, ""))
-    monkeypatch.setattr(pipeline, "check_syntax", lambda target: None)
+    monkeypatch.setattr(story, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, ""))
+    monkeypatch.setattr(story, "check_syntax", lambda target: None)
     monkeypatch.setattr(Walk, "ask", lambda self, rung, name, **_: passed)
     monkeypatch.chdir(tmp_path)
     target = Target(sys.executable, (sys.executable, "x.py"), tmp_path)
     heard: list[Event] = []
     return lambda: (
         heard,
-        lambda: pipeline.run(target, ("x.py",), Settings(out=tmp_path / "out"), Emitter(heard.append)),
+        lambda: story.run(target, ("x.py",), Settings(out=tmp_path / "out"), Emitter(heard.append)),
     )
 
 
 def test_a_bug_of_ours_does_not_cost_the_report(
     quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(pipeline, "_reproduce", fail)
+    monkeypatch.setattr(story, "_reproduce", fail)
     heard, run = quiet_run()
     with pytest.raises(ZeroDivisionError):
         run()
@@ -59,8 +59,8 @@ def test_a_bug_of_ours_does_not_cost_the_report(
 def test_an_interrupt_while_the_report_is_written_does_not_cost_it(
     quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    original = pipeline.assemble
-    monkeypatch.setattr(pipeline, "assemble", lambda found: (os.kill(os.getpid(), 2), original(found))[1])
+    original = story.assemble
+    monkeypatch.setattr(story, "assemble", lambda found: (os.kill(os.getpid(), 2), original(found))[1])
     done = quiet_run()[1]()
     assert done.exit_code == 1 and (tmp_path / "out" / "report.json").is_file()
 
@@ -69,7 +69,7 @@ def test_what_the_user_can_put_right_is_raised_on(quiet_run: Any, monkeypatch: p
     def refuse(*_: object) -> None:
         raise TargetError("no torch")
 
-    monkeypatch.setattr(pipeline, "_check_usable", refuse)
+    monkeypatch.setattr(story, "_check_usable", refuse)
     with pytest.raises(TargetError):
         quiet_run()[1]()
 
@@ -84,7 +84,7 @@ def ended(words: list[str]) -> int:
 def test_a_bug_says_where_its_traceback_lies(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pipeline, "run", fail)
+    monkeypatch.setattr(story, "run", fail)
     script = Path(__file__)
     assert ended(["run", str(script)]) == 70
     told = capsys.readouterr().err
@@ -105,7 +105,7 @@ def test_errors_become_words_and_codes(
     def refuse(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(pipeline, "run", refuse)
+    monkeypatch.setattr(story, "run", refuse)
     assert ended(["run", __file__]) == code
     told = capsys.readouterr().err
     assert told == ("Interrupted.\n" if code == 130 else "triage: a\n  why:  b\n  next: c\n")

@@ -11,9 +11,9 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
-from triage.resume import earlier_run
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
+from triage.stories.resume import earlier_run
 from triage.trial.driver import digest
 
 

@@ -1,1 +1,1 @@
-"""The command line: parse, call the pipeline, print. No logic, and nothing heavy is imported before a command runs."""
+"""The command line: parse, call a story, print. No logic, and nothing heavy is imported before a command runs."""

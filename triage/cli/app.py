@@ -1,6 +1,6 @@
 """`triage`: the commands, and what an error looks like.
 
-Nothing heavy is imported here: each command imports its pipeline when it runs, so that `triage --help` is quick.
+Nothing heavy is imported here: each command imports its story when it runs, so that `triage --help` is quick.
 """
 
 from __future__ import annotations

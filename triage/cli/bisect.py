@@ -56,12 +56,12 @@ def bisect(
     """
     from triage.bisect.axis import Wish
     from triage.bisect.state import Ask
-    from triage.bisection import bisect as run_bisection
     from triage.cli.bisect_view import listener_for, show_result
     from triage.cli.latest import named
     from triage.environments.releases import check_words
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
+    from triage.stories.bisect import bisect as run_bisection
 
     given = {"out": out, "timeout": timeout, "budget": budget, "jobs": jobs}
     settings = load_settings(given)

@@ -11,7 +11,7 @@ from triage.cli.view import listener_of
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
-    from triage.bisection import Done
+    from triage.stories.bisect import Done
 
 _MARKS = {"good": ("passes", "green"), "bad": ("fails", "bold red"), "skip": ("skipped", "yellow")}
 MIB = 1024**2

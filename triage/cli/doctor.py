@@ -14,7 +14,7 @@ def doctor(
 
     Exit status: 0 usable, 4 not usable.
     """
-    from triage.doctor import examine
+    from triage.stories.doctor import examine
 
     usable = True
     for check in examine(python):

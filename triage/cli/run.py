@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from triage.resume import Earlier
+    from triage.stories.resume import Earlier
 
 
 def run(
@@ -56,10 +56,10 @@ def run(
     """
     from triage.cli.view import listener_for, show_result
     from triage.errors import UsageError
-    from triage.pipeline import run as run_pipeline
     from triage.probe.target import find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
+    from triage.stories.run import run as triaged
 
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
@@ -82,7 +82,7 @@ def run(
     target = make_target(words or [], module=module, raw=raw, python=interpreter, cwd=cwd)
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
     with listener_for(quiet=quiet) as listener:
-        done = run_pipeline(target, tuple(str(word) for word in command), settings, Emitter(listener), earlier)
+        done = triaged(target, tuple(str(word) for word in command), settings, Emitter(listener), earlier)
     show_result(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)
 
@@ -91,7 +91,7 @@ def _earlier(directory: Path, anything_else: bool) -> Earlier:
     """The run to go on with. Raises UsageError where it is none, or where `anything_else` says what is to be run."""
     from triage.cli.latest import named
     from triage.errors import UsageError
-    from triage.resume import earlier_run
+    from triage.stories.resume import earlier_run
 
     if anything_else:
         raise UsageError(

@@ -19,8 +19,8 @@ def verify(
 
     Exit status: 0 the same failure every time, 1 it passes or fails otherwise, 2, 4, 70, 130 as for `run`.
     """
-    from triage.again import verify_again
     from triage.cli.latest import named
+    from triage.stories.verify import verify_again
 
     told = verify_again(named(what), python, runs, timeout)
     for line in told.lines:

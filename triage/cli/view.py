@@ -14,7 +14,7 @@ from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
     from triage.model.own_code import OperatorCheck
-    from triage.pipeline import Run
+    from triage.stories.run import Run
 
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 _STEPS = {

@@ -21,7 +21,7 @@ from triage.session.settings import Settings
 
 @dataclass
 class Session:
-    """What every step of the pipeline shares."""
+    """What every step of a run shares."""
 
     directory: Path
     settings: Settings

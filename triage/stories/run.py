@@ -14,10 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.assemble import assemble, exit_code
 from triage.environments.describe import TargetEnvironment, describe_target, require_torch
 from triage.errors import TargetError, TriageError
-from triage.findings import Findings
 from triage.locate import comparing
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.walk import Walk
@@ -32,12 +30,14 @@ from triage.probe.run import Probe
 from triage.probe.target import Target, check_module, check_syntax
 from triage.report.redact import Redactor
 from triage.report.store import write_report
-from triage.resume import Earlier
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
-from triage.whose_code import check_operators, doubt_rounding
+from triage.stories.assemble import assemble, exit_code
+from triage.stories.findings import Findings
+from triage.stories.resume import Earlier
+from triage.stories.whose_code import check_operators, doubt_rounding
 
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
@@ -75,28 +75,11 @@ def run(
     asked = _Asked(target)
     interrupted, bug = False, None
     try:
-        with session.timed("script"):
-            first = found.walk.first()
-            _check_usable(first, asked)
-            if settings.reduce and first.outcome.failed:
-                from triage.reproduce import warm_runner
-
-                warm_runner(found)  # its seconds pass while the ladder runs
-        if comparing.worth_comparing(found.walk):
-            with session.timed("compare"):
-                comparing.compare(found.walk)
-        with session.timed("locate"):
-            found.walk.settle()
-        if comparing.worth_looking_behind(found.walk):
-            with session.timed("compare"):
-                hidden = comparing.look_behind(found.walk)
-            if hidden:
-                with session.timed("locate"):
-                    found.walk.settle()
-        if comparing.worth_checking(found.walk):
-            with session.timed("compare"):
-                comparing.check(found.walk)
-            doubt_rounding(found)
+        _run_script(found, asked)
+        _compare(found)
+        _locate(found)
+        _look_behind(found)
+        _check_comparison(found)
         emit("located", **_located_facts(found.walk.conclusion()))
         _reproduce(found)
         found.environment = asked.answer(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
@@ -139,6 +122,46 @@ def _no_interrupts() -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
+def _run_script(found: Findings, asked: _Asked) -> None:
+    """The script as it is."""
+    with found.session.timed("script"):
+        first = found.walk.first()
+        _check_usable(first, asked)
+        if found.session.settings.reduce and first.outcome.failed:
+            from triage.stories.reproduce import warm_runner
+
+            warm_runner(found)  # its seconds pass while the ladder runs
+
+
+def _compare(found: Findings) -> None:
+    """Where nothing was raised: does compiled code give what eager gives?"""
+    if comparing.worth_comparing(found.walk):
+        with found.session.timed("compare"):
+            comparing.compare(found.walk)
+
+
+def _locate(found: Findings) -> None:
+    with found.session.timed("locate"):
+        found.walk.settle()
+
+
+def _look_behind(found: Findings) -> None:
+    """Where the script's own check compares random numbers, which may hide a wrong value."""
+    if comparing.worth_looking_behind(found.walk):
+        with found.session.timed("compare"):
+            hidden = comparing.look_behind(found.walk)
+        if hidden:
+            _locate(found)
+
+
+def _check_comparison(found: Findings) -> None:
+    """Where a check of the script's own fails: which value of its graphs is wrong, or is it rounding?"""
+    if comparing.worth_checking(found.walk):
+        with found.session.timed("compare"):
+            comparing.check(found.walk)
+        doubt_rounding(found)
+
+
 def _reproduce(found: Findings) -> None:
     """Capture, reduce, verify, ablate, check custom operators: only where it fails under a compiler alone."""
     conclusion = found.walk.conclusion()
@@ -158,7 +181,7 @@ def _reduce(found: Findings, conclusion: Conclusion) -> None:
     if not session.settings.reduce:
         found.reproducer_note = "Reduction was switched off (--no-reduce)."
         return
-    from triage.reproduce import reproduce_small
+    from triage.stories.reproduce import reproduce_small
 
     try:
         reproduce_small(found, conclusion)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from triage.culprit.operation import operator_name
-from triage.findings import Findings
 from triage.locate.walk import Walk
 from triage.model.accuracy import Rounding
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.probe.run import Probe
 from triage.session.session import describe_outcome
+from triage.stories.findings import Findings
 
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:

@@ -8,11 +8,8 @@ import shlex
 from pathlib import Path
 
 import triage
-from triage.accuracy import accuracy_facts, comparison_note, rounding_notes, unsteady_note
 from triage.culprit.operation import culprit_of
 from triage.culprit.own_code import raised_in
-from triage.findings import Findings
-from triage.flakiness import flaky_notes
 from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.ladder import UNCOMPILED, Rung
@@ -33,8 +30,11 @@ from triage.probe.run import Probe
 from triage.report.excerpt import excerpt, hints_of, line_of
 from triage.report.repository import repository_state
 from triage.session.session import describe_outcome
-from triage.whose_code import own_code, raised_by, what_to_mend
-from triage.wording import summary_sentence, whose_headline, with_headline
+from triage.stories.comparison import accuracy_facts, comparison_note, rounding_notes, unsteady_note
+from triage.stories.findings import Findings
+from triage.stories.flakiness import flaky_notes
+from triage.stories.headline import summary_sentence, whose_headline, with_headline
+from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
 # Variables that decide what torch does; not where it keeps things.
 _READ_BY_TORCH = re.compile(

@@ -10,7 +10,6 @@ from triage.culprit.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
 from triage.culprit.ablation import Variant, ablate, best_cures, variants_of_graph, variants_of_text
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.operation import operators_in
-from triage.findings import Findings
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle
@@ -31,6 +30,7 @@ from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
 from triage.session.clock import BudgetSpentError
+from triage.stories.findings import Findings
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner, verify, verify_with_control

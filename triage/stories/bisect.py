@@ -24,7 +24,6 @@ from triage.bisect.setup import Setup, set_up
 from triage.bisect.state import FILE, Ask, State, digest_of, load, places_of, save
 from triage.bisect.trial import CACHES_OFF, Sought, Trial
 from triage.bisect.worktrees import CommitBench, commit_axis
-from triage.bisection_subject import Subject, find_subject
 from triage.environments.cache import DEFAULT_LIMIT
 from triage.environments.files import write_whole
 from triage.errors import TargetError, TriageError, UsageError
@@ -38,6 +37,7 @@ from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter, Journal
 from triage.session.session import Session, neutral_store, open_session
 from triage.session.settings import Settings
+from triage.stories.bisect_subject import Subject, find_subject
 
 EXIT_FOUND, EXIT_NO_CHANGE, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 5, 130
 

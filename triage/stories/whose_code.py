@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from triage.culprit.contracts import broken_by, findings_of
 from triage.culprit.operation import operator_name
 from triage.culprit.own_code import own_code_of
-from triage.findings import Findings
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.locate.ladder import UNCOMPILED
@@ -19,6 +18,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import RaisedException
 from triage.model.own_code import WHILE_COMPILING, Finding, OwnCode
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.stories.findings import Findings
 
 RAISED = (OutcomeKind.EXCEPTION, OutcomeKind.OOM)
 CHECK_SECONDS = 60.0  # of a run, beside what the script itself took

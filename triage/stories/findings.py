@@ -1,4 +1,4 @@
-"""Everything one run has learned so far. Each step of the pipeline adds to it; a report can be made of it at any moment."""
+"""Everything one run has learned so far. Each step of a run adds to it; a report can be made of it at any moment."""
 
 from __future__ import annotations
 
