@@ -53,6 +53,7 @@ def test_what_is_done_to_torch_is_told_apart_from_work(tmp_path: Path) -> None:
         "torch.backends.mkldnn.enabled = False",
         "torch.utils._pytree.register_pytree_node(",
         'setattr(torch, "my_marker", VALUE)',
+        "def late_marker(x)",
     ]
     assert all(effect in text for effect in effects), text
     assert text.index(effects[0]) < text.index(effects[1]) < text.index(effects[3])

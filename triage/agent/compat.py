@@ -32,6 +32,11 @@ def loaded(name):
     return sys.modules.get(name)
 
 
+def imported_when_named():
+    """Names of the parts of torch that are imported when they are looked up in it (since 2.1; `torch.__getattr__`)."""
+    return {"torch.%s" % name for name in getattr(sys.modules.get("torch"), "_lazy_modules", ())}
+
+
 def compile_id():
     """Dynamo's own name of the graph that is being compiled, `frame/recompile`, e.g. 0/1."""
     try:

@@ -237,8 +237,8 @@ def _called_by(units: Dict[str, Unit], unit: Unit, node: ast.AST):
 def _is_torchs(unit: Unit, node: ast.AST) -> bool:
     """Whether an expression begins with something of torch's: a module, or what was imported from one; no tensor or model."""
     name = _root(node)
-    if name not in unit.namespace:
-        return False
+    if name not in unit.namespace:  # imported inside a function, as what is slow to import often is
+        return unit.origins().get(name, "").split(".")[0] == "torch"
     value = unit.namespace[name]
     if isinstance(value, type(sys)):
         return value.__name__.split(".")[0] == "torch"
@@ -247,10 +247,7 @@ def _is_torchs(unit: Unit, node: ast.AST) -> bool:
     homes = [getattr(value, "__module__", None), type(value).__module__]
     if any(str(home).split(".")[0] == "torch" for home in homes):
         return True
-    return any(
-        isinstance(item.node, ast.ImportFrom) and imported_name(item.node, unit).split(".")[0] == "torch"
-        for item in unit.bindings.get(name, [])
-    )
+    return unit.origins().get(name, "").split(".")[0] == "torch"
 
 
 def _modules() -> Any:
