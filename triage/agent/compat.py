@@ -112,7 +112,12 @@ def forget_compiles():
         convert_frame.FRAME_COUNTER = 0
         convert_frame.FRAME_COMPILE_COUNTER.clear()
     except (KeyError, AttributeError):
-        return
+        pass
+    # The table that compiles read is a copy made by the first of them: later registrations would not be seen.
+    module = sys.modules.get("torch._inductor.decomposition")
+    for function in list(vars(module).values()) if module is not None else ():
+        if callable(getattr(function, "cache_clear", None)):
+            function.cache_clear()
 
 
 def vec_isa_probe():
