@@ -63,7 +63,7 @@ def test_what_is_done_to_torch_is_told_apart_from_work(tmp_path: Path) -> None:
     assert not any(work in text for work in ("manual_seed", "net", "TABLE", "epilogue_fusion", "environ"))
     where = {(Path(each["place"]).name, each["text"].splitlines()[0]) for each in places}
     assert ("deeper.py:8", "torch.deeper_marker = 1") in where
-    assert ("late.py:8", "@register_lowering(torch.ops.aten.hardshrink)") in where
+    assert ("late.py:9", "@register_lowering(torch.ops.aten.hardshrink)") in where
     assert "torch._inductor.config.epilogue_fusion = False" in config
     assert "torch._inductor.config.max_autotune = True" in config
 

@@ -67,7 +67,19 @@ def _setup(
     for item in registrations + effects:
         carrier.take(item)
     lines = list(dict.fromkeys(first + packages + carrier.text([unit.file for unit in order])))
-    return lines, [{"text": item.text, "place": "%s:%d" % (item.unit.file, item.node.lineno)} for item in effects]
+    places = [each for item in effects for each in _where(units, item)]
+    return lines, [{"text": item.text, "place": "%s:%d" % (item.unit.file, item.node.lineno)} for item in places]
+
+
+def _where(units: Dict[str, Unit], statement: Statement) -> List[Statement]:
+    """The statements that have the effect: those inside the function, where one is called that does nothing but prepare."""
+    called = list(_called_by(units, statement.unit, statement.node))
+    inner = [
+        item
+        for unit, function in called
+        for item in _effects(units, unit, unit.inside(Statement(unit, function)), DEPTH - 1)
+    ]
+    return inner or [statement]
 
 
 def _can_be_carried(units: Dict[str, Unit], statement: Statement) -> bool:
