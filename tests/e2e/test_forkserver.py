@@ -76,8 +76,21 @@ ZOO: dict[str, tuple[str, Callable[[Outcome], bool]]] = {
     ),
     "prints 200 MB": (OK + "for _ in range(200): os.write(1, b'x' * (1 << 20))\n", _kind(OutcomeKind.OK)),
     "closes every descriptor": (HEAD + "os.closerange(0, 4096)\n" + INPUTS + EAGER, _kind(OutcomeKind.OK)),
+    "names what a fresh torch imports when it is named": (
+        OK + "torch._inductor.config.cpp.threads, torch._dynamo.config.suppress_errors, torch.onnx, torch.fx.Graph\n",
+        _kind(OutcomeKind.OK),
+    ),
+    "imports it itself": (
+        OK + "import torch._inductor.lowering\ntorch._inductor.lowering.lowerings\n",
+        _kind(OutcomeKind.OK),
+    ),
     "exits with a status": (OK + "sys.exit('no')\n", _kind(OutcomeKind.EXCEPTION)),
 }
+
+
+def test_a_candidate_may_not_live_on_what_only_the_warm_interpreter_has_imported(runner):
+    result = runner.run(HEAD + "torch._inductor.lowering.register_lowering\n", timeout=60)
+    assert "module 'torch._inductor' has no attribute 'lowering'" in str(result.outcome.exception)
 
 
 @pytest.mark.parametrize("name", ZOO)

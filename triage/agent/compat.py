@@ -32,6 +32,11 @@ def loaded(name):
     return sys.modules.get(name)
 
 
+def imported_when_named():
+    """Names of the parts of torch that are imported when they are looked up in it (since 2.1; `torch.__getattr__`)."""
+    return {"torch.%s" % name for name in getattr(sys.modules.get("torch"), "_lazy_modules", ())}
+
+
 def compile_id():
     """Dynamo's own name of the graph that is being compiled, `frame/recompile`, e.g. 0/1."""
     try:
@@ -107,7 +112,12 @@ def forget_compiles():
         convert_frame.FRAME_COUNTER = 0
         convert_frame.FRAME_COMPILE_COUNTER.clear()
     except (KeyError, AttributeError):
-        return
+        pass
+    # The table that compiles read is a copy made by the first of them: later registrations would not be seen.
+    module = sys.modules.get("torch._inductor.decomposition")
+    for function in list(vars(module).values()) if module is not None else ():
+        if callable(getattr(function, "cache_clear", None)):
+            function.cache_clear()
 
 
 def vec_isa_probe():

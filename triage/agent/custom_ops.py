@@ -21,13 +21,14 @@ from .operators import is_torchs
 _SITE = re.compile(r"registered at (?P<file>.+?):\d+(?= ::|$)", re.M)
 
 
-def preamble(targets: List[Any]) -> Tuple[List[str], List[str], List[str]]:
-    """(statements, reasons, setup): import lines and source that register the operators among `targets`; what is missing;
-    and the same together with all else that the user's files do to torch, empty where they do nothing.
+def preamble(targets: List[Any]) -> Tuple[List[str], List[str], List[str], List[Dict[str, str]]]:
+    """(statements, reasons, setup, effects): import lines and source that register the operators among `targets`; what is
+    missing; the same together with all else that the user's files do to torch, empty where they do nothing; which of these
+    statements have an effect, and where they stand.
     """
     operators = _custom(targets)
     if not operators:
-        return [], [], effects.setup([], [], set())
+        return ([], [], *effects.setup([], [], set()))
     units = user_units()
     for operator in operators:
         _add_units_of(operator, units)
@@ -50,8 +51,8 @@ def preamble(targets: List[Any]) -> Tuple[List[str], List[str], List[str]]:
     if carrier.missing:
         names = ", ".join(operator.qualified for operator in operators)
         missing += ["custom operator %s: %s" % (names, reason) for reason in dict.fromkeys(carrier.missing)]
-    setup = effects.setup(taken, statements, namespaces)
-    return list(dict.fromkeys(statements + carrier.text())), missing, setup
+    setup, places = effects.setup(taken, statements, namespaces)
+    return list(dict.fromkeys(statements + carrier.text())), missing, setup, places
 
 
 def _custom(targets: List[Any]) -> List[Operator]:

@@ -51,6 +51,7 @@ def graph_case(
         "context": dict(context or {}),
         "preamble": [],
         "setup": [],
+        "effects": [],
         "subgraphs": [],
         "backend": backend,
         "unprintable": [],
@@ -94,7 +95,8 @@ class _Walk:
     def finish(self) -> None:
         from . import custom_ops
 
-        self.case["preamble"], missing, self.case["setup"] = custom_ops.preamble(self.targets)
+        told = custom_ops.preamble(self.targets)
+        self.case["preamble"], missing, self.case["setup"], self.case["effects"] = told
         self.case["unprintable"].extend(missing)
 
     def subgraph(self, path: str, gm: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from .custom_ops_carry import Carrier
 from .custom_ops_find import callee
@@ -30,11 +30,14 @@ _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try)
 DEPTH = 3  # of functions called by functions that are looked into
 
-_known: Dict[Any, List[str]] = {}
+_known: Dict[Any, Tuple[List[str], List[Dict[str, str]]]] = {}
 
 
-def setup(registrations: List[Statement], first: List[str], namespaces: Set[str]) -> List[str]:
-    """Import lines and statements that do again what the user's files did to torch; empty where they did nothing.
+def setup(
+    registrations: List[Statement], first: List[str], namespaces: Set[str]
+) -> Tuple[List[str], List[Dict[str, str]]]:
+    """Import lines and statements that do again what the user's files did to torch, and which of them have an effect
+    (`text`, `place`); empty where they did nothing.
 
     `registrations` (of custom operators) and the lines of `first` are carried too, where there is anything else.
     """
@@ -45,11 +48,13 @@ def setup(registrations: List[Statement], first: List[str], namespaces: Set[str]
         try:
             _known[key] = _setup(registrations, first, namespaces)
         except Exception:  # the graph can be told without it
-            _known[key] = []
+            _known[key] = [], []
     return _known[key]
 
 
-def _setup(registrations: List[Statement], first: List[str], namespaces: Set[str]) -> List[str]:
+def _setup(
+    registrations: List[Statement], first: List[str], namespaces: Set[str]
+) -> Tuple[List[str], List[Dict[str, str]]]:
     units = user_units()
     order = _in_order(units)
     effects = [statement for unit in order for statement in _effects(units, unit, unit.statements)]
@@ -58,10 +63,23 @@ def _setup(registrations: List[Statement], first: List[str], namespaces: Set[str
     keys = {item.key() for item in registrations}
     effects = [item for item in effects if item.key() not in keys and _can_be_carried(units, item)]
     if not effects and not packages:
-        return []
+        return [], []
     for item in registrations + effects:
         carrier.take(item)
-    return list(dict.fromkeys(first + packages + carrier.text([unit.file for unit in order])))
+    lines = list(dict.fromkeys(first + packages + carrier.text([unit.file for unit in order])))
+    places = [each for item in effects for each in _where(units, item)]
+    return lines, [{"text": item.text, "place": "%s:%d" % (item.unit.file, item.node.lineno)} for item in places]
+
+
+def _where(units: Dict[str, Unit], statement: Statement) -> List[Statement]:
+    """The statements that have the effect: those inside the function, where one is called that does nothing but prepare."""
+    called = list(_called_by(units, statement.unit, statement.node))
+    inner = [
+        item
+        for unit, function in called
+        for item in _effects(units, unit, unit.inside(Statement(unit, function)), DEPTH - 1)
+    ]
+    return inner or [statement]
 
 
 def _can_be_carried(units: Dict[str, Unit], statement: Statement) -> bool:
@@ -237,8 +255,8 @@ def _called_by(units: Dict[str, Unit], unit: Unit, node: ast.AST):
 def _is_torchs(unit: Unit, node: ast.AST) -> bool:
     """Whether an expression begins with something of torch's: a module, or what was imported from one; no tensor or model."""
     name = _root(node)
-    if name not in unit.namespace:
-        return False
+    if name not in unit.namespace:  # imported inside a function, as what is slow to import often is
+        return unit.origins().get(name, "").split(".")[0] == "torch"
     value = unit.namespace[name]
     if isinstance(value, type(sys)):
         return value.__name__.split(".")[0] == "torch"
@@ -247,10 +265,7 @@ def _is_torchs(unit: Unit, node: ast.AST) -> bool:
     homes = [getattr(value, "__module__", None), type(value).__module__]
     if any(str(home).split(".")[0] == "torch" for home in homes):
         return True
-    return any(
-        isinstance(item.node, ast.ImportFrom) and imported_name(item.node, unit).split(".")[0] == "torch"
-        for item in unit.bindings.get(name, [])
-    )
+    return unit.origins().get(name, "").split(".")[0] == "torch"
 
 
 def _modules() -> Any:

@@ -4,6 +4,7 @@ Its directory: `cwd/repro.py` (where it runs), `channel/` (events of the agent),
 Variables that torch reads while it is imported (OMP_NUM_THREADS, TORCH_LOGS, most TORCHINDUCTOR_*) have no effect in here.
 """
 
+import ast
 import gc
 import os
 import random
@@ -11,7 +12,7 @@ import signal
 import sys
 import types
 
-from . import confine, forkserver_proc, hook, phases
+from . import confine, forkserver_modules, forkserver_proc, hook, phases
 
 SCRIPT = "repro.py"
 TORCH_DEFAULT_SEED = 67280421310721  # default_rng_seed_val in c10/core/GeneratorImpl.h
@@ -116,7 +117,9 @@ def _execute(source, path, recorder):
     sys.path.insert(0, os.path.dirname(path))
     gc.enable()
     try:
-        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+        tree = compile(source, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        forkserver_modules.check(tree)
+        exec(compile(tree, path, "exec", dont_inherit=True), main.__dict__)
     except SystemExit as ending:
         return _exit_status(ending.code)
     except KeyboardInterrupt:

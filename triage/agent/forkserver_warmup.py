@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from . import compat, forkserver_neutral, phases
+from . import compat, forkserver_modules, forkserver_neutral, phases
 
 # Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
 WARM_PHASE = "lowering"
@@ -41,6 +41,7 @@ def warm_up(shared):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, "cache")
     import torch
 
+    forkserver_modules.remember()
     for name in LATER:
         try:
             importlib.import_module(name)

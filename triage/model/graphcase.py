@@ -118,6 +118,14 @@ class Context:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """A statement of the program's own that does something to torch, and where it stands (`file:line`)."""
+
+    text: str
+    place: str
+
+
+@dataclass(frozen=True)
 class GraphCase:
     """A whole captured graph, in topological order.
 
@@ -136,6 +144,7 @@ class GraphCase:
     context: Context = field(default_factory=Context)
     preamble: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()  # the same with all else that the program's own files did to torch, empty where nothing
+    effects: tuple[Effect, ...] = ()  # of these the statements that have an effect
     prepared: bool = False  # the preamble is that: all of it is needed, whatever operators are left
     subgraphs: tuple[SubGraph, ...] = ()
     backend: str = "inductor"

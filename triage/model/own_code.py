@@ -29,7 +29,8 @@ WHILE_COMPILING = ("lowering", "decomposition", "backend", "fake kernel", "pre-g
 class OwnCode:
     """A line that is not torch's, under the compiler. `place` is `nms.py:9`, `line` the same with function and code.
 
-    `raised` says that the exception is the line's own; else it came from torch, through this line.
+    `raised` says that the exception is the line's own; else it came from torch, through this line. `needed` says that no line
+    was seen in a traceback: the failure goes away without this code, and no more is known.
     """
 
     role: str
@@ -40,6 +41,7 @@ class OwnCode:
     operator: str | None = None
     library: str | None = None  # the installed package it belongs to; null for the program's own
     call_site: str | None = None  # where compiled code was called
+    needed: bool = False
 
     @property
     def name(self) -> str:
@@ -55,6 +57,8 @@ class OwnCode:
     def headline(self) -> str:
         """`Raised in your lowering of detect::keep, nms.py:9: ValueError: ...`."""
         told = f": {self.error}" if self.error else ""
+        if self.needed:
+            return f"Fails because of {self.name}, {self.place}"
         return f"Raised {'in' if self.raised else 'through'} {self.name}, {self.place}{told}"
 
 

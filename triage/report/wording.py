@@ -136,7 +136,8 @@ def own_code_facts(report: TriageReport) -> list[tuple[str, str]]:
     own = report.own_code
     if own is None:
         return []
-    found = [("Raised in" if own.raised else "Raised through", prose(clip(own.name, 160)))]
+    told = "Because of" if own.needed else "Raised in" if own.raised else "Raised through"
+    found = [(told, prose(clip(own.name, 160)))]
     found.append(("Line", code(clip(own.line, 240))))
     return [*found, ("Called from", code(clip(own.call_site, 240)))] if own.call_site else found
 

@@ -54,7 +54,7 @@ def assemble(found: Findings) -> TriageReport:
     made = found.reproduced
     environment = found.environment
     first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
-    own = own_code(conclusion)
+    own = own_code(found, conclusion)
     mend = what_to_mend(found, conclusion, own)
     signature = _signature(conclusion, _reduced_line(found), own)
     session.timings["total"] = round(session.clock.elapsed(), 2)

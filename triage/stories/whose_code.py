@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.culprit.contracts import broken_by, findings_of
+from triage.culprit.needed_code import needed_code
 from triage.culprit.operation import operator_name
 from triage.culprit.own_code import own_code_of
 from triage.judge.skeleton import short_type
@@ -16,7 +17,7 @@ from triage.locate.conclude import Conclusion
 from triage.locate.ladder import UNCOMPILED
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import RaisedException
-from triage.model.own_code import WHILE_COMPILING, Finding, OwnCode
+from triage.model.own_code import OF_OPERATORS, WHILE_COMPILING, Finding, OwnCode
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.findings import Findings
 
@@ -85,9 +86,19 @@ def raised_by(conclusion: Conclusion) -> RaisedException | None:
     return outcome.exception if outcome is not None and outcome.kind in RAISED else None
 
 
-def own_code(conclusion: Conclusion) -> OwnCode | None:
-    """The line of the program's own under the compiler that raised the failure; None where a result is wrong."""
-    return own_code_of(raised_by(conclusion), conclusion.stage)
+def own_code(found: Findings, conclusion: Conclusion) -> OwnCode | None:
+    """The program's own code under the compiler that the failure comes of: seen in its traceback, or needed by the reproducer."""
+    return own_code_of(raised_by(conclusion), conclusion.stage) or _needed_by_reproducer(found)
+
+
+def _needed_by_reproducer(found: Findings) -> OwnCode | None:
+    made = found.reproduced
+    if made is None or not made.verified or made.engine == "none":
+        return None
+    if made.graph is not None and not made.graph.prepared:
+        return None
+    effects = next((case.effects for case in found.cases if case.effects), ())
+    return needed_code(made.source, effects)
 
 
 def what_to_mend(found: Findings, conclusion: Conclusion, own: OwnCode | None) -> tuple[Finding, ...]:
@@ -120,6 +131,11 @@ def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | Non
     """That it is no bug of PyTorch's: the code's own exception, raised while the compiler asked it."""
     if own is None:
         return None
+    if own.needed:
+        because = f"The reproducer fails with it and passes without it: `{own.line}`."
+        agree = " What it returns has to agree with the operator's own result in shape, dtype, strides and values."
+        cure = f"Correct {own.place}.{agree if own.role in OF_OPERATORS else ''}"
+        return Finding(f"{_capital(own.name)} makes it fail", because, cure, own.place)
     if own.raised and own.role in WHILE_COMPILING:
         because = f"The exception is its own: `{own.line}`."
         return Finding(f"{_capital(own.name)} raises", because, f"Correct {own.place}.", own.place)
