@@ -153,7 +153,7 @@ import importlib, json, sys
 sys.path[:0] = [AGENT, "site-packages"]
 importlib.import_module("boot").load_agent()
 del sys.path[0]
-from _triage_agent import describe
+from _triage_agent.capture import describe
 import train
 
 cases = []

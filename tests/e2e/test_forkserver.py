@@ -233,7 +233,7 @@ def test_nothing_survives_an_orchestrator_that_is_killed(tmp_path: Path) -> None
 def test_where_the_server_cannot_start_candidates_run_in_fresh_processes(tmp_path: Path) -> None:
     fake = tmp_path / "python"
     fake.write_text(
-        f'#!/bin/sh\ncase "$2" in forkserver) echo \'no torch here\' >&2; exit 1;; esac\nexec {sys.executable} "$@"\n'
+        f'#!/bin/sh\ncase "$2" in warm.forkserver) echo \'no torch here\' >&2; exit 1;; esac\nexec {sys.executable} "$@"\n'
     )
     fake.chmod(0o755)
     runner = ForkServerRunner(str(fake), jobs=1)

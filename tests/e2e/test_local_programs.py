@@ -21,13 +21,13 @@ import importlib, json, runpy, sys
 sys.path.insert(0, %r)
 import boot
 boot.load_agent()
-importlib.import_module(boot.PACKAGE + ".surroundings").remember()
+importlib.import_module(boot.PACKAGE + ".capture.surroundings").remember()
 import train
 sys.modules["__main__"].__file__ = train.__file__
 train.main()
-effects = importlib.import_module(boot.PACKAGE + ".effects")
+effects = importlib.import_module(boot.PACKAGE + ".capture.effects")
 import torch._dynamo
-context = importlib.import_module(boot.PACKAGE + ".describe_context")
+context = importlib.import_module(boot.PACKAGE + ".capture.context")
 print(json.dumps([*effects.setup([], [], set()), context.config_lines()]))
 """
 

@@ -24,7 +24,7 @@ boot.load_agent()
 import torch
 import torch._dynamo
 import torch.nn.functional as F
-from _triage_agent import describe
+from _triage_agent.capture import describe
 from torch import nn
 
 from triage.model.codec import decode

@@ -7,7 +7,7 @@ import pytest
 from triage.agent import boot
 
 boot.load_agent()
-rule = importlib.import_module(f"{boot.PACKAGE}.accuracy_rule")
+rule = importlib.import_module(f"{boot.PACKAGE}.compare.rule")
 PLAIN = {"dtype": "float32", "shape": (2, 3), "stride": (3, 1), "requires_grad": False, "aliases": ()}
 
 

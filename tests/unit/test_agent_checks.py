@@ -13,7 +13,7 @@ from triage.agent import boot
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
-checks = importlib.import_module(f"{boot.PACKAGE}.checks")
+checks = importlib.import_module(f"{boot.PACKAGE}.capture.checks")
 
 A = torch.tensor([1.0, 2.0, 3.0])
 B = torch.tensor([1.0, 2.5, 3.0])

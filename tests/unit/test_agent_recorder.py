@@ -14,8 +14,8 @@ import pytest
 from triage.agent import boot
 
 boot.load_agent()
-recorder_module = importlib.import_module(f"{boot.PACKAGE}.recorder")
-Channel = importlib.import_module(f"{boot.PACKAGE}.channel").Channel
+recorder_module = importlib.import_module(f"{boot.PACKAGE}.hooks.recorder")
+Channel = importlib.import_module(f"{boot.PACKAGE}.hooks.channel").Channel
 
 
 class Ended(BaseException):

@@ -10,8 +10,8 @@ import pytest
 from triage.agent import boot
 
 boot.load_agent()
-frames = importlib.import_module(f"{boot.PACKAGE}.frames")
-describe_exception = importlib.import_module(f"{boot.PACKAGE}.describe_exception")
+frames = importlib.import_module(f"{boot.PACKAGE}.hooks.frames")
+describe_exception = importlib.import_module(f"{boot.PACKAGE}.capture.exception")
 
 
 class Unsupported(Exception):  # noqa: N818  it is known by this name

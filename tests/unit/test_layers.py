@@ -53,6 +53,16 @@ MAY_IMPORT = {
     "agent": set(),
 }
 
+# The rooms of the agent, which is flat otherwise: boot.py, compat.py and the way in (site).
+AGENT_MAY_IMPORT = {
+    "warm": {"hooks"},
+    "hooks": {"compare", "capture", "trace"},
+    "compare": {"capture"},
+    "programs": {"capture"},
+    "capture": set(),
+    "trace": set(),
+}
+
 # Distributions and the rooms that may use them. torch is for the agent alone.
 THIRD_PARTY = {
     "torch": {"agent"},
@@ -102,7 +112,8 @@ def imports_of(file: Path) -> Iterator[Import]:
                 for name in child.names:
                     yield Import(file, child.lineno, name.name, 0, lazy)
             elif isinstance(child, ast.ImportFrom) and child.level:
-                yield Import(file, child.lineno, child.module or "", child.level, lazy)
+                for module in [child.module] if child.module else [name.name for name in child.names]:
+                    yield Import(file, child.lineno, module, child.level, lazy)
             elif isinstance(child, ast.ImportFrom):
                 # `from triage import probe` imports the module triage.probe, `from torch import nn` torch
                 for module in dict.fromkeys(_named(child.module or "", name.name) for name in child.names):
@@ -173,6 +184,19 @@ def test_orchestrator_imports_are_absolute():
 def test_the_agent_knows_the_standard_library_torch_and_itself():
     known = {"torch", "torchgen", "_triage_agent", *sys.stdlib_module_names}
     assert [str(found) for found in AGENT if not found.level and found.module.split(".")[0] not in known] == []
+
+
+def test_rooms_of_the_agent_import_one_way():
+    agent = ROOT / "agent"
+    against = []
+    for found in (each for each in AGENT if each.level):
+        room = found.file.relative_to(agent).parts[0]
+        above = found.module.split(".")[
+            0
+        ]  # of `from ..capture.graph import`; a neighbour's name where there is one dot
+        if found.level == 2 and above not in {"compat", *AGENT_MAY_IMPORT[room]}:
+            against.append(str(found))
+    assert against == []
 
 
 def test_the_agent_imports_torch_when_it_is_asked_to():

@@ -1,4 +1,4 @@
-"""Start one of the agent's own programs in the target interpreter: `python boot.py NAME ARGS...`.
+"""Start one of the agent's own programs in the target interpreter: `python boot.py ROOM.NAME ARGS...`.
 
 The agent package is loaded by file location under a private name; nothing is added to `sys.path`.
 """

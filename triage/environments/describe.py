@@ -44,7 +44,7 @@ class TargetEnvironment:
 
 def describe_target(python: str, *, collect_env: bool = True, cancel: Cancel | None = None) -> TargetEnvironment:
     """Ask the interpreter. Raises TargetError where it cannot be run at all."""
-    arguments = [str(AGENT / "boot.py"), "environment", *(["--collect-env"] if collect_env else [])]
+    arguments = [str(AGENT / "boot.py"), "programs.environment", *(["--collect-env"] if collect_env else [])]
     done = run_python(python, arguments, timeout=TIMEOUT_SECONDS, cancel=cancel)
     line = next((line for line in reversed(done.stdout.splitlines()) if line.startswith("{")), None)
     if line is None:

@@ -37,7 +37,7 @@ def smoke_test(python: Path, toolchain: Path, cancel: Cancel | None = None) -> S
             env.pop(name, None)
         env.pop("PYTHONDONTWRITEBYTECODE")  # the environment is ours, and every probe starts quicker for it
         out, err = stage.root / "out.txt", stage.root / "err.txt"
-        command = (str(python), str(AGENT / "boot.py"), "smoke")
+        command = (str(python), str(AGENT / "boot.py"), "programs.smoke")
         done = launch(Launch(command, stage.root, env, out, err, TIMEOUT_SECONDS), cancel)
         lines = _lines(out)
         if done.code == 0:

@@ -190,7 +190,7 @@ class Walk:
                 return
 
     def _check_randomness(self) -> None:
-        """A failed check of the script's own may only say that other random numbers were drawn (`agent/randomness.py`)."""
+        """A failed check of the script's own may only say that other numbers were drawn (`agent/compare/randomness.py`)."""
         found = self.conclusion()
         if found.outcome is None or not is_script_check(found.outcome):
             return

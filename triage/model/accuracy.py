@@ -1,6 +1,6 @@
 """Comparing compiled graphs with eager: what a probe is asked for, and what it finds.
 
-The rule by which a value is wrong stands in `triage/agent/accuracy_rule.py`; here is only what the two worlds exchange.
+The rule by which a value is wrong stands in `triage/agent/compare/rule.py`; here is only what the two worlds exchange.
 """
 
 from __future__ import annotations

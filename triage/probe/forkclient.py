@@ -40,7 +40,7 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True)
 class ForkRequest:
-    """One candidate. `root` is a directory of its own, which must exist; see `agent/forkserver_child.py` for its parts."""
+    """One candidate. `root` is a directory of its own, which must exist; see `agent/warm/candidate.py` for its parts."""
 
     source: str
     root: Path
@@ -225,7 +225,7 @@ def _start(python: str, directory: Path, shared: Path, log: Path) -> tuple[subpr
     try:
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [python, str(AGENT / "boot.py"), "forkserver", str(request_read), str(reply_write), str(shared)],
+                [python, str(AGENT / "boot.py"), "warm.forkserver", str(request_read), str(reply_write), str(shared)],
                 pass_fds=(request_read, reply_write),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -20,7 +20,7 @@ from triage.trial.interface import CandidateRunner
 from triage.trial.pool import PooledRunner, Query
 from triage.trial.runner import ForkServerRunner
 
-# As `agent/phases.py` tells them; what comes after code generation is not worth cutting off.
+# As `agent/warm/phases.py` tells them; what comes after code generation is not worth cutting off.
 _CRUMB = re.compile(r"(lowering|scheduling|codegen|build|run) of the (?:forward|backward) graph")
 _CUTS = ("lowering", "scheduling", "codegen")
 # Breadcrumbs after which Inductor's own part of the compile may have begun without a word.

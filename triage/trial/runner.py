@@ -121,7 +121,7 @@ class ForkServerRunner(PooledRunner):
         super().close()
 
     def run_cut(self, query: Query, cancel: Cancel, cut_off: str | None) -> ForkFacts:
-        """Run a candidate whose compiles stop once they are past a phase (`agent/phases.py`); None runs it in full."""
+        """Run a candidate whose compiles stop once they are past a phase (`agent/warm/phases.py`); None runs it in full."""
         server = None if self._closing.is_set() else self._running_server()
         if self._closing.is_set():
             return ForkFacts(not_run("cancelled"), cut=False)

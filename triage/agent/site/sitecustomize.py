@@ -40,7 +40,7 @@ def _install():
     boot.load_agent()
     import json
 
-    from _triage_agent import hook
+    from _triage_agent.hooks import hook
 
     hook.install(json.loads(config))
 

@@ -148,7 +148,7 @@ class Workbench:
         script, answer = place / "checkpoint.py", place / "case.json"
         script.write_text(checkpoint.source, encoding="utf-8")
         command = (
-            self._target.python, str(AGENT / "boot.py"), "repro_module", str(script), str(answer), json.dumps(options),
+            self._target.python, str(AGENT / "boot.py"), "programs.repro_module", str(script), str(answer), json.dumps(options),
         )  # fmt: skip
         done = self._start(command, place, place / "out", place / "err", timeout)
         try:

@@ -1,6 +1,6 @@
 """One more run of the program, to see what it executes.
 
-The program runs as it is, uncompiled (inside compiled code no line would be seen), with `agent/trace_lines.py` watching.
+The program runs as it is, uncompiled (inside compiled code no line would be seen), with `agent/trace/lines.py` watching.
 Where nothing came back, a crash for instance, there is no evidence, and the reducer starts from the bare text.
 """
 

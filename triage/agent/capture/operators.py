@@ -1,0 +1,19 @@
+"""Which operators are custom ones: not there after `import torch`."""
+
+from .. import compat
+
+_TORCHS = """
+    _c10d_functional _c10d_functional_autograd _dtensor _native _quantized _test aten bundled c10d debug_mode_ops debugprims
+    export flex_lib fsdp higher_order inductor inductor_prims mkl mkldnn mkldnn_prepacked onednn onnx onnx_symbolic prim
+    prims profiler quantization quantized rngprims sparse static_runtime streams symm_mem
+"""
+
+
+def is_torchs(name):
+    """Whether an operator (`ns::name`), or a namespace, is torch's own."""
+    return name.split("::")[0] in _TORCHS.split()
+
+
+def known():
+    """Names `ns::name` of the custom operators that the program has asked for so far."""
+    return [name for name in compat.known_operators() if not is_torchs(name)]

@@ -1,0 +1,295 @@
+"""One call of a compiled graph, judged: what is wrong with it, of which kind, and where.
+
+The program's own call is what is judged (some failures come with the first call only), against eager on copies of its
+inputs; gradients are those of another call. Most calls are settled by that. Where they are not close, eager is asked how sure
+it is of itself: with other things in memory that nobody wrote, with every rounding nudged, in double precision, with other random
+numbers; `rule` says what it then takes to blame the compiler. What random numbers hide that way is looked at once
+more with the same ones on both sides (`dice`). A mode that changes the result by being there at all (an
+operation with a path of its own below autograd) is not used.
+"""
+
+import contextlib
+
+from . import dice, measure, memory, modes, randomness, roundoff, rule
+from .copies import CannotCopyError, Copier
+from .run import AFTER, GRADIENT, Runner
+
+FIRST_ROUND, SECOND_ROUND = 2, 22
+TRIED = 4  # values that look wrong and are looked at again
+SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
+
+
+class Call:
+    """`signs`: those of zeros are looked at, too, where nothing else is wrong. `doubtful`: eager is asked whether it is sure of
+    itself also where nothing is off.
+    """
+
+    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False):
+        self.torch, self.compiled, self.kept = torch, compiled, kept
+        self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
+        self.to_begin = randomness.kept(torch)
+        self.once = 1  # how much it adds to the calls that were compared
+        self.signs, self.doubtful = signs, doubtful
+        self.names = None  # what is looked at closely; None for everything
+        self.measured = True
+        self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote
+        self.by_chance = []  # (name, reason) of what could not be compared, since it hangs on random numbers that are others
+        self._dice = None  # says what is drawn, where eager and compiled are to draw the same
+        self._drawn = ()
+        self._both = None
+        self._doubled = self._varied = None
+
+    @contextlib.contextmanager
+    def as_it_began(self):
+        """Inside, random numbers are drawn as they were when the call was made; then they go on from where it left them."""
+        to_go_on = randomness.kept(self.torch)
+        self.to_begin()
+        try:
+            yield
+        finally:
+            to_go_on()
+
+    def wrong(self, result, args):
+        """All that is wrong with this result, each as facts: values first, then what is known of the tensors besides."""
+        compiled = self.runner.given(result, args)
+        if self.runner.gradients:
+            compiled.tensors.update(_gradients(self._compiled().tensors))
+        return self._wrong(self._eager(), compiled)
+
+    def under(self, gradients):
+        """From here on the program's own gradients arrive at the outputs: none at those that are not named."""
+        self.runner.incoming, self.runner.sent = gradients, {}
+        self.once = 0
+
+    def wrong_again(self):
+        """All that is wrong under the gradients that arrived."""
+        self.names, self.measured, self._varied = None, True, None
+        compiled = self._compiled()
+        return self._wrong(self._eager(), compiled)
+
+    def _wrong(self, eager, compiled):
+        self._both = eager, compiled
+        suspects = measure.suspicious(self.torch, eager, compiled)
+        asked = suspects or (list(eager.tensors) if self.doubtful else [])
+        steady = self._sure_of(asked, eager) if asked else []
+        steady = [name for name in steady if name in suspects]
+        found = self._wrong_values(steady, eager, compiled) if steady else []
+        found += self._wrong_facts(suspects, eager, compiled)
+        if steady and not found:
+            found = self._wrong_with_the_same_numbers(steady, eager)
+        if not found and self.signs:
+            found = self._wrong_signs(eager, compiled)
+        return found
+
+    def inputs(self):
+        """What the call was made with, as it was then."""
+        return self.runner.copier.copies()[0]
+
+    def rounding(self):
+        """Where nothing is wrong and yet not all is the same: the value that is furthest off, as facts; else None."""
+        eager, compiled = self._both
+        doubted = {*self.unsteady, *(name for name, _ in self.by_chance)}
+        sure = [name for name in eager.tensors if name not in doubted]
+        names = [name for name in sure if roundoff.rounds_otherwise(self.torch, eager, compiled, name)]
+        if not names:
+            return None
+        self.names = None
+        reference = self._reference()
+        told = [roundoff.rounding(self.torch, name, eager, compiled, reference) for name in names]
+        return max(told, key=lambda facts: facts["tolerances"])
+
+    # -- how sure eager is of itself ------------------------------------------------------------------------------
+
+    def _sure_of(self, names, eager):
+        """The names of what eager gives again whatever lies in memory that nobody wrote."""
+        self.names = steady = names
+        for byte in memory.FILLINGS:
+            with memory.fresh_memory_filled(byte):
+                steady = self._same(eager, self._eager(around=byte), steady)
+        # Also between the operations. Two such runs are compared with each other: the mode itself may change the result.
+        one, other = (self._surrounded(byte) for byte in memory.FILLINGS)
+        if one is not None and other is not None:
+            steady = self._same(one, other, steady)
+        self.unsteady = [name for name in names if name not in steady]
+        if self.unsteady:
+            self._without_own_randomness()
+        unchanged = self._eager(mode=modes.unchanged(self.torch))
+        self.measured = self._same(eager, unchanged, steady) == steady
+        return steady
+
+    def _without_own_randomness(self):
+        """What eager gives otherwise each time although memory holds the same hangs on numbers that nobody can draw again."""
+        with memory.fresh_memory_filled(memory.FILLINGS[0]):
+            again = self._same(self._eager(), self._eager(), self.unsteady)
+        reason = "eager gives another value each time, from the same seed as well"
+        self.by_chance += [(name, reason) for name in self.unsteady if name not in again]
+        self.unsteady = again
+
+    def _surrounded(self, byte):
+        try:
+            with memory.fresh_memory_filled(byte):
+                return self._eager(mode=modes.surrounded(self.torch, byte), around=byte)
+        except Exception:  # an operation that cannot be moved
+            return None
+
+    def _same(self, one, other, names):
+        found = [(name, one.tensors.get(name), other.tensors.get(name)) for name in names]
+        return [name for name, left, right in found if left is not None and measure.same_again(self.torch, left, right)]
+
+    # -- what is wrong --------------------------------------------------------------------------------------------
+
+    def _wrong_values(self, names, eager, compiled):
+        self.names = names
+        reference, varied = self._reference(), [self._eager(), *self._others(range(FIRST_ROUND))]
+        self._varied = varied
+        doubtful = [name for name in names if self._values(name, eager, compiled, reference, varied)]
+        found = []
+        for name in doubtful[:TRIED]:
+            # Once more and for certain: many runs, of which this one tensor is kept.
+            self.names = [name]
+            count = SECOND_ROUND if eager.tensors[name].numel() <= SMALL else FIRST_ROUND + SECOND_ROUND // 3
+            more = [*varied, *self._others(range(FIRST_ROUND, FIRST_ROUND + count))]
+            facts = self._values(name, eager, compiled, reference, more)
+            if facts is not None:
+                found.append(self._named(name, eager, self._as_mutation(name, eager, compiled) or facts))
+        return found
+
+    def _values(self, name, eager, compiled, reference, varied):
+        others = [given.tensors.get(name) for given in varied]
+        exact = reference.tensors.get(name) if reference is not None else None
+        if name not in compiled.tensors or any(other is None for other in others):
+            return None
+        return measure.wrong_value(
+            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
+        )
+
+    def _wrong_with_the_same_numbers(self, names, eager):
+        """What is wrong with values that hang on random numbers, both sides drawing the same ones."""
+        names = self._names_of_chance(names, eager)
+        if not names:
+            return []
+        try:
+            self._dice = dice.Dice(self.torch)
+            return self._redrawn(names)
+        except Exception as error:  # a graph that cannot be watched
+            self._not_redrawn(names, "%s: %s" % (type(error).__name__, str(error)[:200]))
+            return []
+        finally:
+            self._dice = None
+
+    def _names_of_chance(self, names, eager):
+        self.names = names
+        other = self._eager(seed=0)
+        same = self._same(eager, other, names)
+        return [name for name in names if name not in same]
+
+    def _redrawn(self, names):
+        eager = self._eager()
+        self._drawn = self._dice.draws
+        compiled = self._compiled(mode=self._dice.watch())
+        others = dice.not_in_both(self._drawn, self._dice.draws)
+        if others:
+            self._dice.turned = others
+            sure = self._same(eager, self._eager(), names)
+            self._dice.turned = ()
+            reason = "of %s, which compiled code draws in another way" % ", ".join(others)
+            self._not_redrawn([name for name in names if name not in sure], reason)
+            names = sure
+        suspects = measure.suspicious(self.torch, eager, compiled)
+        return self._wrong_values([name for name in names if name in suspects], eager, compiled)
+
+    def _not_redrawn(self, names, reason):
+        self.by_chance += [(name, reason) for name in names]
+
+    def _as_mutation(self, name, eager, compiled):
+        """Facts where one of the two changed an input and the other did not."""
+        if not name.endswith(AFTER):
+            return None
+        before = self.runner.before()[name]
+        changed = [not measure.identical(self.torch, given.tensors[name], before) for given in (eager, compiled)]
+        if changed[0] == changed[1]:
+            return None
+        words = "is changed in eager, not compiled" if changed[0] else "is changed compiled, not in eager"
+        return {"kind": "mutation", "sense": "eager" if changed[0] else "compiled", "words": words}
+
+    def _wrong_facts(self, names, eager, compiled):
+        found = []
+        for name in names:
+            if name not in compiled.tensors:
+                facts = {"kind": "structure", "words": "is a tensor in eager, not compiled", "sense": "eager"}
+                found.append(self._named(name, eager, facts))
+                continue
+            known = eager.facts.get(name)
+            differs = rule.metadata_difference(known, compiled.facts[name]) if known else None
+            if differs is not None and (self._varied is None or self._varied[0].facts.get(name) == known):
+                found.append(self._named(name, eager, {"kind": differs[0], "words": differs[1]}))
+        return found
+
+    def _wrong_signs(self, eager, compiled):
+        names = [name for name in eager.tensors if roundoff.signs_differ(self.torch, eager, compiled, name)]
+        if not names:
+            return []
+        self.names = names
+        again = [given for given in (self._reference(), self._eager(), *self._others(range(FIRST_ROUND))) if given]
+        found = [(name, roundoff.wrong_sign(self.torch, name, eager, compiled, again)) for name in names]
+        return [self._named(name, eager, facts) for name, facts in found if facts is not None]
+
+    @staticmethod
+    def _named(name, eager, facts):
+        tensor = eager.tensors[name]
+        return dict(
+            facts,
+            item=name,
+            direction="backward" if name.startswith(GRADIENT) else "forward",
+            dtype=str(tensor.dtype).split(".")[-1],
+            shape=list(tensor.shape),
+        )
+
+    # -- runs -----------------------------------------------------------------------------------------------------
+
+    def _eager(self, **how):
+        module = self.kept.fresh(bool(how.get("double")))
+        if self._dice is not None:
+            how.setdefault("mode", self._dice.watch())
+        return self._only(self.runner.run(module, parameters=self.kept.parameters(module), **how))
+
+    def _compiled(self, mode=None):
+        put_back = self.kept.state()
+        try:
+            return self.runner.run(self.compiled, mode=mode, parameters=self.kept.parameters(self.kept.gm))
+        finally:
+            put_back()
+
+    def _reference(self):
+        try:
+            call = self._dice.doubled(self._drawn) if self._dice is not None else None
+            return self._eager(double=True, mode=modes.doubled(self.torch, call) if self.measured else None)
+        except Exception:  # no such kernel, or the graph needs its own precision
+            return None
+
+    def _others(self, numbers):
+        """What else eager may give: gently and roughly nudged in turn. An operation that no mode sees ends the nudging."""
+        found = []
+        for number in numbers:
+            rough = bool(number % 2)
+            if self.measured:
+                try:
+                    found.append(self._eager(mode=modes.nudged(self.torch, rough, self._dice), seed=number))
+                    continue
+                except Exception:
+                    self.measured = False
+            try:
+                found.append(self._eager(shaken=rough, seed=number))
+            except CannotCopyError:
+                break
+        return found
+
+    def _only(self, given):
+        """Without what nobody looks at: a run's gradients are as large as the model."""
+        if self.names is not None:
+            given.tensors = {name: given.tensors[name] for name in self.names if name in given.tensors}
+        return given
+
+
+def _gradients(tensors):
+    return {name: tensor for name, tensor in tensors.items() if name.startswith(GRADIENT)}

@@ -1,0 +1,184 @@
+"""Compares every compiled graph with eager, on copies of what the program calls it with.
+
+One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
+program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
+probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared, and
+what rounds otherwise is told), `signs` (of zeros are compared, too), `seconds` that comparisons may take. The program itself
+goes on with what the compiled graph gives it. How one call is judged stands in `call`.
+"""
+
+import json
+import threading
+import time
+
+from .call import Call
+from .incoming import Waiting, described
+from .kept import Kept, alone, collective, without_dropout
+
+SECONDS = 120.0
+ALWAYS_COMPARED = 2  # calls of each graph; later ones at powers of two
+TOLD_AT_MOST = 5
+
+
+class NotComparedError(Exception):
+    """A graph that cannot be run by itself; the text says why."""
+
+
+class Comparer:
+    """What is compared, and what was found."""
+
+    def __init__(self, torch, recorder, asked):
+        self.torch, self.recorder = torch, recorder
+        self.gradients = bool(asked.get("gradients"))
+        self.stop, self.until = bool(asked.get("stop")), asked.get("until")
+        self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
+        self.left = float(asked.get("seconds") or SECONDS)
+        self.calls = self.told = 0
+        self.roughest = 0.0  # of the roundings that were told, how many tolerances
+        self.busy = threading.local()
+        self.waiting = Waiting()
+
+    def keep(self, gm, graph_id):
+        """The graph before a backend changes it; None where it cannot be kept."""
+        try:
+            if collective(gm) and not alone(self.torch):
+                raise NotComparedError("its processes would have to compare in step")
+            if without_dropout(gm):
+                self.recorder.channel.say("dropout_off", graph=graph_id)
+            return Kept(self.torch, gm)
+        except Exception as error:
+            self._not_compared(graph_id, error)
+            return None
+
+    def watch(self, compiled, kept, graph_id, example_inputs, backend):
+        """`compiled`, whose calls are compared first."""
+        seen = [0]
+        graph = {"id": graph_id, "inputs": example_inputs, "backend": backend}
+
+        def run(*args):
+            seen[0] += 1
+            call = self._begun(compiled, kept, graph, seen[0], args)
+            result = compiled(*args)
+            if call is not None:
+                self._compare(call, result, kept, graph, seen[0], args)
+            return result
+
+        return run
+
+    def _begun(self, compiled, kept, graph, number, args):
+        """The call that is about to happen, its inputs copied; None where it is not compared."""
+        if not self._wanted(graph["id"], number):
+            return None
+        began = time.monotonic()
+        try:
+            # A program's own eager run may have read what nobody wrote, where the one that is compared here happens not to.
+            doubtful = self.own_check and number == 1
+            return Call(self.torch, compiled, kept, args, self.gradients, self.signs, doubtful)
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+            return None
+        finally:
+            self.left -= time.monotonic() - began
+
+    def _wanted(self, graph_id, number):
+        if getattr(self.busy, "now", False):
+            return False
+        if self._is_last(graph_id, number):
+            return True
+        often = self.own_check or number <= ALWAYS_COMPARED or number & (number - 1) == 0
+        return self.left > 0 and often
+
+    def _is_last(self, graph_id, number):
+        return bool(self.until) and (self.until["graph"], self.until["call"]) == (graph_id, number)
+
+    def _compare(self, call, result, kept, graph, number, args):
+        """Judge a call that has just returned; once more when its backward pass has come, where that may tell more."""
+        found = self._judged(call, graph, number, lambda: call.wrong(result, args))
+        if found == [] and call.runner.gradients:
+            held = call.runner.copier.bytes
+            if self.waiting.add(self.torch, result, held, call, kept, graph, number):
+                return
+        self._settled(found or [], call, kept, graph, number)
+
+    def backward_ended(self):
+        """A backward pass of the program is over: the calls it came through are compared under its gradients."""
+        if getattr(self.busy, "now", False):
+            return
+        for arrived, (call, kept, graph, number) in self.waiting.ended():
+            call.under(arrived)
+            found = self._judged(call, graph, number, call.wrong_again)
+            self._settled(found or [], call, kept, graph, number)
+
+    def _judged(self, call, graph, number, judge):
+        """What is wrong with a call, within the time for comparisons; None where that could not be told."""
+        began, self.busy.now = time.monotonic(), True
+        try:
+            self.recorder.breadcrumb("compare graph %s, call %d" % (graph["id"], number))
+            with call.as_it_began():
+                found = judge()
+                self.calls += call.once
+                self._note(call, found, graph["id"], number)
+            return found
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+            return None
+        finally:
+            self.busy.now = False
+            self.left -= time.monotonic() - began
+
+    def _settled(self, found, call, kept, graph, number):
+        """Tell what was found, if anything; end the program where it has shown what it was run for."""
+        try:
+            if found:
+                self._tell(found, kept, graph, number, call)
+            spent = self.left <= 0 and not self.until
+            if (self.stop and (found or spent)) or self._is_last(graph["id"], number):
+                self.recorder.leave_early()
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+
+    def _not_compared(self, graph_id, error):
+        self.recorder.channel.say(
+            "not_compared", graph=graph_id, reason="%s: %s" % (type(error).__name__, str(error)[:300])
+        )
+
+    def _note(self, call, found, graph_id, number):
+        """What a call that nobody is blamed for left to say: that eager is no measure for it, or that it rounds otherwise."""
+        for name in call.unsteady:
+            self.recorder.channel.say("unsteady", graph=graph_id, call=number, item=name)
+        for name, reason in call.by_chance:
+            self.recorder.channel.say("by_chance", graph=graph_id, call=number, item=name, reason=reason)
+        rounding = call.rounding() if self.own_check and not found else None
+        if rounding is not None and rounding["tolerances"] > self.roughest:
+            self.roughest = rounding["tolerances"]
+            self.recorder.channel.say("rounding", result=dict(rounding, graph=graph_id, call=number))
+
+    def _tell(self, found, kept, graph, number, call):
+        """All that is wrong with one call; the graph is captured once."""
+        self.told += 1
+        if self.told > TOLD_AT_MOST:
+            return
+        file = self._capture(kept, graph, call, found)
+        for facts in found:
+            self.recorder.channel.say("wrong", file=file, result=dict(facts, graph=graph["id"], call=number))
+        if file is not None:
+            self.recorder.channel.say("graph_failed", graph=graph["id"], file=file, when="compare")
+
+    def _capture(self, kept, graph, call, found):
+        """The graph with the values of this call, as data; and the gradients it was sent, where one that it gave is wrong."""
+        if not self.recorder.config.get("capture"):
+            return None
+        try:
+            from ..capture import describe
+
+            case = describe.graph_case(
+                kept.gm, graph["inputs"], level="dynamo", graph_id=graph["id"], backend=graph["backend"],
+                context=dict(describe.current_context(), **self.recorder.compile_settings()),
+                real_inputs=call.inputs(), record_values=True,
+            )  # fmt: skip
+            if any(facts["direction"] == "backward" for facts in found):
+                case["inputs"] += described(case, call.runner.sent)
+            return self.recorder.channel.put("graph-wrong-%d-dynamo.json" % self.told, json.dumps(case))
+        except Exception as error:
+            self._not_compared(graph["id"], error)
+            return None

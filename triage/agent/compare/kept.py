@@ -1,0 +1,125 @@
+"""A Dynamo graph kept as it was before any backend saw it, for running it eagerly later.
+
+Dropout is switched off in the graph that is compiled and in the one that is kept: masks of different random streams cannot
+be compared, everything behind them can.
+"""
+
+import copy
+import re
+
+from .. import compat
+
+# Position of the probability among the arguments, where it is not the second one.
+_PROBABILITY = {"scaled_dot_product_attention": (4, "dropout_p"), "multi_head_attention_forward": (10, "dropout_p")}
+
+
+def without_dropout(gm):
+    """Set the probability of every dropout in the graph, and in those nested in it, to 0; tells how many there were."""
+    found = 0
+    for node in gm.graph.nodes:
+        name = getattr(node.target, "__name__", "") if node.op == "call_function" else ""
+        position, keyword = _PROBABILITY.get(name, (1, "p") if "dropout" in name else (None, None))
+        if position is None:
+            continue
+        if len(node.args) > position:
+            node.args = (*node.args[:position], 0.0, *node.args[position + 1 :])
+        elif keyword in node.kwargs or keyword == "p":
+            node.kwargs = dict(node.kwargs, **{keyword: 0.0})
+        else:
+            continue
+        found += 1
+    for _, child in gm.named_children():
+        if hasattr(child, "graph"):
+            found += without_dropout(child)
+    if found:
+        gm.recompile()
+    return found
+
+
+def collective(gm):
+    """Whether the graph, or one nested in it, speaks with other processes: they would wait for each other's extra runs."""
+    for node in gm.graph.nodes:
+        words = "%s %s" % (node.target, getattr(node.target, "__module__", ""))
+        if "c10d" in words or "torch.distributed" in words:
+            return True
+    return any(collective(child) for _, child in gm.named_children() if hasattr(child, "graph"))
+
+
+def alone(torch):
+    """Whether this process is the only one of its group: nobody waits for it."""
+    distributed = getattr(torch, "distributed", None)
+    return distributed is not None and distributed.is_initialized() and distributed.get_world_size() == 1
+
+
+class Kept:
+    """The graph, and the tensors it holds itself (parameters, buffers and constants; before torch 2.5 all of a module's)."""
+
+    def __init__(self, torch, gm):
+        self.torch = torch
+        self.gm = compat.copy_graph_deeply(gm)
+        self.names = [_named(node) for node in gm.graph.nodes if node.op == "placeholder"]
+        self.holds = any(node.op in ("get_attr", "call_module") for node in gm.graph.nodes)
+
+    def fresh(self, double=False):
+        """A module to run once: what it holds may be changed by the run, and is in double precision where that is asked for."""
+        if not self.holds:
+            return self.gm
+        made = copy.deepcopy(self.gm)
+        if double:
+            made.double()
+            for owner, name, tensor in _attributes(self.torch, made):
+                if tensor.dtype.is_floating_point:
+                    setattr(owner, name, tensor.double())
+        return made
+
+    def parameters(self, module):
+        """(name, leaf) of what the module holds."""
+        return list(module.named_parameters()) if self.holds else []
+
+    def state(self):
+        """A function that puts back what the compiled graph holds: it shares it with the program."""
+        if not self.holds:
+            return lambda: None
+        torch = self.torch
+        held = [*self.gm.buffers(), *(tensor for _, _, tensor in _attributes(torch, self.gm))]
+        before = [(tensor, tensor.detach().clone()) for tensor in held]
+
+        def put_back():
+            with torch.no_grad():
+                for tensor, value in before:
+                    if not torch.equal(tensor, value):
+                        tensor.copy_(value)
+
+        return put_back
+
+
+_PARTS = (
+    (re.compile(r"_(?:modules|parameters|buffers)\['(\w+)'\]"), r"\1"),
+    (re.compile(r"[LG]\['(\w+)'\]"), r"\1"),
+)
+
+
+def _named(node):
+    """What the program calls an input, e.g. self.proj.weight; else the graph's own name."""
+    try:
+        source = node.meta["grapharg"].source
+        name = source.name() if callable(source.name) else source.name
+        for pattern, plain in _PARTS:
+            name = pattern.sub(plain, name)
+        return name[:200] or str(node.target)
+    except Exception:
+        return str(node.target)
+
+
+def _attributes(torch, module):
+    """Tensors that a module holds as plain attributes."""
+    for node in module.graph.nodes:
+        if node.op != "get_attr":
+            continue
+        *path, name = str(node.target).split(".")
+        owner = module
+        for part in path:
+            owner = getattr(owner, part)
+        value = owner.__dict__.get(name)
+        if isinstance(value, torch.Tensor):
+            yield owner, name, value

@@ -1,0 +1,241 @@
+"""From what the runs of one call gave to the first value that is wrong: `rule`, element by element."""
+
+from . import rule
+
+NONE, NAN, UP, DOWN = 0, 1, 2, 3
+CHANCE_FACTOR = 3  # how far compiled must stand out from what eager would be blamed for
+
+
+def close(torch, eager, compiled):
+    """Whether all is as close as the dtype promises. Shapes and dtypes agree."""
+    if torch.equal(eager, compiled):
+        return True
+    if not rounded(eager):
+        return False
+    one, other = plain(torch, eager), plain(torch, compiled)
+    if not torch.equal(_kinds(torch, one), _kinds(torch, other)):
+        return False
+    return not bool(_apart(torch, one, other, eager.dtype).any())
+
+
+def suspicious(torch, eager, compiled):
+    """Names whose values or metadata are not those of eager, in the order they were given."""
+    found = []
+    for name, one in eager.tensors.items():
+        other = compiled.tensors.get(name)
+        if other is None:
+            if name.startswith("output"):  # a gradient that is missing follows from an output that takes none
+                found.append(name)
+            continue
+        facts = name in eager.facts and rule.metadata_difference(eager.facts[name], compiled.facts[name])
+        same = one.shape == other.shape and one.dtype == other.dtype
+        if facts or not same or not close(torch, one, other):
+            found.append(name)
+    return found
+
+
+def same_again(torch, eager, given):
+    """Whether another run of eager gave the same, as far as its dtype promises. What is not a number stays that."""
+    if eager.shape != given.shape or eager.dtype != given.dtype:
+        return False
+    return close(torch, eager, given)
+
+
+def identical(torch, one, other):
+    """Whether two tensors hold the same, NaN being the same as NaN."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def wrong_value(torch, eager, compiled, reference, varied, measured):
+    """What is wrong with one tensor's values, as facts, or None.
+
+    `reference` is the double-precision tensor or None, `varied` what else eager may give (at least two), `measured` whether
+    operations were nudged. The same rule is put to each of the varied runs, in the light of the others: where it would blame
+    eager itself for some elements, compiled must stand out from that by far.
+    """
+    if len(varied) < 2 or eager.shape != compiled.shape or eager.dtype != compiled.dtype:
+        return None
+    if any(other.shape != eager.shape for other in varied):
+        return None  # the shape depends on what was nudged
+    if reference is not None and reference.shape != eager.shape:
+        reference = None
+    judge = (_Rounded if rounded(eager) else _Exact)(torch, eager, reference, varied, measured)
+    wrong = judge.wrong(compiled)
+    count = int(wrong.sum())
+    if not count:
+        return None
+    by_chance = max(int(judge.wrong(item, number).sum()) for number, item in enumerate(varied))
+    if by_chance and count <= CHANCE_FACTOR * by_chance + CHANCE_FACTOR:
+        return None
+    return judge.facts(compiled, wrong)
+
+
+class _Exact:
+    """Integers and booleans: an element is wrong where nothing that was tried moved eager's, nor double precision does."""
+
+    def __init__(self, torch, eager, reference, varied, measured):
+        self.torch, self.eager = torch, eager
+        self.moved = torch.zeros_like(eager, dtype=torch.uint8)
+        for item in varied:
+            self.moved += item != eager
+        comparable = reference is not None and not rounded(reference)
+        self.reference = reference if comparable else None
+        self.sure = reference == eager if comparable else torch.ones_like(eager, dtype=torch.bool)
+
+    def wrong(self, item, number=None):
+        """Where `item` is wrong; `number` says that it is one of the varied runs itself."""
+        return (item != self.eager) & (self.moved == (0 if number is None else 1)) & self.sure
+
+    def facts(self, compiled, wrong):
+        worst = int(wrong.reshape(-1).to(self.torch.uint8).argmax())
+        off = (compiled.to(self.torch.float64) - self.eager.to(self.torch.float64)).abs()
+        known = self.reference is not None
+        return dict(
+            _facts(wrong, self.eager, compiled, self.reference, worst),
+            kind="values",
+            eager_error=0.0,
+            compiled_error=float(self.torch.where(wrong, off, self.torch.zeros_like(off)).max()),
+            spread=0.0,
+            reference=known,
+        )
+
+
+class _Rounded:
+    """Floating numbers, complex ones as pairs: by their distance from the reference, and by their kind (NaN, infinity)."""
+
+    def __init__(self, torch, eager, reference, varied, measured):
+        self.torch, self.dtype = torch, eager.dtype
+        self.eager = plain(torch, eager)
+        self.reference = None if reference is None else plain(torch, reference)
+        self.exact = self.eager if reference is None else self.reference
+        self.kinds = _kinds(torch, self.eager)
+        self.sure = _kinds(torch, self.exact.to(_real(torch, eager.dtype)).to(torch.float64)) == self.kinds
+        self.moved = torch.zeros_like(self.kinds)
+        self.spread, self.second = torch.zeros_like(self.eager), torch.zeros_like(self.eager)
+        self.widest = torch.full_like(self.kinds, 255)  # which run has the largest distance
+        for number, item in enumerate(varied):
+            self._add(number, plain(torch, item))
+        same = self.sure & (self.kinds == NONE)
+        self.error = torch.where(same, (self.eager - self.exact).abs(), torch.zeros_like(self.eager))
+        self.typical = rms(torch, torch.maximum(self.error, self.spread))
+        self.absolute = _absolute(torch, self.eager, eager.dtype)
+        self.measured = measured
+
+    def _add(self, number, item):
+        torch = self.torch
+        self.moved += _kinds(torch, item) != self.kinds
+        far = _distance(torch, item, self.eager)
+        wider = far > self.spread
+        self.second = torch.where(wider, self.spread, torch.maximum(self.second, far))
+        self.spread = torch.where(wider, far, self.spread)
+        self.widest[wider] = number
+
+    def wrong(self, item, number=None):
+        """Where `item` is wrong; `number` says that it is one of the varied runs itself."""
+        torch, item = self.torch, plain(self.torch, item)
+        changed = _kinds(torch, item) != self.kinds
+        moved = self.moved if number is None else self.moved - changed.to(torch.uint8)
+        spread = self.spread if number is None else torch.where(self.widest == number, self.second, self.spread)
+        steady = self.sure & (moved == 0)
+        limit = rule.allowed(self.error, spread, self.typical, self.absolute, self.reference is not None, self.measured)
+        off = (item - self.exact).abs()
+        apart = _apart(torch, self.eager, item, self.dtype) & (off > limit)
+        return steady & (changed | ((self.kinds == NONE) & apart))
+
+    def facts(self, compiled, wrong):
+        torch, item = self.torch, plain(self.torch, compiled)
+        kinds = _kinds(torch, item)
+        changed = wrong & (kinds != self.kinds)
+        off = torch.where(wrong & ~changed, (item - self.exact).abs(), torch.zeros_like(item))
+        worst = int(torch.where(changed, torch.full_like(off, float("inf")), off).argmax())
+        return dict(
+            _facts(wrong, self.eager, item, self.reference, worst),
+            **_kind(changed, self.kinds, kinds),
+            eager_error=float(self.error.max()),
+            compiled_error=float("inf") if bool(changed.any()) else float(off.max()),
+            spread=float(torch.where(self.spread.isfinite(), self.spread, torch.zeros_like(self.spread)).max()),
+            reference=self.reference is not None,
+        )
+
+
+def _kind(changed, eager, compiled):
+    """`nan` or `inf` where elements changed into, or from, what is no finite number, and which of the two has it."""
+    for kind, marks in (("nan", (NAN,)), ("inf", (UP, DOWN))):
+        has = [changed & sum(kinds == mark for mark in marks).bool() for kinds in (eager, compiled)]
+        if bool((has[0] | has[1]).any()):
+            first, second = bool(has[0].any()), bool(has[1].any())
+            return {"kind": kind, "sense": "both" if first and second else "eager" if first else "compiled"}
+    return {"kind": "values"}
+
+
+def _facts(wrong, eager, compiled, reference, worst):
+    return {
+        "wrong": int(wrong.sum()),
+        "elements": wrong.numel(),
+        "at": _position(worst, wrong.shape),
+        "eager": float(eager.reshape(-1)[worst]),
+        "compiled": float(compiled.reshape(-1)[worst]),
+        "exact": float(reference.reshape(-1)[worst]) if reference is not None else None,
+    }
+
+
+def rounded(tensor):
+    """Whether its numbers are rounded."""
+    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+
+
+def plain(torch, tensor):
+    """Doubles; complex numbers as pairs of them."""
+    if tensor.dtype.is_complex:
+        return torch.view_as_real(tensor.resolve_conj().to(torch.complex128))
+    return tensor.to(torch.float64)
+
+
+def _real(torch, dtype):
+    return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
+
+
+def _kinds(torch, plain):
+    """What kind of number each element is: finite, NaN, infinity, minus infinity."""
+    kinds = torch.zeros_like(plain, dtype=torch.uint8)
+    kinds[plain.isnan()] = NAN
+    kinds[plain == float("inf")] = UP
+    kinds[plain == float("-inf")] = DOWN
+    return kinds
+
+
+def _distance(torch, one, other):
+    far = (one - other).abs()
+    return torch.where(far.isnan(), torch.zeros_like(far), far)
+
+
+def _absolute(torch, plain, dtype):
+    """The absolute tolerance of a tensor: the dtype's share of its typical size."""
+    name = str(dtype).split(".")[-1]
+    return rule.tolerance(name) * max(rms(torch, plain), rule.SMALLEST_SIZE)
+
+
+def _apart(torch, one, other, dtype):
+    """Where two finite numbers are not close."""
+    relative = rule.tolerance(str(dtype).split(".")[-1])
+    return (one - other).abs() > relative * one.abs() + _absolute(torch, one, dtype)
+
+
+def finite(torch, plain):
+    """The numbers, zero in the place of what is none."""
+    return torch.where(plain.isfinite(), plain, torch.zeros_like(plain))
+
+
+def rms(torch, plain):
+    """The root mean square of the finite numbers."""
+    return float(finite(torch, plain).square().mean().sqrt()) if plain.numel() else 0.0
+
+
+def _position(index, shape):
+    found = []
+    for size in reversed(tuple(shape)):
+        index, place = divmod(index, size)
+        found.append(place)
+    return found[::-1]

@@ -1,0 +1,71 @@
+"""What is not wrong and yet not the same: how eager and compiled round, and the signs of their zeros."""
+
+from . import measure, rule
+
+# Default tolerances of torch.testing.assert_close, relative and absolute, by dtype (torch/testing/_comparison.py).
+DEFAULTS = {"float64": (1e-7, 1e-7), "float32": (1.3e-6, 1e-5), "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5)}
+
+
+def rounds_otherwise(torch, eager, compiled, name):
+    """Whether both are floating tensors of one form that hold other numbers."""
+    one, other = eager.tensors[name], compiled.tensors.get(name)
+    return _alike(one, other) and measure.rounded(one) and not measure.identical(torch, one, other)
+
+
+def rounding(torch, name, eager, compiled, reference):
+    """How far apart they are, and how far each is from double precision where that is known."""
+    one, other = (measure.plain(torch, given.tensors[name]) for given in (eager, compiled))
+    exact = reference.tensors.get(name) if reference is not None else None
+    exact = measure.plain(torch, exact) if exact is not None and exact.shape == eager.tensors[name].shape else None
+    dtype = str(eager.tensors[name].dtype).split(".")[-1]
+    relative, absolute = DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
+    apart = measure.finite(torch, (one - other).abs())
+    return {
+        "item": name,
+        "dtype": dtype,
+        "shape": list(eager.tensors[name].shape),
+        "difference": _largest(apart),
+        "relative": measure.rms(torch, apart) / (measure.rms(torch, one) or 1.0),
+        "tolerances": _largest(apart / (relative * measure.finite(torch, one.abs()) + absolute)),
+        "compiled_error": None if exact is None else _largest(measure.finite(torch, (other - exact).abs())),
+        "eager_error": None if exact is None else _largest(measure.finite(torch, (one - exact).abs())),
+    }
+
+
+def signs_differ(torch, eager, compiled, name):
+    """Whether a zero of one sign is compiled where eager has the other."""
+    one, other = eager.tensors[name], compiled.tensors.get(name)
+    return _alike(one, other) and measure.rounded(one) and bool(_other_signs(torch, one, other).any())
+
+
+def wrong_sign(torch, name, eager, compiled, again):
+    """Facts where every other run of eager, also in double precision, has the sign that eager has; else None."""
+    one = eager.tensors[name]
+    wrong = _other_signs(torch, one, compiled.tensors[name])
+    for given in again:
+        other = given.tensors.get(name)
+        if other is None or other.shape != one.shape:
+            return None
+        wrong = wrong & ~_other_signs(torch, one, other)
+        wrong = wrong & (measure.plain(torch, other) == 0)
+    if not bool(wrong.any()):
+        return None
+    return {
+        "kind": "zero_sign",
+        "words": "has zeros of the other sign",
+        "wrong": int(wrong.sum()),
+        "elements": wrong.numel(),
+    }
+
+
+def _other_signs(torch, one, other):
+    one, other = measure.plain(torch, one), measure.plain(torch, other)
+    return (one == 0) & (other == 0) & (torch.signbit(one) != torch.signbit(other))
+
+
+def _alike(one, other):
+    return other is not None and one.shape == other.shape and one.dtype == other.dtype
+
+
+def _largest(plain):
+    return float(plain.max()) if plain.numel() else 0.0

@@ -1,0 +1,174 @@
+"""One run of a graph on copies, and everything it gives: outputs, inputs it changed, gradients, and what their metadata is.
+
+Every run of one call sees the same values, the same random numbers and the same incoming gradients.
+"""
+
+import collections
+import contextlib
+
+from .. import compat
+from ..capture import values
+from . import randomness
+from .modes import is_float
+
+OTHER_SEED = 104729
+# How what a run gave is named.
+AFTER = " after the call"
+GRADIENT = "gradient of "
+
+
+class Given:
+    """What one run gave: `tensors` and `facts` by name, e.g. `output 0`, `gradient of l_x_`."""
+
+    def __init__(self):
+        self.tensors = collections.OrderedDict()
+        self.facts = {}
+
+
+class Runner:
+    """Runs functions on copies of one call's arguments. `names` are those of the arguments, for words."""
+
+    def __init__(self, torch, copier, names, gradients):
+        self.torch, self.copier, self.names = torch, copier, names
+        self.gradients = gradients and torch.is_grad_enabled()
+        self.incoming = None  # by output, what the program's own backward pass brought; None for made-up ones
+        self.sent = {}  # by output, what the first run sent back
+
+    def before(self):
+        """What the inputs are before the call, under the names they have after it."""
+        arguments, _ = self.copier.copies()
+        return {
+            name + AFTER: argument
+            for name, argument in zip(self.names, arguments)  # noqa: B905 - not in Python 3.9
+            if isinstance(argument, self.torch.Tensor)
+        }
+
+    def run(self, function, mode=None, double=False, shaken=None, seed=None, parameters=(), around=None):
+        """What `function` gives under `mode`. `seed` draws other random numbers; `parameters` are leaves it holds itself."""
+        torch = self.torch
+        arguments, leaves = self.copier.copies(double, shaken, around)
+        leaves = [(GRADIENT + self.names[position], leaf) for position, leaf in leaves]
+        leaves += [(GRADIENT + name, leaf) for name, leaf in parameters if leaf.requires_grad]
+        restore = randomness.kept(torch)
+        try:
+            if seed is not None:
+                torch.manual_seed(OTHER_SEED + seed)
+            with _precision(torch, double), mode or contextlib.nullcontext():
+                given = self._gather(function(*arguments), arguments)
+                if self.gradients:
+                    self._backward(given, leaves)
+        finally:
+            restore()
+        given.live = None
+        return given
+
+    def given(self, result, arguments):
+        """What a call gave that somebody else has made."""
+        found = self._gather(result, arguments)
+        found.live = None
+        return found
+
+    def _gather(self, result, arguments):
+        given = Given()
+        given.live = []
+        storages = collections.OrderedDict()
+        for name, argument in zip(self.names, arguments):  # noqa: B905 - not in Python 3.9
+            if isinstance(argument, self.torch.Tensor):
+                storages.setdefault(_address(argument), name)
+        for index, item in enumerate(flat(result)):
+            name = "output %d" % index
+            if isinstance(item, self.torch.Tensor):
+                if not values.is_real(item) or item.layout != self.torch.strided:
+                    continue
+                given.live.append((name, item))
+                given.facts[name] = _facts(item, storages)
+                given.tensors[name] = _kept(self.torch, item)
+            elif isinstance(item, (bool, int, float)):
+                given.tensors[name] = self.torch.tensor(item, dtype=self.torch.float64)
+        for name, argument in zip(self.names, arguments):  # noqa: B905 - not in Python 3.9
+            if isinstance(argument, self.torch.Tensor):
+                given.tensors[name + AFTER] = _kept(self.torch, argument)
+        return given
+
+    def _backward(self, given, leaves):
+        wanted = [(name, item) for name, item in given.live if item.requires_grad and is_float(item)]
+        if self.incoming is not None:
+            wanted = [(name, item) for name, item in wanted if name in self.incoming]
+        if not wanted or not leaves:
+            return
+        sent = {name: self._sent(name, item, number) for number, (name, item) in enumerate(wanted)}
+        self.sent = self.sent or sent
+        found = self.torch.autograd.grad(
+            [item for _, item in wanted],
+            [leaf for _, leaf in leaves],
+            list(sent.values()),
+            allow_unused=True,
+        )
+        for (name, leaf), gradient in zip(leaves, found):  # noqa: B905 - not in Python 3.9
+            if gradient is not None and gradient.layout == self.torch.strided:
+                given.tensors[name] = _kept(self.torch, gradient)
+            elif gradient is None:  # none, and a gradient of zeros, are the same to a program
+                given.tensors[name] = self.torch.zeros_like(leaf)
+
+    def _sent(self, name, item, number):
+        if self.incoming is None:
+            return _incoming(self.torch, item, number)
+        return self.incoming[name].to(item.dtype)
+
+
+def _incoming(torch, item, number):
+    """The gradient that arrives at an output: around one, the same in every run."""
+    generator = torch.Generator().manual_seed(number + 1)
+    noise = torch.randn(item.shape, generator=generator, dtype=torch.float64)
+    return (1 + 0.5 * noise).to(item.device).to(item.dtype)
+
+
+def _kept(torch, item):
+    with torch.no_grad():
+        return item.detach().clone()
+
+
+def _facts(item, storages):
+    owner = storages.get(_address(item))
+    return {
+        "dtype": str(item.dtype).split(".")[-1],
+        "shape": tuple(int(size) for size in item.shape),
+        "stride": tuple(int(step) for step in item.stride()),
+        "requires_grad": bool(item.requires_grad),
+        "aliases": (owner,) if owner is not None else (),
+    }
+
+
+def _address(item):
+    try:
+        storage = item.untyped_storage()
+        return (str(item.device), storage.data_ptr()) if storage.nbytes() else None
+    except Exception:
+        return None
+
+
+def flat(result):
+    """Everything in a result, in order."""
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (list, tuple)):
+        for item in result:
+            for inner in flat(item):
+                yield inner
+    else:
+        yield result
+
+
+@contextlib.contextmanager
+def _precision(torch, double):
+    """New tensors are double too; automatic casts to lower precision are off."""
+    if not double:
+        yield
+        return
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with compat.autocast_off():
+            yield
+    finally:
+        torch.set_default_dtype(before)

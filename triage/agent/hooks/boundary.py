@@ -1,0 +1,184 @@
+"""The compile boundary: `torch.compile` itself, calls of what it returns, and backward passes.
+
+`torch.compile` is replaced by a function that forces the backend of the probe's rung and wraps what comes back, so that an
+exception is recorded where it leaves compiled code, also when the program catches it. Tried on torch 2.1 to 2.15: this
+catches `torch.compile(m)`, the decorator with and without arguments, `m.compile()`, and imports by name.
+"""
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+
+from ..compare import randomness
+
+UNCOMPILED = "uncompiled"
+BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
+
+_inside = threading.local()
+_IGNORED = (StopIteration, StopAsyncIteration, GeneratorExit)
+
+
+def patch_torch(torch, recorder):
+    """Replace torch.compile and watch backward passes."""
+    original = torch.compile
+    if getattr(original, "_triage_original", None) is not None:
+        return
+    rung = recorder.config.get("rung")
+
+    @functools.wraps(original)
+    def compile(model=None, *args, **kwargs):
+        if model is None:  # decorator with arguments
+            return functools.wraps(original)(lambda function: compile(function, *args, **kwargs))
+        if _torch_itself(torch, sys._getframe(1), kwargs):
+            return unwatched(model, *args, **kwargs)
+        note_use(torch, recorder, model, kwargs)
+        if rung == UNCOMPILED:
+            return record_calls(uncompiled(torch, model), torch, recorder, kwargs)
+        return record_calls(unwatched(model, *args, **_forced(kwargs, rung)), torch, recorder, kwargs)
+
+    def unwatched(*args, **kwargs):
+        _inside.depth = getattr(_inside, "depth", 0) + 1
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _inside.depth -= 1
+
+    compile._triage_original = original
+    torch.compile = compile
+    _watch_backward(torch, recorder)
+
+
+def _forced(kwargs, rung):
+    """The keyword arguments with the rung's backend. `mode` and `options` only make sense to Inductor."""
+    if rung is None:
+        return kwargs
+    forced = dict(kwargs)
+    backend = forced.get("backend")
+    if rung != "inductor" or (backend is not None and backend != "inductor"):
+        forced.pop("mode", None)
+        forced.pop("options", None)
+    forced["backend"] = rung
+    return forced
+
+
+def _torch_itself(torch, frame, kwargs):
+    """Whether torch compiles something for its own ends: an eager higher-order operator (scan, while_loop, flex_attention)
+    is traced with a backend that torch picks. What passes on a program's wish (`Module.compile`) names none.
+    """
+    home = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+    while frame is not None and frame.f_code.co_filename.startswith(home + os.path.join("nn", "modules")):
+        frame = frame.f_back
+    if frame is None or not frame.f_code.co_filename.startswith(home):
+        return False
+    return kwargs.get("backend") is not None or frame.f_code.co_filename.startswith(home + "_")
+
+
+def in_torch_compile():
+    """Whether this thread is inside torch.compile."""
+    return getattr(_inside, "depth", 0) > 0
+
+
+def uncompiled(torch, model):
+    """The same interface without a compiler: a module keeps its `_orig_mod` wrapper, as programs rely on it."""
+    if not isinstance(model, torch.nn.Module):
+        return model
+    try:
+        import torch._dynamo
+
+        return torch._dynamo.disable(model)
+    except Exception:  # a platform without Dynamo
+        return model
+
+
+def record_calls(compiled, torch, recorder, settings):
+    """Watch the calls of a compiled function or module; the object keeps its type and its attributes.
+
+    `settings` are the keyword arguments that torch.compile was given.
+    """
+    changes_stream = recorder.config.get("rung") == UNCOMPILED and recorder.config.get("other_stream")
+    stream = functools.partial(randomness.other_stream, torch) if changes_stream else contextlib.nullcontext
+    if isinstance(compiled, torch.nn.Module):
+        forward = compiled.__dict__.get("forward")
+        if forward is not None:
+            compiled.__dict__["forward"] = _watched(forward, recorder, stream, settings)
+        return compiled
+    if not callable(compiled) or isinstance(compiled, type):
+        return compiled
+    return _watched(compiled, recorder, stream, settings)
+
+
+def _watched(function, recorder, stream, settings):
+    def watched(*args, **kwargs):
+        recorder.enter("calls")
+        try:
+            with stream(), recorder.under(settings):
+                return function(*args, **kwargs)
+        except _IGNORED:
+            raise
+        except Exception as error:
+            recorder.raised(error, "call")
+            raise
+        finally:
+            recorder.leave("calls")
+
+    try:
+        return functools.wraps(function)(watched)
+    except Exception:
+        return watched
+
+
+def _watch_backward(torch, recorder):
+    """Wrap the one function every backward pass goes through (torch 2.4 and newer; before that, the public two)."""
+    graph = getattr(torch.autograd, "graph", None)
+    if hasattr(graph, "_engine_run_backward"):
+        wrapped = _watched_backward(graph._engine_run_backward, recorder)
+        graph._engine_run_backward = wrapped
+        if hasattr(torch.autograd, "_engine_run_backward"):
+            torch.autograd._engine_run_backward = wrapped
+        return
+    for name in ("backward", "grad"):
+        setattr(torch.autograd, name, _watched_backward(getattr(torch.autograd, name), recorder))
+
+
+def _watched_backward(function, recorder):
+    @functools.wraps(function)
+    def watched(*args, **kwargs):
+        recorder.enter("backwards")
+        # run_backward(tensors, grad_tensors, keep_graph, create_graph, inputs, ...); see torch/autograd/__init__.py
+        if kwargs.get("create_graph") or (len(args) > 3 and args[3] is True):
+            recorder.double_backward = True
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            recorder.mark(error, phase="backward")
+            recorder.raised(error, "backward")
+            raise
+        finally:
+            recorder.leave("backwards")
+
+    return watched
+
+
+def note_use(torch, recorder, model, kwargs):
+    """Tell what is compiled, how, and on which line of the program."""
+    backend = kwargs.get("backend")
+    named = (
+        backend if isinstance(backend, str) or backend is None else getattr(backend, "__name__", type(backend).__name__)
+    )
+    frame = sys._getframe(2)
+    inside = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__))
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
+        frame = frame.f_back
+    recorder.channel.say(
+        "compile_call",
+        backend=named,
+        custom_backend=backend is not None and backend not in BUILT_IN,
+        mode=kwargs.get("mode"),
+        fullgraph=bool(kwargs.get("fullgraph", False)),
+        dynamic=kwargs.get("dynamic"),
+        options=sorted(str(name) for name in (kwargs.get("options") or ())),
+        name=getattr(model, "__qualname__", type(model).__qualname__),
+        where="%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno) if frame is not None else "",
+    )

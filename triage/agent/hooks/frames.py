@@ -1,0 +1,243 @@
+"""Hooks inside Dynamo and Inductor: which frame and graph a failure belongs to, and the graphs themselves.
+
+* `ConvertFrame.__call__` swallows errors under `suppress_errors`; what it swallowed is recorded (graph breaks are not
+  failures and are only counted).
+* `OutputGraph.call_user_compiler` hands every Dynamo graph to every backend: breadcrumbs, the graph as data before it is
+  compiled, and a watch on its first run.
+* `compile_fx` takes `inner_compile`: a wrapper there sees every ATen graph, forward and backward, before Inductor changes
+  it. Replacing `compile_fx_inner` in its module would change nothing, it is bound as a default argument.
+"""
+
+import functools
+import inspect
+import json
+import sys
+import threading
+
+GRAPH_LIMIT = 120
+_SOFT = (
+    "Unsupported",
+    "UserError",
+    "SkipFrame",
+    "SkipCodeRecursiveException",
+    "RestartAnalysis",
+    "SpeculationRestartAnalysis",
+)
+
+
+def patch_convert_frame(module, recorder):
+    """Record what Dynamo swallows; mark what it raises as raised while compiling."""
+    local = threading.local()
+
+    def watch_inner(call):
+        @functools.wraps(call)
+        def inner_call(*args, **kwargs):
+            try:
+                return call(*args, **kwargs)
+            except Exception as error:
+                recorder.mark(error, phase="compile")
+                getattr(local, "pending", []).append(error)
+                raise
+
+        return inner_call
+
+    def watch_outer(call):
+        @functools.wraps(call)
+        def outer_call(*args, **kwargs):
+            around, local.pending = getattr(local, "pending", []), []
+            try:
+                result = call(*args, **kwargs)  # an error that is raised on reaches the call's own boundary
+                for error in local.pending:
+                    if not any(kind.__name__ in _SOFT for kind in type(error).__mro__):
+                        recorder.raised(error, "compile", swallowed=True)
+                return result
+            finally:
+                local.pending = around
+
+        return outer_call
+
+    if hasattr(module, "ConvertFrame"):
+        module.ConvertFrameAssert.__call__ = watch_inner(module.ConvertFrameAssert.__call__)
+        module.ConvertFrame.__call__ = watch_outer(module.ConvertFrame.__call__)
+    else:  # before 2.3 they were functions that make functions
+        module.convert_frame_assert = _making(module.convert_frame_assert, watch_inner)
+        module.convert_frame = _making(module.convert_frame, watch_outer)
+
+
+def _making(maker, watch):
+    @functools.wraps(maker)
+    def make(*args, **kwargs):
+        return watch(maker(*args, **kwargs))
+
+    return make
+
+
+def patch_output_graph(module, recorder):
+    """See every Dynamo graph on its way to the backend, and watch what the backend returns."""
+    original = module.OutputGraph.call_user_compiler
+
+    @functools.wraps(original)
+    def call_user_compiler(self, gm, *args, **kwargs):
+        example_inputs = args[0] if args else kwargs.get("example_inputs") or self.example_inputs()  # 2.1 passes none
+        number = recorder.graphs
+        recorder.graphs += 1
+        graph_id = _compile_id()
+        recorder.breadcrumb("compile graph %s" % graph_id)
+        recorder.operators()
+        kept = recorder.comparer.keep(gm, graph_id) if recorder.comparer is not None else None
+        name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, _backend_name(self))
+        try:
+            compiled = original(self, gm, *args, **kwargs)
+        except Exception as error:
+            recorder.mark(error, graph=name or graph_id, phase="compile")
+            _mark_inner(recorder, error, name or graph_id)
+            recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile")
+            raise
+        recorder.breadcrumb("graph %s compiled" % graph_id)
+        if kept is not None and (_is_plain(compiled) or _is_module(compiled)):
+            compiled = recorder.comparer.watch(compiled, kept, graph_id, example_inputs, _backend_name(self))
+        return _watch_graph(compiled, recorder, graph_id, name)
+
+    module.OutputGraph.call_user_compiler = call_user_compiler
+
+
+def patch_compile_fx(module, recorder):
+    """Give compile_fx an inner_compile that writes down the ATen graphs. Only where capture is asked for."""
+    if not recorder.config.get("capture"):
+        return
+    original = module.compile_fx
+    position = list(inspect.signature(original).parameters).index("inner_compile")
+
+    @functools.wraps(original)
+    def compile_fx(*args, **kwargs):
+        if len(args) > position:
+            return original(*args, **kwargs)
+        inner = kwargs.get("inner_compile") or module.compile_fx_inner
+        if not getattr(_unwrapped(inner), "_triage_seen", False):
+            kwargs["inner_compile"] = _seeing(inner, recorder)
+        return original(*args, **kwargs)
+
+    module.compile_fx = compile_fx
+
+
+def _unwrapped(function):
+    while True:
+        deeper = getattr(function, "func", None) or getattr(function, "__wrapped__", None)
+        if deeper is None or getattr(function, "_triage_seen", False):
+            return function
+        function = deeper
+
+
+def _seeing(inner, recorder):
+    @functools.wraps(inner)
+    def inner_compile(gm, example_inputs, *args, **kwargs):
+        backward = bool(kwargs.get("is_backward"))
+        graph_id = _compile_id()
+        recorder.breadcrumb("inductor compiles %s graph %s" % ("backward" if backward else "forward", graph_id))
+        number = recorder.graphs
+        recorder.graphs += 1
+        name = _capture(
+            recorder, gm, example_inputs, "aten", graph_id, number, "inductor", "backward" if backward else "forward"
+        )
+        try:
+            return inner(gm, example_inputs, *args, **kwargs)
+        except Exception as error:
+            recorder.mark(error, aten_graph=name, direction="backward" if backward else "forward")
+            recorder.channel.say(
+                "graph_failed",
+                graph=graph_id,
+                file=name,
+                when="compile",
+                direction="backward" if backward else "forward",
+            )
+            raise
+
+    inner_compile._triage_seen = True
+    return inner_compile
+
+
+def _capture(recorder, gm, example_inputs, level, graph_id, number, backend, direction="forward"):
+    """Write the graph as data beside the events; returns the file's name. A graph that cannot be told is only missing."""
+    if not recorder.config.get("capture") or number >= GRAPH_LIMIT:
+        return None
+    try:
+        from ..capture import describe
+
+        case = describe.graph_case(
+            gm, example_inputs, level=level, graph_id=graph_id, direction=direction, backend=backend,
+            context=dict(describe.current_context(), **recorder.compile_settings()),
+            record_values=bool(recorder.config.get("record_values")),
+        )  # fmt: skip
+        name = recorder.channel.put("graph-%03d-%s.json" % (number, level), json.dumps(case))
+        recorder.channel.say("graph", file=name, graph=graph_id, level=level, direction=direction)
+        return name
+    except Exception as error:
+        recorder.channel.say(
+            "graph_missing", graph=graph_id, level=level, reason="%s: %s" % (type(error).__name__, error)
+        )
+        return None
+
+
+def _watch_graph(compiled, recorder, graph_id, name):
+    """Breadcrumbs round the first run of a compiled graph; an exception of any run is marked with the graph."""
+    if not _is_plain(compiled):
+        return compiled
+    ran = []
+
+    def run(*args, **kwargs):
+        if not ran:
+            recorder.breadcrumb("run graph %s" % graph_id)
+        try:
+            result = compiled(*args, **kwargs)
+        except Exception as error:
+            recorder.mark(error, graph=name or graph_id, phase="call")
+            recorder.channel.say("graph_failed", graph=graph_id, file=name, when="run")
+            raise
+        if not ran:
+            ran.append(True)
+            recorder.breadcrumb("graph %s ran" % graph_id)
+        return result
+
+    try:
+        return functools.wraps(compiled)(run)
+    except Exception:
+        return run
+
+
+def _is_plain(compiled):
+    """Whether it is no more than a function: objects with a meaning of their own to Dynamo are left alone."""
+    return inspect.isroutine(compiled) or isinstance(compiled, functools.partial)
+
+
+def _is_module(compiled):
+    """Whether a backend gave a module: the graph it was given, changed or not."""
+    return isinstance(compiled, sys.modules["torch"].nn.Module)
+
+
+def _mark_inner(recorder, error, graph):
+    inner = getattr(error, "inner_exception", None)
+    if isinstance(inner, BaseException):
+        recorder.mark(inner, graph=graph)
+
+
+def _backend_name(output_graph):
+    function = getattr(output_graph, "compiler_fn", None)
+    for _ in range(6):
+        name = getattr(function, "compiler_name", None)
+        if isinstance(name, str):
+            return name
+        deeper = getattr(function, "_torchdynamo_orig_callable", None) or getattr(function, "compiler_fn", None)
+        if deeper is None or deeper is function:
+            break
+        function = deeper
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _compile_id():
+    """Dynamo's own name of the graph, `frame/recompile`, e.g. 0/1."""
+    guards = sys.modules.get("torch._guards")
+    try:
+        found = guards.CompileContext.current_compile_id()
+        return str(found).strip("[]") if found is not None else "?"
+    except Exception:
+        return "?"

@@ -1,0 +1,120 @@
+"""Install the agent in this interpreter: the hooks, the last words of a dying process, the time limit's stacks.
+
+`install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The
+config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, or null for as it is), `capture`
+(write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
+`accuracy`), `opcheck` (names of custom operators to check, see `opchecks`), `seed` (of all random numbers), `stop_after`,
+`stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
+"""
+
+import atexit
+import faulthandler
+import os
+import platform
+import sys
+import threading
+
+from .. import compat
+from ..capture import surroundings
+from ..compare import randomness
+from ..trace import lines
+from . import boundary, confine, frames, imports, optimize, testrunners
+from .channel import Channel
+from .recorder import Recorder
+
+
+def install(config):
+    """Hook this interpreter. Returns the recorder."""
+    surroundings.remember()
+    channel = Channel(config["channel"])
+    recorder = Recorder(channel, config)
+    channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
+    _last_words(recorder)
+    _stacks(config)
+    confine.install_if_asked(config["channel"])
+
+    def patch_torch(torch):
+        channel.say("torch", version=str(torch.__version__), python=platform.python_version())
+        if config.get("seed") is not None:
+            randomness.seed_everything(torch, int(config["seed"]))
+        boundary.patch_torch(torch, recorder)
+        if config.get("opcheck"):
+            from ..compare import opchecks
+
+            opchecks.install(torch, recorder)
+        if config.get("accuracy"):
+            from ..compare import graphs  # only where it is asked for: it costs every probe some milliseconds
+
+            recorder.comparer = graphs.Comparer(torch, recorder, config["accuracy"])
+
+    imports.after_import(
+        {
+            "torch": patch_torch,
+            "torch._dynamo": lambda module: optimize.patch_dynamo(module, recorder),
+            "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
+            "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
+            "torch._inductor.config": lambda module: _same_random_numbers(module, config),
+            "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
+            "torch._dynamo.repro.after_aot": compat.without_repro_copy,
+            "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
+            "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
+        }
+    )
+    lines.install(recorder)
+    return recorder
+
+
+def _same_random_numbers(inductor_config, config):
+    """Where results are compared, Inductor draws random numbers as eager does."""
+    if config.get("accuracy"):
+        inductor_config.fallback_random = True
+
+
+def _argv():
+    return [str(word)[:200] for word in getattr(sys, "orig_argv", getattr(sys, "argv", []))][:40]
+
+
+def _last_words(recorder):
+    """Record the uncaught exception whatever the program made of `sys.excepthook`."""
+    previous = sys.excepthook
+
+    def excepthook(kind, error, trace):
+        recorder.uncaught(error)
+        previous(kind, error, trace)
+
+    sys.excepthook = excepthook
+
+    def printed():
+        # The interpreter keeps the exception it printed, also where another excepthook was installed.
+        error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        if isinstance(error, BaseException):
+            recorder.uncaught(error)
+
+    def at_exit():
+        printed()
+        recorder.end()
+
+    # Exit handlers come after the last thread has ended, which may never be.
+    wait_for_threads = threading._shutdown
+
+    def main_thread_ended():
+        try:
+            printed()
+            recorder.main_thread_ended()
+        finally:
+            wait_for_threads()
+
+    threading._shutdown = main_thread_ended
+    atexit.register(at_exit)
+
+
+def _stacks(config):
+    """Python stacks on a fatal signal and shortly before the time limit, into files of the channel."""
+    try:
+        fatal = open(os.path.join(config["channel"], "fatal-%d.txt" % os.getpid()), "w")  # noqa: SIM115
+        faulthandler.enable(file=fatal, all_threads=True)
+        if config.get("stacks_after"):
+            late = open(os.path.join(config["channel"], "stacks-%d.txt" % os.getpid()), "w")  # noqa: SIM115
+            faulthandler.dump_traceback_later(float(config["stacks_after"]), repeat=False, file=late)
+    except Exception:
+        return

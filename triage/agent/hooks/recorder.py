@@ -1,0 +1,210 @@
+"""What the agent remembers while the target runs, and the events that it makes of it.
+
+An exception is recorded once, where it first crosses the compile boundary, and again (by number) where it is seen later:
+swallowed, or uncaught at the end of the program.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+
+from ..capture import operators
+from ..capture.exception import describe, rank
+
+EVENT_LIMIT = 200
+
+
+THREADS_SECONDS = 10.0  # for the threads that outlive the main one
+
+
+class Recorder:
+    """Counts and records. One per process; `config` is the probe's."""
+
+    def __init__(self, channel, config):
+        self.channel = channel
+        self.config = config
+        self.calls = 0
+        self.backwards = 0
+        self.graphs = 0
+        self.double_backward = False
+        self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
+        self._ids = 0
+        self._told_ranks = False
+        self._told_operators = []
+        self._died = False
+        self._pid = os.getpid()
+        self._local = threading.local()
+
+    # -- exceptions ---------------------------------------------------------------------------------------------
+
+    def mark(self, error, **facts):
+        """Attach facts (phase, graph) to an exception without recording it yet. The first word on a fact stays."""
+        try:
+            known = error.__dict__.setdefault("_triage_facts", {})
+            for name, value in facts.items():
+                known.setdefault(name, value)
+        except Exception:
+            return
+
+    def raised(self, error, phase, swallowed=False, test=""):
+        """Record an exception at a boundary, or where it was seen again. `test`: of a test runner, which it ended."""
+        try:
+            facts = error.__dict__.setdefault("_triage_facts", {})
+        except Exception:
+            facts = {}
+        if "id" in facts:
+            self.channel.say(
+                "raised_again", id=facts["id"], phase=phase, swallowed=swallowed, pid=os.getpid(), test=test
+            )
+            return
+        self._ids += 1
+        if self._ids > EVENT_LIMIT:
+            return
+        facts["id"] = self._ids
+        self.operators()
+        running = facts.get("graph") is not None and facts.get("phase") == "call"
+        self.channel.say(
+            "raised",
+            id=self._ids,
+            phase=phase,
+            exception=describe(error, facts.get("phase", phase), swallowed, in_graph=running),
+            chain=_chain(error),
+            graph=facts.get("graph"),
+            point={"calls": self.calls, "backwards": self.backwards},
+            pid=os.getpid(),
+            double_backward=self.double_backward,
+            test=test,
+        )
+
+    def uncaught(self, error):
+        """The exception that ended the program."""
+        if isinstance(error, Exception):
+            self._died = True
+            self.raised(error, "uncaught")
+
+    def main_thread_ended(self):
+        """Nothing is left but other threads. Where those have nothing to tell us, the program has some seconds to end."""
+        self.channel.say("main_ended", pid=os.getpid())
+        if (self._died or self.config.get("stop_after")) and self._alone():
+            timer = threading.Timer(THREADS_SECONDS, self.leave_early, [1 if self._died else 0])
+            timer.daemon = True
+            timer.start()
+
+    def operators(self):
+        """Tell which custom operators the program knows, as far as that was not told."""
+        known = operators.known()
+        if known != self._told_operators:
+            self._told_operators = known
+            self.channel.say("operators", names=known[:EVENT_LIMIT])
+
+    # -- progress -----------------------------------------------------------------------------------------------
+
+    def breadcrumb(self, text):
+        """Where the program is now: the last one tells what a crash or a hang was doing."""
+        self.channel.say("breadcrumb", text=text)
+
+    def enter(self, what):
+        """A compiled function is called, or a backward pass begins; nested ones do not count.
+
+        Nor does a backward pass inside a call: AOTAutograd runs one while it traces.
+        """
+        depth = getattr(self._local, what, 0)
+        setattr(self._local, what, depth + 1)
+        if depth == 0 and not (what == "backwards" and getattr(self._local, "calls", 0)):
+            setattr(self, what, getattr(self, what) + 1)
+            if not self._told_ranks and rank() is not None:
+                self._told_ranks = True
+                self.channel.say("distributed")
+            self._stop_if_passed(what)
+
+    def inside(self):
+        """Whether this thread is in a call of a compiled function, or in a backward pass."""
+        return any(getattr(self._local, what, 0) for what in ("calls", "backwards"))
+
+    @contextlib.contextmanager
+    def under(self, settings):
+        """While a compiled function runs: what its torch.compile was told."""
+        outer = getattr(self._local, "settings", None)
+        self._local.settings = settings
+        try:
+            yield
+        finally:
+            self._local.settings = outer
+
+    def compile_settings(self):
+        """What torch.compile was told for the function that is running now, as fields of a captured graph's context."""
+        settings = getattr(self._local, "settings", None) or {}
+        options = settings.get("options") or {}
+        plain = {str(name): value for name, value in options.items() if isinstance(value, (bool, int, float, str))}
+        return {
+            "fullgraph": bool(settings.get("fullgraph", False)),
+            "dynamic": settings.get("dynamic"),
+            "mode": settings.get("mode") if settings.get("mode") != "default" else None,
+            "options": plain,
+        }
+
+    def leave(self, what):
+        if what == "backwards" and getattr(self._local, what, 1) == 1 and self.comparer is not None:
+            self.comparer.backward_ended()
+        setattr(self._local, what, getattr(self._local, what, 1) - 1)
+
+    def _stop_if_passed(self, what):
+        """End the program once it is well past the point at which the failure was seen in an earlier probe.
+
+        Well past: the call that failed and the one after it have returned, and so has the backward pass.
+        """
+        stop = self.config.get("stop_after")
+        if not stop or what != "calls" or not self._alone():
+            return
+        if self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]:
+            self.leave_early()
+
+    def leave_early(self, status=0):
+        """End the program, which has shown what it was run for; not where others wait for it."""
+        if not self._alone():
+            return
+        self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
+        self.end()
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(status)
+
+    def _alone(self):
+        """Whether no other process waits for this one: its peers would hang, or fail, if it ended early."""
+        process = sys.modules.get("multiprocessing.process")
+        child = os.getpid() != self._pid or (process is not None and process.parent_process() is not None)
+        return not child and rank() is None
+
+    def end(self):
+        """Totals, as far as this torch counts them."""
+        breaks = recompiles = 0
+        passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}
+        utils = sys.modules.get("torch._dynamo.utils")
+        counters = getattr(utils, "counters", None)
+        if counters is not None:
+            breaks = sum(counters.get("graph_break", {}).values())
+            failures = getattr(utils, "guard_failures", {})
+            recompiles = sum(len(entries) for entries in dict(failures).values()) if failures else 0
+            frames = counters.get("stats", {})
+            self.channel.say(
+                "end", graphs=frames.get("unique_graphs", self.graphs), graph_breaks=breaks, recompiles=recompiles,
+                **passes,
+            )  # fmt: skip
+        else:
+            self.channel.say("end", graphs=self.graphs, graph_breaks=0, recompiles=0, **passes)
+
+
+def _chain(error):
+    """Numbers of the recorded exceptions that this one was raised from."""
+    found = []
+    seen = 0
+    node = error.__cause__ or error.__context__
+    while node is not None and seen < 20:
+        number = getattr(node, "__dict__", {}).get("_triage_facts", {}).get("id")
+        if number is not None:
+            found.append(number)
+        node, seen = node.__cause__ or node.__context__, seen + 1
+    return found

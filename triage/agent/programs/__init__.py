@@ -1,0 +1,1 @@
+"""Programs of the agent's own, which `boot.py` starts in the target interpreter."""

@@ -1,0 +1,268 @@
+"""What one run of the program executed: for the reducer of source text.
+
+Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (file to write), `roots` (directories whose files are the user's),
+`wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
+failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well).
+Meant for a run without a compiler: inside compiled code no line would be seen. Written when the call has returned, and
+again at the end:
+
+* `lines`: {file: executed lines}, up to then; `modules`: {name: [file, is a package]}; `main`: [file, package]; `argv`
+* `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`)
+* `moments`: the local names of a wanted frame when it first came to its failing line, as expressions as well
+* `origins`: {module: {name: [module, name it was defined under]}}; `files`: what was opened for reading below the roots
+* `names`: what torch calls its functions and classes: such a word in the program's data is no secret
+"""
+
+import atexit
+import json
+import os
+import sys
+import threading
+
+from .values import Speller
+
+VARIABLE = "TRIAGE_TRACE_LINES"
+CALL_LIMIT = 64
+OTHER, MINE = 0, 1
+
+
+def install(recorder):
+    """Trace this interpreter, if it is asked for."""
+    text = os.environ.pop(VARIABLE, None)
+    if text:
+        Tracer(json.loads(text), recorder).start()
+
+
+class Tracer(object):
+    """The state of one traced run."""
+
+    def __init__(self, config, recorder):
+        self.config = config
+        self.recorder = recorder
+        self.roots = [os.path.realpath(root) + os.sep for root in config["roots"]]
+        self.packages = tuple(config.get("packages", ()))
+        self.wanted = {}
+        for name, function, line in config.get("wanted", ()):
+            self.wanted.setdefault((name, function), []).append(line)
+        self.lines = {}
+        self.kinds = {}
+        self.paths = {}
+        self.main = None
+        self.calls = []
+        self.moments = []
+        self.files = []
+        self.speller = Speller(self.is_local)
+        self.pid = os.getpid()
+        self.frozen = None
+        self.seen_in_call = set()
+
+    def start(self):
+        self._watch_calls()
+        sys.addaudithook(self._audit)
+        atexit.register(self.write)
+        threading.settrace(self._on_call)
+        sys.settrace(self._on_call)
+
+    # -- lines and calls ------------------------------------------------------------------------------------------
+
+    def _on_call(self, frame, event, arg):
+        code = frame.f_code
+        kind = self.kinds.get(code.co_filename)
+        if kind is None:
+            kind = self.kinds[code.co_filename] = self._kind(code.co_filename)
+            self.paths[code.co_filename] = os.path.realpath(code.co_filename)  # now: the program may change directory
+        if code.co_name == "<module>" and self.main is None and frame.f_globals.get("__name__") == "__main__":
+            # Python takes these away before exit handlers run.
+            self.main = [self.paths[code.co_filename], getattr(frame.f_globals.get("__spec__"), "name", None)]
+        if kind == OTHER:
+            return None
+        failing = self.wanted.get((os.path.basename(code.co_filename), code.co_name), ())
+        if failing:
+            self._frame(frame)
+        elif code.co_name == "__init__":
+            self.speller.constructed(frame)
+        if self.frozen is not None:
+            return None
+        lines = self.lines.setdefault(code.co_filename, set())
+        lines.add(code.co_firstlineno)
+
+        def on_line(frame, event, arg):
+            if event == "line":
+                lines.add(frame.f_lineno)
+                if frame.f_lineno in failing:
+                    self._moment(frame)
+            return on_line
+
+        return on_line
+
+    def _kind(self, file):
+        if not file or file.startswith("<"):
+            return OTHER
+        path = os.path.realpath(file)
+        if self.is_installed(path):
+            known = any("/%s/" % name in path or path.endswith("/%s.py" % name) for name in self.packages)
+            return MINE if known else OTHER
+        return MINE if any(path.startswith(root) for root in self.roots) else OTHER
+
+    @staticmethod
+    def is_installed(path):
+        parts = path.split(os.sep)
+        return (
+            "site-packages" in parts
+            or "dist-packages" in parts
+            or path.startswith(os.path.dirname(os.__file__) + os.sep)
+        )
+
+    def is_local(self, module):
+        """Whether a module is one whose text the reducer can have: the user's, or one of the packages of interest."""
+        if module == "__main__":
+            return self.main is not None and self._kind(self.main[0]) == MINE
+        file = getattr(sys.modules.get(module), "__file__", None)  # torch has modules with names of their own here
+        return bool(file) and os.path.isabs(file) and self._kind(file) != OTHER
+
+    def _frame(self, frame):
+        """A failing function is called: what on."""
+        code = frame.f_code
+        last = max([code.co_firstlineno, *[entry[1] for entry in _lines_of(code)]])
+        lines = self.wanted[(os.path.basename(code.co_filename), code.co_name)]
+        line = next((line for line in lines if code.co_firstlineno <= line <= last), None)
+        if line is None or len(self.calls) >= CALL_LIMIT or self.frozen is not None:
+            return
+        if (self.recorder.calls, code) in self.seen_in_call:
+            return  # the first time within each compiled call
+        self.seen_in_call.add((self.recorder.calls, code))
+        try:
+            self.calls += [dict(told, at=self.recorder.calls, line=line) for told in self.speller.calls(frame)]
+        except Exception as error:
+            self.calls.append({"function": code.co_name, "at": self.recorder.calls, "why": repr(error)[:200]})
+
+    def _moment(self, frame):
+        """A failing line is come to: what its names stand for."""
+        key = (self.recorder.calls, frame.f_code, frame.f_lineno)
+        if key in self.seen_in_call or len(self.moments) >= CALL_LIMIT or self.frozen is not None:
+            return
+        self.seen_in_call.add(key)
+        try:
+            told = self.speller.moment(frame)
+        except Exception:
+            return
+        self.moments.append(dict(told, at=self.recorder.calls, line=frame.f_lineno))
+
+    # -- the compiled call ----------------------------------------------------------------------------------------
+
+    def _watch_calls(self):
+        """What was executed is settled when the failing call has returned: what comes after it was never reached."""
+        leave, number = self.recorder.leave, self.config.get("calls") or 0
+
+        def leaving(what):
+            leave(what)
+            if what != "calls" or not number or self.recorder.calls < number or self.frozen is not None:
+                return
+            if not getattr(self.recorder._local, "calls", 0):
+                self.frozen = {file: sorted(lines) for file, lines in self.lines.items()}
+                self._mark_callers()
+
+        self.recorder.leave = leaving
+
+    def _mark_callers(self):
+        """Frames that are still running: the lines they stand on were reached."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            lines = self.frozen.get(frame.f_code.co_filename)
+            if lines is not None and frame.f_lineno not in lines:
+                lines.append(frame.f_lineno)
+            frame = frame.f_back
+
+    # -- files and modules ----------------------------------------------------------------------------------------
+
+    def _audit(self, event, args):
+        if event != "open" or len(self.files) > 50:
+            return
+        try:
+            path, mode = args[0], args[1]
+            if not isinstance(path, str) or (isinstance(mode, str) and any(mark in mode for mark in "wax+")):
+                return
+            if mode is None and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR):
+                return
+            full = os.path.realpath(path)
+            if full.endswith((".py", ".pyc", ".so", ".pyi")) or full in self.files or self.is_installed(full):
+                return
+            if any(full.startswith(root) for root in self.roots) and os.path.isfile(full):
+                self.files.append(full)
+        except Exception:
+            return
+
+    def write(self):
+        """Write what is known; only in the process that was started, and as a whole or not at all."""
+        if os.getpid() != self.pid:
+            return
+        sys.settrace(None)
+        threading.settrace(None)
+        modules, origins = self._modules()
+        facts = {
+            "main": self.main or [None, None],
+            "argv": list(sys.argv[1:]),
+            "lines": {
+                self.paths[file]: sorted(lines)
+                for file, lines in (self.lines if self.frozen is None else self.frozen).items()
+            },
+            "modules": modules,
+            "origins": origins,
+            "calls": self.calls,
+            "moments": self.moments,
+            "files": self.files,
+            "grad": _grad_enabled(),
+            "names": _names_of_torch(),
+        }
+        try:
+            part = self.config["out"] + ".part"
+            with open(part, "w") as file:
+                json.dump(facts, file)
+            os.replace(part, self.config["out"])
+        except Exception as error:
+            sys.stderr.write("triage: what was executed could not be written: %s\n" % error)
+
+    def _modules(self):
+        found, origins = {}, {}
+        if self.main is not None and self._kind(self.main[0]) == MINE:
+            found["__main__"] = [self.main[0], False]
+        for name, module in sorted(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if not isinstance(file, str) or not file.endswith(".py") or not self.is_local(name):
+                continue
+            if name != "__main__" and module is sys.modules.get("__main__"):
+                continue  # multiprocessing's other name for it
+            found.setdefault(name, [os.path.realpath(file), hasattr(module, "__path__")])
+            told = origins.setdefault(name, {})
+            for key, value in list(vars(module).items()):
+                home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
+                if not isinstance(home, str) or not isinstance(own, str) or (home, own) == (name, key):
+                    continue
+                if home in sys.modules and self.is_local(home) and callable(value):
+                    told[key] = [home, own]
+        return found, origins
+
+
+def _lines_of(code):
+    import dis
+
+    return [(start, line) for start, line in dis.findlinestarts(code) if line]
+
+
+def _names_of_torch():
+    places = ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
+    found = set()
+    for place in places:
+        try:
+            module, _, name = place.rpartition(".")
+            found.update(dir(sys.modules[place] if place in sys.modules else getattr(sys.modules[module], name)))
+        except Exception:
+            continue
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def _grad_enabled():
+    try:
+        return bool(sys.modules["torch"].is_grad_enabled())
+    except Exception:
+        return True

@@ -1,0 +1,1 @@
+"""The warm interpreter: a fork server, and the candidates that its children become."""

@@ -1,0 +1,149 @@
+"""One candidate, in a freshly forked child of the warm interpreter: it becomes `python repro.py` as nearly as it can.
+
+Its directory: `cwd/repro.py` (where it runs), `channel/` (events of the agent), `cache/` (compiler caches), `tmp/`.
+Variables that torch reads while it is imported (OMP_NUM_THREADS, TORCH_LOGS, most TORCHINDUCTOR_*) have no effect in here.
+"""
+
+import ast
+import gc
+import os
+import random
+import signal
+import sys
+import types
+
+from ..hooks import confine, hook
+from . import modules, phases, proc
+
+SCRIPT = "repro.py"
+TORCH_DEFAULT_SEED = 67280421310721  # default_rng_seed_val in c10/core/GeneratorImpl.h
+
+
+def run(request, out, err):
+    """Be the candidate. Never returns; whatever happens in here is the candidate's outcome."""
+    status = 70
+    try:
+        paths = _directories(request["workdir"])
+        _become_a_process(out, err)
+        shared = os.path.dirname(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))  # of the warm interpreter
+        confine.install([request["workdir"], shared])
+        _environment(request, paths)
+        recorder = hook.install(_agent_config(request, paths["channel"]))
+        phases.install(recorder, request.get("cut_off"))
+        status = _execute(request["source"], os.path.join(paths["cwd"], SCRIPT), recorder)
+        recorder.end()
+    finally:
+        leave(status)
+
+
+def leave(status):
+    """End at once: no exit handlers of the parent's modules, no destructors, no waiting for threads."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            continue
+    os._exit(status)
+
+
+def _directories(root):
+    paths = {name: os.path.join(root, name) for name in ("cwd", "channel", "cache", "tmp")}
+    for path in paths.values():
+        os.makedirs(path, exist_ok=True)
+    return paths
+
+
+def _become_a_process(out, err):
+    """Own session, own streams, the signals of a fresh process, none of the server's descriptors."""
+    os.setsid()
+    proc.die_with_parent()
+    proc.volunteer_for_oom_killer()
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, place in ((nothing, 0), (out, 1), (err, 2)):
+        os.dup2(source, place)
+        os.close(source)
+    # A crash loses what is buffered, so lines are written as they end.
+    sys.stdout.reconfigure(line_buffering=True)
+
+
+def _environment(request, paths):
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = paths["cache"]
+    os.environ["TMPDIR"] = paths["tmp"]
+    os.environ.pop("TRITON_CACHE_DIR", None)
+    for name, value in (request.get("env") or {}).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    sys.modules["tempfile"].tempdir = None
+    os.chdir(paths["cwd"])
+    _reseed()
+
+
+def _reseed():
+    """Random numbers begin as in a fresh process: each has a seed of its own, unless this torch starts from a fixed one."""
+    random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    generator = sys.modules["torch"].default_generator
+    if generator.initial_seed() != TORCH_DEFAULT_SEED:
+        generator.seed()
+
+
+def _agent_config(request, channel):
+    timeout = float(request["timeout"])
+    return {
+        "channel": channel,
+        "rung": request.get("rung"),
+        "capture": bool(request.get("capture")),
+        "record_values": bool(request.get("record_values")),
+        "accuracy": request.get("accuracy"),
+        "stacks_after": max(timeout - 1.0, timeout * 0.8),
+    }
+
+
+def _execute(source, path, recorder):
+    """Run the text as `__main__` from a file, so that Dynamo, inspect and tracebacks can read it. The exit status."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(source)
+    main = types.ModuleType("__main__")
+    main.__file__ = path
+    main.__builtins__ = __builtins__
+    sys.modules["__main__"] = main
+    sys.argv = [SCRIPT]
+    sys.path.insert(0, os.path.dirname(path))
+    gc.enable()
+    try:
+        tree = compile(source, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        modules.check(tree)
+        exec(compile(tree, path, "exec", dont_inherit=True), main.__dict__)
+    except SystemExit as ending:
+        return _exit_status(ending.code)
+    except KeyboardInterrupt:
+        return 130
+    except BaseException as error:
+        error.__traceback__ = _without_us(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
+    return 0
+
+
+def _without_us(trace):
+    """The traceback as a fresh process would print it."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace
+
+
+def _exit_status(code):
+    """As the interpreter does it: None is 0, a number is itself, anything else is printed and is 1."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    sys.stderr.write("%s\n" % (code,))
+    return 1

@@ -1,0 +1,110 @@
+"""What compiles may share although each candidate has a cache directory of its own: facts about the machine.
+
+Two answers cost many seconds of compiler time and do not depend on the program: which vector instructions work (a
+program is built and loaded for each), and where the precompiled form of torch's own headers lies (found by preprocessing
+them). The first candidate that asks finds out, the others read the answer. Only good answers are kept, each under the
+torch and the compilers that gave it, so the directory may outlive a run.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import shutil
+
+from .. import compat
+
+
+def share(directory):
+    """Patch both questions in this interpreter, before any child is forked. Returns the names of what is shared."""
+    os.makedirs(directory, exist_ok=True)
+    key = _machine()
+    shared = []
+    isa = compat.vec_isa_probe()
+    if isa:
+        setattr(isa.owner, isa.name, _remembered_probe(getattr(isa.owner, isa.name), directory, key))
+        shared.append("vector instructions")
+    codecache = compat.header_precompiler()
+    if codecache:
+        codecache._precompile_header = _remembered_header(codecache._precompile_header, directory, key)
+        shared.append("precompiled headers")
+    return shared
+
+
+def _machine():
+    """The torch and the compilers that an answer holds for."""
+    torch = compat.loaded("torch")
+    parts = [str(torch.__version__), torch.__file__]
+    for name in (os.environ.get("CXX"), "g++", "clang++", "c++"):
+        path = shutil.which(name) if name else None
+        if path is not None:
+            facts = os.stat(path)
+            parts.append("%s %d %d" % (os.path.realpath(path), facts.st_size, facts.st_mtime_ns))
+    return "\n".join(parts)
+
+
+def _remembered_probe(original, directory, key):
+    @functools.wraps(original)
+    def works(self, *code):
+        path = _place(directory, "isa", key, str(self), str(self.build_arch_flags()), *code)
+        if os.path.exists(path):
+            return True
+        with _lock(path):
+            if os.path.exists(path):
+                return True
+            answer = original(self, *code)
+            if answer:
+                _write(path, "")
+            return answer
+
+    return works
+
+
+def _remembered_header(original, directory, key):
+    @functools.wraps(original)
+    def precompile_header(header, command_line, **options):
+        path = _place(directory, "header", key, header, command_line, repr(sorted(options.items())))
+        known = _read(path)
+        if known is not None:
+            return known
+        with _lock(path):
+            known = _read(path)
+            if known is None:
+                known = original(header, command_line, **options)
+                _write(path, known)
+            return known
+
+    return precompile_header
+
+
+def _place(directory, kind, *parts):
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:24]
+    return os.path.join(directory, "%s-%s.json" % (kind, digest))
+
+
+def _read(path):
+    """The remembered header, if it is still there."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return found if os.path.exists(found) else None
+
+
+def _write(path, value):
+    part = "%s.%d.part" % (path, os.getpid())
+    with open(part, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    os.replace(part, path)
+
+
+@contextlib.contextmanager
+def _lock(path):
+    """One finds out, the others wait for it. The lock goes with its holder, however that ends."""
+    import fcntl
+
+    with open(path + ".lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

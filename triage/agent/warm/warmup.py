@@ -1,0 +1,125 @@
+"""What the warm interpreter does before its first fork: import everything a compile needs, and compile a little."""
+
+import gc
+import importlib
+import os
+import platform
+import sys
+import threading
+import time
+
+from .. import compat
+from . import modules, phases, shared_cache
+
+# Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
+WARM_PHASE = "lowering"
+# Imported by compiles, some of them only when the first kernel is generated.
+LATER = (
+    "torch._dynamo",
+    "torch._functorch.aot_autograd",
+    "torch._inductor.compile_fx",
+    "torch._inductor.async_compile",
+    "torch._inductor.codegen.cpp",
+    "torch._inductor.codegen.cpp_wrapper_cpu",
+    "torch._inductor.codegen.wrapper",
+    "torch._inductor.fx_passes.joint_graph",
+    "torch._inductor.fx_passes.post_grad",
+    "torch._inductor.fx_passes.pre_grad",
+    "torch._inductor.select_algorithm",
+    "torch.utils._filelock",
+    "numpy",
+)
+
+
+def warm_up(shared):
+    """Facts for the orchestrator. `refused` says why candidates cannot be forked here."""
+    if not hasattr(os, "fork") or sys.platform != "linux":
+        return {"refused": "fork is not safe on %s" % sys.platform}
+    began = time.monotonic()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    # Never the user's caches: a compile that is found there warms nothing up.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, "cache")
+    import torch
+
+    modules.remember()
+    for name in LATER:
+        try:
+            importlib.import_module(name)
+        except Exception:  # another torch has other modules; what is missing is imported by the candidate
+            continue
+    neutral = shared_cache.share(shared)
+    compiled = False
+    if not compat.may_use_accelerator(torch):
+        compiled = _compile_a_little(torch)
+    if _cuda_is_up():
+        return {"refused": "importing torch initialised CUDA, and a forked child could not use it"}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.collect()
+    gc.freeze()
+    return {
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+        "shared": neutral,
+        "warm": compiled,
+        "threads": _threads(),
+        "seconds": time.monotonic() - began,
+    }
+
+
+class _Silent(object):
+    """Stands where a recorder would be."""
+
+    @property
+    def channel(self):
+        return self
+
+    def say(self, *args, **facts):
+        return None
+
+    breadcrumb = say
+
+
+def _compile_a_little(torch):
+    """Fill the caches of this process (patterns, symbolic shapes, operator tables) without a compiler run."""
+    generator = torch.get_rng_state()
+    try:
+        with phases.cut_off_after(WARM_PHASE, _Silent()):
+            compiled = torch.compile(_sample, backend="inductor")
+            x = torch.ones(4, 4, requires_grad=True)
+            compiled(x, torch.ones(4, 4)).backward()
+        return True
+    except phases.Passed:
+        return True
+    except Exception:
+        return False
+    finally:
+        compat.forget_compiles()
+        torch.set_rng_state(generator)
+
+
+def _sample(x, w):
+    return (x @ w).relu().sum()
+
+
+def _threads():
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return threading.active_count()
+
+
+def _cuda_is_up():
+    """Whether the CUDA driver was initialised: only then is its memory device open."""
+    try:
+        names = os.listdir("/proc/self/fd")
+    except OSError:
+        return False
+    for name in names:
+        try:
+            if os.readlink("/proc/self/fd/" + name).startswith(("/dev/nvidia-uvm", "/dev/kfd")):
+                return True
+        except OSError:
+            continue
+    return False
