@@ -24,21 +24,27 @@ from triage.reduce.source.tidy import tidy
 MOST_ROUNDS = 12
 PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
 LEAST_SHARE_SECONDS = 8.0
+MOST_KEPT_SECONDS = 10.0
 
 
 class Limit:
-    """The budget, and no more than some seconds of it."""
+    """The budget, and no more than some seconds of it. A share may be kept for what comes after the search."""
 
-    def __init__(self, budget: Budget, seconds: float) -> None:
+    def __init__(self, budget: Budget, seconds: float, share_kept: float = 0.0) -> None:
         self._budget, self._began = budget, time.monotonic()
         self._end = self._began + seconds
+        self._kept = min(MOST_KEPT_SECONDS, share_kept * min(seconds, budget.left()))
+
+    def release(self) -> None:
+        """What was kept may be spent."""
+        self._kept = 0.0
 
     def at_least(self, seconds: float) -> None:
         """As many seconds from the beginning, if that is more."""
         self._end = max(self._end, self._began + seconds)
 
     def left(self) -> float:
-        return min(self._budget.left(), self._end - time.monotonic())
+        return min(self._budget.left(), self._end - time.monotonic()) - self._kept
 
     def spent(self) -> bool:
         return self.left() <= 0
