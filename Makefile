@@ -7,6 +7,7 @@ STAMP  := $(VENV)/.installed
 PIP_FLAGS ?=
 DEMO   ?= reproducers/decomp_nan_to_num_spectrum/script.py
 CORPUS ?= reproducers
+TEST_JOBS ?= auto
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types slow gpu bench clean
@@ -31,8 +32,8 @@ demo: $(STAMP)  ## Triage a bundled failing script and show where the results li
 	@echo "report:     triage-out/latest/report.md"
 	@echo "reproducer: triage-out/latest/repro.py"
 
-test: $(STAMP)  ## Run all tests but those marked slow or gpu
-	$(BIN)/python -m pytest -m "not slow and not gpu"
+test: $(STAMP)  ## Run all tests but those marked slow or gpu, on all cores (TEST_JOBS=N)
+	$(BIN)/python -m pytest -m "not slow and not gpu" -n $(TEST_JOBS) --dist worksteal --durations=40 --durations-min=10
 
 lint: $(STAMP)  ## Check style and formatting
 	$(BIN)/ruff check .

@@ -41,6 +41,7 @@ def test_the_door_and_the_stage_are_named(frames: list[tuple[str, str]], name: s
     found = conclude(LADDER, len(LADDER) - 1, probes)
     assert found.door is not None
     assert (found.door.name, found.stage) == (name, stage)
+    assert found.fails_uncompiled
     said = summary_sentence(found, probes[UNCOMPILED.name][0], None)
     assert f"fails in {name}" in said
     assert "not to blame" not in said

@@ -193,7 +193,7 @@ def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bo
         return Bench(driver, Search(driver, 1, Unlimited()), render, lambda script: script.text)
 
     around = Around(tmp_path, tmp_path, None, include, lambda kind, **facts: told.append(facts))
-    found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around).run()
+    found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run()
     assert isinstance(found, Reduction) and "open(" in found.source
     assert ("zebra" in found.source) == include
     assert found.needs == (() if include else ("c.json",)) and (found.private is None) == include
@@ -206,3 +206,37 @@ def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bo
 
 def test_files_of_no_data_need_nothing():
     assert Data().preludes() == [""]
+
+
+class Ends:
+    """A budget that is spent once a number of scripts has been run, until the search is over."""
+
+    def __init__(self, runner: TextRunner, most: int) -> None:
+        self.runner, self.most, self.over = runner, most, False
+
+    def left(self) -> float:
+        return 0.0 if self.spent() else 1000.0
+
+    def spent(self) -> bool:
+        return not self.over and len(self.runner.seen) >= self.most
+
+    def release(self) -> None:
+        self.over = True
+
+
+@pytest.mark.parametrize("most", [1, 4, 9])
+def test_a_search_that_is_cut_short_still_shows_eager_first(most: int, tmp_path: Path):
+    text = "import torch\nold = 1\nolder = 2\ndef f(x):\n    y = x\n    return y\ntorch.compile(f)(torch.ones(1))\n"
+    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), text)})
+    runner = TextRunner()
+    budget = Ends(runner, most)
+
+    def bench(prelude: str) -> Bench:
+        oracle = TextOracle(lambda text: "torch.compile(f)(" in text and "def f(" in text)
+        driver: Driver[Script] = Driver(runner, oracle, budget, lambda *a, **k: None, lambda script: script.text)
+        return Bench(driver, Search(driver, 1, budget), lambda script: script.text, lambda script: script.text)
+
+    around = Around(tmp_path, tmp_path, None, False, lambda kind, **facts: None)
+    found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, budget.release).run()
+    assert isinstance(found, Reduction) and not found.complete
+    assert "# eager works\ntorch.compile(f)(" in found.source

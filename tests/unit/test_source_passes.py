@@ -266,6 +266,11 @@ def test_a_file_of_many_lines_by_its_first():
     assert "x = 'a\\n'\n" in results("x = 'a\\nb\\nc\\nd\\n'\n", literals.propose)
 
 
+def test_what_is_looked_for_in_a_tuple_is_not_looked_for_in_its_element():
+    found = results('if op in ("call", "get"):\n    f()\n', expressions.propose)
+    assert not any('in "' in text for text in found) and 'if op in ("call",):\n    f()\n' in found
+
+
 @pytest.mark.parametrize(
     ("text", "simpler"),
     [
@@ -277,6 +282,8 @@ def test_a_file_of_many_lines_by_its_first():
         ("x = torch.full((2, 3), 1.0)\n", "x = torch.ones((2, 3))\n"),
         ("x = torch.tensor([[0.0], [0.0]], requires_grad=True)\n", "x = torch.zeros(2, 1, requires_grad=True)\n"),
         ("x = y if True else z\n", "x = (y)\n"),
+        ('if op not in ("call",):\n    f()\n', 'if op != "call":\n    f()\n'),
+        ("x = y in [1]\n", "x = y == 1\n"),
     ],
 )
 def test_what_says_less_than_it_seems_to_is_said_plainly(text, simpler):
@@ -286,7 +293,7 @@ def test_what_says_less_than_it_seems_to_is_said_plainly(text, simpler):
 @pytest.mark.parametrize(
     "text",
     ['f"{x} eager"\n', 'f"{1:>3}"\n', "torch.tensor([1.0, 2.0])\n", "torch.tensor([1, 1])\n", "n - 1\n", "1 / n\n",
-     "torch.full((2,), 1)\n", "0 - n\n"],
+     "torch.full((2,), 1)\n", "0 - n\n", "x in (1, 2)\n", 'x in "call"\n', "x in (*y,)\n"],
 )  # fmt: skip
 def test_what_is_plain_already_stays(text):
     assert results(text, plain.propose) == []

@@ -145,6 +145,16 @@ def test_a_script_that_fails_uncompiled_is_not_walked_further(walk: Callable[...
     assert machine.visited() == ["as_is", "uncompiled"]
 
 
+def test_nor_is_one_that_fails_behind_another_door(walk: Callable[..., Walk]) -> None:
+    frames = [Frame("/home/ann/export.py", 3, "main"), Frame(f"{SITE}/export/__init__.py", 9, "export")]
+    frames.append(Frame(f"{SITE}/_dynamo/symbolic_convert.py", 9, "run"))
+    failure = RaisedException("torch._dynamo.exc.UserError", "no", tuple(frames), phase="uncaught")
+    machine = Machine({rung: itertools.repeat(failure) for rung in RUNGS})
+    conclusion = go(walk(machine))
+    assert conclusion.door is not None and conclusion.symptom is Symptom.EXCEPTION
+    assert machine.visited() == ["as_is", "uncompiled"]
+
+
 def test_what_runs_beside_a_script_that_fails_uncompiled_is_ended(walk: Callable[..., Walk]) -> None:
     machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
     heard: list[Event] = []

@@ -71,7 +71,7 @@ def worth_checking(walk: Walk) -> bool:
         return False
     if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
         return False
-    return found.stage not in (Stage.NONE, Stage.SCRIPT, Stage.DYNAMO)
+    return not found.fails_uncompiled and found.stage not in (Stage.NONE, Stage.DYNAMO)
 
 
 def check(walk: Walk) -> Conclusion:

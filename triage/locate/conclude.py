@@ -48,6 +48,11 @@ class Conclusion:
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
 
+    @property
+    def fails_uncompiled(self) -> bool:
+        """No rung is to blame: the script itself, or another door of the compiler."""
+        return self.failing is UNCOMPILED
+
 
 def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     """What the probes seen so far say. `top` is the index of the rung the script as it is stands on."""

@@ -70,7 +70,7 @@ class Walk:
     def conclusion(self) -> Conclusion:
         """What is known now."""
         found = conclude(self.rungs, self.top, self.seen)
-        if found.stage is Stage.SCRIPT:
+        if found.fails_uncompiled:
             return found
         if self.other_stream is not None and self.other_stream.outcome.failed:
             return not_to_blame(found)
@@ -117,7 +117,7 @@ class Walk:
         self._visit(visits)
         if not self.conclusion().settled:
             self._search()
-        if self.conclusion().stage is not Stage.SCRIPT:
+        if not self.conclusion().fails_uncompiled:
             self._confirm(first)
             self._check_randomness()
         return self.conclusion()
@@ -160,7 +160,7 @@ class Walk:
     def _confirm(self, first: Probe) -> None:
         """The failure must come back. One that does not is repeated, and so are the rungs below it."""
         found = self.conclusion()
-        if found.failing is None or found.stage is Stage.SCRIPT:
+        if found.failing is None or found.fails_uncompiled:
             return
         if found.runs < 2 and found.outcome is not None and found.outcome.kind is not OutcomeKind.HANG:
             self._visit([found.failing])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from triage.judge.asking import Budget
 
 LEAST_SECONDS = 60.0
+MOST_KEPT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,23 @@ class Reserving:
 
 
 class Limit:
-    """The budget, and no more than some seconds of it."""
+    """The budget, and no more than some seconds of it. A share may be kept for what comes after the search."""
 
-    def __init__(self, budget: Budget, seconds: float) -> None:
+    def __init__(self, budget: Budget, seconds: float, share_kept: float = 0.0) -> None:
         self._budget, self._began = budget, time.monotonic()
         self._end = self._began + seconds
+        self._kept = min(MOST_KEPT_SECONDS, share_kept * min(seconds, budget.left()))
+
+    def release(self) -> None:
+        """What was kept may be spent."""
+        self._kept = 0.0
 
     def at_least(self, seconds: float) -> None:
         """As many seconds from the beginning, if that is more."""
         self._end = max(self._end, self._began + seconds)
 
     def left(self) -> float:
-        return min(self._budget.left(), self._end - time.monotonic())
+        return min(self._budget.left(), self._end - time.monotonic()) - self._kept
 
     def spent(self) -> bool:
         return self.left() <= 0

@@ -26,4 +26,5 @@ def evaluate(parameters, buffers, wave):
 
 
 wave = torch.randn(16)
-print(torch.compile(vmap(evaluate, in_dims=(0, 0, None)))(parameters, buffers, wave))
+with torch.no_grad():
+    print(torch.compile(vmap(evaluate, in_dims=(0, 0, None)))(parameters, buffers, wave))

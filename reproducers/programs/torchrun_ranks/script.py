@@ -12,11 +12,10 @@ def main():
     dist.init_process_group("gloo")
     torch.manual_seed(dist.get_rank())
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
-    replica = nn.parallel.DistributedDataParallel(model)
-    compiled = torch.compile(replica)
+    replica = nn.parallel.DistributedDataParallel(torch.compile(model))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(2):
-        loss = compiled(torch.randn(4, 8)).pow(2).mean()
+        loss = replica(torch.randn(4, 8)).pow(2).mean()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -39,11 +39,9 @@ from triage.trial.interface import CandidateRunner
 from triage.trial.patience import Patience
 from triage.trial.share import Limit
 
-MOST_PUMPS = 30
-MOST_IMPORTS = 8  # of packages, in a script that was to need none
 SECONDS = 120.0
 MOST_SECONDS = 300.0
-MOST_LARGER = 3
+SHARE_OF_LAST_STEPS = 0.1  # of the time, for what makes the result readable
 RUNS = 10  # what a reduction may cost, in runs of the program
 
 
@@ -98,7 +96,7 @@ class SourceEngine:
         header = header_of(problem) if self._header is None else self._header
         rung = None if problem.stage is Stage.BACKEND else problem.rung
         routed = RoutingRunner(runner, self._target.python, self._neutral)
-        limit = Limit(budget, self._seconds)
+        limit = Limit(budget, self._seconds, SHARE_OF_LAST_STEPS)
 
         paired, valid = self._paired(routed, problem), Validity()
 
@@ -125,7 +123,9 @@ class SourceEngine:
         try:
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung), self._frames()
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
-            return Reducing(bench, valid, lambda: self._trace(problem, limit), asked, frames, around).run()
+            return Reducing(
+                bench, valid, lambda: self._trace(problem, limit), asked, frames, around, limit.release
+            ).run()
         finally:
             routed.close()
 

@@ -35,6 +35,7 @@ from triage.trial.driver import Driver
 MOST_PUMPS = 30
 MOST_IMPORTS = 8  # of packages, in a script that was to need none
 MOST_LARGER = 3
+OUT_OF_TIME = "the time for it was spent"
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,11 @@ class Reducing:
         asked: Request,
         frames: Sequence[Frame],
         around: Around,
+        search_is_over: Callable[[], None],
     ) -> None:
         self._new_bench, self._around, self._valid = bench, around, valid
         self._learn, self._asked, self._frames = learn, asked, frames
+        self._search_is_over = search_is_over  # what was kept of the time may be spent
         self._use(bench(""))
         self._queries = 0  # on benches that were left
         self._needed: Needed | None = None
@@ -94,7 +97,7 @@ class Reducing:
             else:
                 self._reduce(trace)
         except StopReductionError:
-            self._stopped = "the time for it was spent"
+            self._stopped = OUT_OF_TIME
         except KeyboardInterrupt:
             self._stopped, self._interrupted = "it was interrupted", True
         return self._result()
@@ -104,15 +107,22 @@ class Reducing:
         if found is None:
             return
         self._valid.of(found)
+        try:
+            self._make_smaller(found, trace)
+        except StopReductionError:
+            self._stopped = OUT_OF_TIME
+        self._search_is_over()
+        self._show_eager()
+        if self._needed is not None and not self._around.include:
+            self._without_data()
+
+    def _make_smaller(self, found: Script, trace: Trace) -> None:
         found = self._without_the_rest(found)
         if list(foreign_imports(found)):
             found = self._without_packages(found, trace)
         self._minimal = self._search.reduce(found)
         self._search.polish()
         self._search.without_stale_comments(lines_of(module.text for module in trace.modules.values()))
-        self._show_eager()
-        if self._needed is not None and not self._around.include:
-            self._without_data()
 
     def _start(self, trace: Trace) -> Script | None:
         """A script that fails the same way, with made-up data where that will do."""
@@ -161,7 +171,9 @@ class Reducing:
         """The final text with an eager call first, where it fails the same way."""
         self._driver.begin("eager first")
         with contextlib.suppress(StopReductionError):
-            found = self._driver.first(eager_first(self._search.current))
+            assert self._driver.best is not None
+            best = self._driver.best.candidate if self._stopped else self._search.current
+            found = self._driver.first(eager_first(best))
             if found is not None:
                 self._shown = found
 

@@ -74,7 +74,22 @@ def _may_go(script: Script, node: ast.expr) -> bool:
     return True
 
 
+def _is_searched(script: Script, node: ast.expr) -> bool:
+    """Whether something is looked for in it: `op in ("call_method",)` asks another question of its only element."""
+    above = script.parents[node]
+    return (
+        isinstance(node, ast.Tuple | ast.List | ast.Set)
+        and isinstance(above, ast.Compare)
+        and any(
+            item is node and isinstance(operator, ast.In | ast.NotIn)
+            for item, operator in zip(above.comparators, above.ops, strict=True)
+        )
+    )
+
+
 def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
+    if _is_searched(script, node):
+        return
     parts = [part for part in _parts(node) if not isinstance(part, ast.Starred | ast.GeneratorExp)]
     loose = isinstance(script.parents[node], _LOOSE)
     for part in sorted(parts[:_MOST_PARTS], key=lambda part: len(script.source(part))):

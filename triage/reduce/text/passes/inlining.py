@@ -23,6 +23,7 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _default_for_parameter(script, seen, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
+            yield from _one_of_several(script, seen, statement)
             yield from _value_for_attribute(script, seen, statement)
             yield from _list_at_once(script, statement)
 
@@ -230,6 +231,30 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
         Edit(*script.lines_span(node), f"{script.indent(node)}pass\n"),
         *(Edit(place.start, place.end, text) for place, text in zip(uses, texts, strict=True)),
     )
+
+
+def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
+    """`a, b = f, g()` as `b = g()`, with f where a is used."""
+    targets, values = node.targets[0], node.value
+    if not isinstance(targets, ast.Tuple) or not isinstance(values, ast.Tuple) or len(targets.elts) != len(values.elts):
+        return
+    pairs = list(zip(targets.elts, values.elts, strict=True))
+    if len(pairs) < 2 or any(isinstance(item, ast.Starred) for pair in pairs for item in pair):
+        return
+    for target, value in pairs:
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+            continue
+        scope = next((s for s in seen.scopes for item in s.found if item.node is target), seen.module)
+        places = seen.of(target.id, scope.owner(target.id))
+        uses = [place for place in places if not place.binds]
+        if len(places) - len(uses) != 1 or not all(place.placed for place in uses):
+            continue
+        left, right = (
+            ", ".join(script.source(item) for item in side)
+            for side in zip(*(pair for pair in pairs if pair[0] is not target), strict=True)
+        )
+        edits = [Edit(place.start, place.end, _for_use(script, place, value, script.source(value))) for place in uses]
+        yield one(Edit(*script.span(node), f"{left} = {right}"), *edits)
 
 
 def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:

@@ -37,6 +37,8 @@ def _plain(script: Script, node: ast.AST) -> str | None:
         return _as_string(node)
     if isinstance(node, ast.Call):
         return _filled(script, node)
+    if isinstance(node, ast.Compare):
+        return _only_choice(script, node)
     if isinstance(node, ast.IfExp) and isinstance(node.test, ast.Constant):
         return f"({script.source(node.body if node.test.value else node.orelse)})"
     return None
@@ -56,6 +58,17 @@ def _without_neutral(script: Script, node: ast.BinOp) -> str | None:
         return None
     inside = not isinstance(script.parents[node], ast.Assign | ast.Return | ast.Expr | ast.Call | ast.keyword)
     return f"({script.source(kept)})" if isinstance(kept, ast.BinOp | ast.IfExp) and inside else script.source(kept)
+
+
+def _only_choice(script: Script, node: ast.Compare) -> str | None:
+    """`x == 1` for `x in (1,)`."""
+    spelled = {ast.In: "==", ast.NotIn: "!="}.get(type(node.ops[0]))
+    items = node.comparators[0]
+    if spelled is None or len(node.ops) != 1 or not isinstance(items, ast.Tuple | ast.List | ast.Set):
+        return None
+    if len(items.elts) != 1 or not isinstance(items.elts[0], ast.Constant | ast.Name | ast.Attribute):
+        return None
+    return f"{script.source(node.left)} {spelled} {script.source(items.elts[0])}"
 
 
 def _as_string(node: ast.JoinedStr) -> str | None:
