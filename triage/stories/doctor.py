@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triage.environments.describe import TargetEnvironment, describe_target
+from triage.model.rungs import LADDER
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target, find_python
 from triage.session.session import neutral_store
@@ -103,7 +104,7 @@ def _rungs(python: str) -> Iterator[Check]:
         script = Path(folder) / "trivial.py"
         script.write_text(_TRIVIAL, encoding="utf-8")
         target = Target(python, (python, str(script)), Path(folder), script)
-        for rung in ("uncompiled", "eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):
+        for rung in (rung.name for rung in LADDER):
             probe = run_probe(ProbeRequest(rung, target, rung, 120.0, Path(folder), neutral=neutral_store()))
             if not probe.outcome.failed:
                 yield Check(rung, "good", f"compiles a trivial function ({probe.outcome.seconds:.1f} s)")

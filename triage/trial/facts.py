@@ -13,6 +13,7 @@ from triage.judge.signature import signature_of
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe import interpret
 from triage.probe.forkclient import ForkExit, ForkRequest
@@ -40,7 +41,7 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         _text(request.root / "stdout.txt"),
         _text(request.root / "stderr.txt"),
         interpret.read_stacks(channel),
-        uncompiled=request.rung == "uncompiled",
+        uncompiled=request.rung == UNCOMPILED.name,
     )
     if ended.oom:
         detail = f"more than {request.memory_mb} MiB, last seen: {notes.last_breadcrumb or 'before any compilation'}"
