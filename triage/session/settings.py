@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.errors import UsageError
+from triage.model.formats import BY_NAME
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,7 +20,6 @@ else:  # pragma: no cover
 
 ENGINES = ("auto", "native", "repro_after")
 ACCURACY = ("auto", "always", "never")
-FORMATS = ("md", "json", "github")
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -111,9 +111,9 @@ def _parse(name: str, value: Any, source: str) -> Any:
         if name == "format":
             words = value if isinstance(value, (list, tuple)) else str(value).split(",")
             chosen = tuple(word.strip() for word in words if str(word).strip())
-            wrong = [word for word in chosen if word not in FORMATS]
+            wrong = [word for word in chosen if word not in BY_NAME]
             if wrong or not chosen:
-                raise ValueError(f"it must be made of {', '.join(FORMATS)}")
+                raise ValueError(f"it must be made of {', '.join(BY_NAME)}")
             return chosen
         if name == "out":
             return Path(str(value)).expanduser()
