@@ -16,7 +16,6 @@ from triage.model.codec import decode
 from triage.model.report import TriageReport
 from triage.report.credentials import worth_hiding
 from triage.report.redact import Redactor
-from triage.report.render import FORMATS
 from triage.report.store import FILES, write_report
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
@@ -28,6 +27,7 @@ WORDS = {"symptom", "stage", "on", "outcome", "face"}  # what a decision is made
 FILE_NAMES = {"path", "log", "artifacts"}
 LOG = "start {}\nTraceback (most recent call last):\n  in {}.\nE: '{}'\n"
 ALNUM = string.ascii_letters + string.digits
+FORMATS = list(FILES)
 
 
 def text(alphabet: str, size: int, most: int | None = None) -> st.SearchStrategy[str]:

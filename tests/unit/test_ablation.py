@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from printer_cases import case, meta, node, tensor
@@ -11,6 +12,7 @@ from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.rungs import BACKENDS
 from triage.model.stage import OutcomeKind
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
@@ -104,3 +106,20 @@ def test_a_script_has_its_table_too() -> None:
 def test_a_script_that_calls_it_by_another_name_says_so() -> None:
     rows, _, _, _ = table(list(variants_of_text("from torch import compile as c\nc(f)\n", "inductor")), Budget())
     assert rows["dynamic=True"] == "not_run" and rows['backend="inductor"'] == "same_failure"
+
+
+def test_the_gentlest_workaround_comes_first() -> None:
+    """A setting before another backend, a faster backend before a slower one."""
+    _, cures, _, _ = table(OF_GRAPH, Budget())
+    backends = [f'torch.compile(..., backend="{name}")' for name in reversed(BACKENDS[:-1])]
+    assert cures == ("torch.compile(..., dynamic=False)", *backends)
+
+
+def test_below_inductor_no_mode_is_tried() -> None:
+    assert not [row.setting for row in variants_of_graph(GRAPH, None, "aot_eager") if row.setting.startswith("mode")]
+
+
+def test_of_mode_and_options_one_is_printed() -> None:
+    options = replace(GRAPH, context=replace(GRAPH.context, options={"shape_padding": False}))
+    rows = {row.setting: row.text or "" for row in variants_of_graph(options, None, "inductor")}
+    assert "options" in rows["dynamic=True"] and "options" not in rows['mode="max-autotune"']

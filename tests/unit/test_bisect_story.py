@@ -22,7 +22,7 @@ from triage.judge.signature import signature_of
 from triage.model.bisection import Bisection, Kind, from_json
 from triage.model.outcome import Outcome
 from triage.probe.run import Probe, ProbeRequest
-from triage.report.render import bisection_page
+from triage.report.issue import bisection_page
 from triage.report.store import load_report
 from triage.session.events import Emitter, Event
 from triage.session.settings import Settings

@@ -17,9 +17,10 @@ from triage.locate.conclude import (
     not_to_blame,
     rung_that_shows,
 )
-from triage.locate.ladder import LADDER, OWN_BACKEND, ladder_for, suspect
+from triage.locate.ladder import ladder_for, suspect
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.report import ReportVerdict, TriageReport
+from triage.model.rungs import LADDER, OWN_BACKEND
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.assemble import exit_code

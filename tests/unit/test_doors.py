@@ -4,8 +4,8 @@ import pytest
 
 from triage.judge.signature import signature_of
 from triage.locate.conclude import conclude
-from triage.locate.ladder import LADDER, UNCOMPILED
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
+from triage.model.rungs import LADDER, UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe.run import Probe
 from triage.stories.headline import summary_sentence

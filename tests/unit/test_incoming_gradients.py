@@ -16,7 +16,7 @@ from triage.model.stage import OutcomeKind, Stage
 from triage.reduce import compare
 from triage.reduce.graph.canonical import canonical
 from triage.reduce.graph.edits import Cut, Keep, Truncate
-from triage.reduce.graph.passes import values
+from triage.reduce.graph.passes import fills, gradients
 from triage.reduce.graph.slices import gradient_input
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form, print_case
@@ -83,11 +83,11 @@ def test_a_slice_of_a_sum_is_a_sum() -> None:
 
 
 def test_gradients_are_ones_where_that_does_it_and_one_number_where_that_does() -> None:
-    (choice,) = values.gradients(training(ARRIVED))
+    (choice,) = gradients.propose(training(ARRIVED))
     made = [edit.apply(training(ARRIVED)) for edit in choice.edits]
     assert input_names(made[0]) == ["x"]
     assert [graph.inputs[1].fill for graph in made[1:]] == ["zeros", "full:40.0", "randn"]
-    assert "gradient_of_b" not in {slot for choice in values.fills(training(ARRIVED)) for slot in choice.slot.split()}
+    assert "gradient_of_b" not in {slot for choice in fills.propose(training(ARRIVED)) for slot in choice.slot.split()}
 
 
 def test_two_cases_that_differ_in_them_are_two_cases() -> None:

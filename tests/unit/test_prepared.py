@@ -13,7 +13,7 @@ from triage.judge.signature import FailureSignature
 from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.graph.passes.context import DropPreamble
+from triage.reduce.graph.passes.preamble import DropPreamble
 from triage.reduce.interface import Problem
 from triage.reduce.prepared import prepared
 from triage.reduce.printing.printer import print_case

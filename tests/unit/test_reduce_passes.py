@@ -1,6 +1,7 @@
 """Every shrinking pass: what it proposes, and what the case looks like afterwards."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from reduce_cases import case, input_names, meta, names, op, r, tensor
@@ -11,16 +12,25 @@ from triage.reduce.graph.passes import (
     DETAILS,
     SIMPLER,
     STRUCTURE,
-    arguments,
-    context,
+    autograd,
+    backward,
+    bodies,
+    config,
     dtypes,
     extents,
-    layout,
-    nested,
+    fills,
+    inline,
+    keywords,
+    modes,
+    numbers,
+    operands,
+    outputs,
+    preamble,
     ranks,
+    scalars,
+    storage,
+    trailing,
 )
-from triage.reduce.graph.passes import outputs as outputs_pass
-from triage.reduce.graph.passes import values as values_pass
 from triage.reduce.graph.passes.extents import ExtentDial, Resize, restrided
 
 
@@ -41,8 +51,8 @@ def after(choices, slot, case_, alternative=0):
 
 def test_a_forward_failure_needs_no_backward_and_a_backward_one_keeps_it():
     graph = one(tensor("x", 4, requires_grad=True), backward=True)
-    assert not after(context.backward(graph), "backward", graph).backward
-    assert list(context.backward(replace(graph, direction="backward"))) == []
+    assert not after(backward.propose(graph), "backward", graph).backward
+    assert list(backward.propose(replace(graph, direction="backward"))) == []
 
 
 def test_modes_go_back_to_their_defaults():
@@ -51,7 +61,7 @@ def test_modes_go_back_to_their_defaults():
         fullgraph=True, mode="max-autotune", options={"a": 1, "b": 2}, training=True,
     )  # fmt: skip
     graph = one(tensor("x", 4, symbols={"0": "s0"}), context=state)
-    for choice in list(context.modes(graph)):
+    for choice in list(modes.propose(graph)):
         graph = choice.edits[0].apply(graph)
     assert graph.context == Context()
     assert graph.inputs[0].meta is not None and graph.inputs[0].meta.symbols == {}
@@ -59,9 +69,9 @@ def test_modes_go_back_to_their_defaults():
 
 def test_config_lines_and_registrations_go_one_by_one():
     graph = one(tensor("x", 4), context=Context(config=("a = 1", "b = 2")), preamble=("import p", "import q"))
-    assert after(context.config(graph), "config a = 1", graph).context.config == ("b = 2",)
-    assert after(context.preamble(graph), "preamble import p", graph).preamble == ("import q",)
-    both = [choice.edits[0] for choice in context.preamble(graph)]
+    assert after(config.propose(graph), "config a = 1", graph).context.config == ("b = 2",)
+    assert after(preamble.propose(graph), "preamble import p", graph).preamble == ("import q",)
+    both = [choice.edits[0] for choice in preamble.propose(graph)]
     assert both[1].apply(both[0].apply(graph)).preamble == (), "edits of a list can be merged"
 
 
@@ -72,14 +82,14 @@ def test_mode_switches_in_the_graph_go_in_pairs():
         op("on", "torch._C._set_grad_enabled", True),
     ]
     graph = case([tensor("x", 4)], nodes, "y")
-    assert names(after(context.modes(graph), "mode switch off", graph)) == ["y"]
+    assert names(after(modes.propose(graph), "mode switch off", graph)) == ["y"]
 
 
 def test_storage_becomes_plain():
     odd = tensor("x", 4, 3, stride=(1, 4), storage_offset=2, base="b")
     graph = case([tensor("b", 20), odd], [op("y", "torch.relu", "%x", out=meta(4, 3))], "y")
     found = graph
-    for choice in list(layout.storage(graph)):
+    for choice in list(storage.propose(graph)):
         found = choice.edits[0].apply(found)
     item = found.inputs[1]
     assert item.meta is not None
@@ -88,7 +98,7 @@ def test_storage_becomes_plain():
 
 def test_inputs_need_no_grad_and_no_role():
     graph = one(tensor("x", 4, requires_grad=True, role="parameter"))
-    found = after(layout.autograd(graph), "grad x", graph)
+    found = after(autograd.propose(graph), "grad x", graph)
     assert found.inputs[0].meta is not None and not found.inputs[0].meta.requires_grad
     assert found.inputs[0].role == "input"
 
@@ -113,9 +123,9 @@ def test_inputs_need_no_grad_and_no_role():
 )
 def test_random_values_become_plain_ones(item, order):
     graph = one(item)
-    fills = [edit.apply(graph).inputs[0] for choice in values_pass.fills(graph) for edit in choice.edits]
-    assert [found.fill for found in fills] == order
-    assert all(found.data is None for found in fills)
+    filled = [edit.apply(graph).inputs[0] for choice in fills.propose(graph) for edit in choice.edits]
+    assert [found.fill for found in filled] == order
+    assert all(found.data is None for found in filled)
 
 
 def test_numbers_are_written_into_the_graph():
@@ -124,7 +134,7 @@ def test_numbers_are_written_into_the_graph():
         [op("y", "torch.mul", "%x", "%k", out=meta(4))],
         "y",
     )
-    found = after(values_pass.numbers(graph), "number k", graph)
+    found = after(numbers.propose(graph), "number k", graph)
     assert found.nodes[0].args == [r("x"), 3]
     assert input_names(found) == ["x"]
 
@@ -132,21 +142,21 @@ def test_numbers_are_written_into_the_graph():
 def test_dtypes_change_together_with_arguments_and_records():
     node = op("y", "torch.sum", "%x", out=meta(dtype="bfloat16"), kwargs={"dtype": {"dtype": "bfloat16"}})
     graph = case([tensor("x", 4, dtype="bfloat16"), tensor("w", 4, dtype="bfloat16")], [node], "y", "w")
-    (choice,) = dtypes.dtypes(graph)
+    (choice,) = dtypes.propose(graph)
     together = choice.edits[0].apply(graph)
     assert [item.meta.dtype for item in together.inputs] == ["float32", "float32"]
     assert together.nodes[0].kwargs == {"dtype": {"dtype": "float32"}}
     assert together.nodes[0].out == [meta()]
     alone = choice.edits[2].apply(graph)
     assert [item.meta.dtype for item in alone.inputs] == ["bfloat16", "float32"]
-    assert list(dtypes.dtypes(one(tensor("x", 4, dtype="bool")))) == []
+    assert list(dtypes.propose(one(tensor("x", 4, dtype="bool")))) == []
 
 
 def test_a_dtype_changes_alone_only_where_nothing_is_promoted_by_it():
     half = meta(dtype="bfloat16")
     inputs = [tensor(name, 4, dtype="bfloat16") for name in ("x", "w", "b")]
     nodes = [op("y", "torch.sin", "%x", out=half), op("z", "torch.add", "%y", "%w", out=half)]
-    (choice,) = dtypes.dtypes(case(inputs, nodes, "z", "b"))
+    (choice,) = dtypes.propose(case(inputs, nodes, "z", "b"))
     alone = [sorted(edit.names) for edit in choice.edits]
     assert alone == [["b", "w", "x"], ["b"]]
 
@@ -180,7 +190,7 @@ def test_extents_of_tensors_that_operations_make_count_too():
     found = Resize(((16, 3),)).apply(graph)
     assert found.nodes[0].args == [3]
     assert found.nodes[1].out == [meta(3)]
-    assert list(arguments.scalars(graph)) == [], "a size is no scalar"
+    assert list(scalars.propose(graph)) == [], "a size is no scalar"
 
 
 def test_recorded_values_are_cropped_with_their_tensor():
@@ -218,22 +228,22 @@ def test_ranks_go_down():
         "y",
         "w",
     )
-    choices = list(ranks.ranks(graph))
+    choices = list(ranks.propose(graph))
     squeezed, headless = (edit.apply(graph) for edit in choices[0].edits[:2])
     assert [item.meta.shape for item in squeezed.inputs] == [(5, 3), (3,)]
     assert [item.meta.shape for item in headless.inputs] == [(1, 3), (3,)]
     assert headless.nodes[0].args == [r("x"), [1, 3]]
     assert after(choices, "rank w", graph).inputs[1].meta == meta()
-    assert list(ranks.ranks(one(tensor("x")))) == []
+    assert list(ranks.propose(one(tensor("x")))) == []
 
 
 def test_keyword_arguments_go():
     node = op("y", "torch.sum", "%x", out=meta(), kwargs={"dim": 0, "keepdim": True})
     graph = one(tensor("x", 4), node=node)
-    assert slots(arguments.keywords(graph)) == ["keywords y", "keyword y dim", "keyword y keepdim"]
-    assert after(arguments.keywords(graph), "keywords y", graph).nodes[0].kwargs == {}
+    assert slots(keywords.propose(graph)) == ["keywords y", "keyword y dim", "keyword y keepdim"]
+    assert after(keywords.propose(graph), "keywords y", graph).nodes[0].kwargs == {}
     warned = one(tensor("x", 4), node=op("y", "torch.softmax", "%x", out=meta(4), kwargs={"dim": 0}))
-    assert list(arguments.keywords(warned)) == []
+    assert list(keywords.propose(warned)) == []
 
 
 def test_trailing_arguments_go_with_their_inputs():
@@ -242,7 +252,7 @@ def test_trailing_arguments_go_with_their_inputs():
         [op("y", "torch.conv1d", "%x", "%w", "%b", 2, out=meta(4))],
         "y",
     )
-    choice = next(iter(arguments.trailing(graph)))
+    choice = next(iter(trailing.propose(graph)))
     found = choice.edits[1].apply(graph)
     assert found.nodes[0].args == [r("x"), r("w")]
     assert input_names(found) == ["x", "w"]
@@ -251,35 +261,35 @@ def test_trailing_arguments_go_with_their_inputs():
 def test_scalars_become_1_0_or_2():
     node = op("y", "torch.lerp", "%x", "%x", 0.3, [3, 3], -1, True, out=meta(4))
     graph = one(tensor("x", 4), node=node)
-    found = {choice.slot: [edit.new for edit in choice.edits] for choice in arguments.scalars(graph)}
+    found = {choice.slot: [edit.new for edit in choice.edits] for choice in scalars.propose(graph)}
     assert found == {
         "scalar y ('args', 2)": [1.0, 0.0, 2.0],
         "scalar y ('args', 3)": [[1, 1], [0, 0], [2, 2]],
     }
-    assert after(arguments.scalars(graph), "scalar y ('args', 2)", graph).nodes[0].args[2] == 1.0
+    assert after(scalars.propose(graph), "scalar y ('args', 2)", graph).nodes[0].args[2] == 1.0
 
 
 def test_a_complex_number_becomes_a_plain_one_or_i():
     node = op("y", "torch.lerp", "%x", "%x", {"complex": [0.3, 0.2]}, out=meta(4))
     graph = one(tensor("x", 4), node=node)
-    (choice,) = arguments.scalars(graph)
+    (choice,) = scalars.propose(graph)
     assert [edit.new for edit in choice.edits] == [1.0, {"complex": [0, 1]}]
     assert "instead of (0.3+0.2j) as an argument of lerp" in choice.edits[0].what
 
 
 def test_sizes_in_views_are_no_scalars():
     node = op("y", "view", "%x", 2, 2, kind="call_method", out=meta(2, 2))
-    assert list(arguments.scalars(one(tensor("x", 4), node=node))) == []
+    assert list(scalars.propose(one(tensor("x", 4), node=node))) == []
 
 
 def test_the_last_outputs_alone_come_first():
     nodes = [op(name, "torch.relu", "%x", out=meta(4)) for name in "abcd"]
     graph = case([tensor("x", 4)], nodes, *"abcd")
-    choices = list(outputs_pass.outputs(graph))
+    choices = list(outputs.propose(graph))
     assert [names(edit.apply(graph)) for edit in choices[0].edits] == [["d"], ["c"], ["b"]]
     merged = choices[2].edits[0].apply(choices[1].edits[0].apply(graph))
     assert names(merged) == ["c", "d"]
-    assert list(outputs_pass.outputs(one(tensor("x", 4)))) == []
+    assert list(outputs.propose(one(tensor("x", 4)))) == []
 
 
 def conditional():
@@ -302,7 +312,7 @@ def conditional():
 
 def test_a_body_is_written_out_in_place_of_what_held_it():
     graph = conditional()
-    (choice,) = nested.inline(graph)
+    (choice,) = inline.propose(graph)
     found = choice.edits[0].apply(graph)
     assert [node.target for node in found.nodes] == ["torch.sin", "torch.add", "torch.relu"]
     assert found.nodes[0].args == [r("x")]
@@ -312,7 +322,7 @@ def test_a_body_is_written_out_in_place_of_what_held_it():
 
 def test_operations_inside_a_body_are_bypassed():
     graph = conditional()
-    choices = list(nested.bodies(graph))
+    choices = list(bodies.propose(graph))
     assert slots(choices) == ["inner body j", "inner body i", "inner other i"]
     found = choices[0].edits[0].apply(graph)
     assert [node.name for node in found.subgraphs[0].nodes] == ["i"]
@@ -326,19 +336,19 @@ def test_a_body_called_with_trailing_operands_is_written_out_too():
         op("y", "operator.getitem", "%w", 0, kind="get_item", out=meta(4)),
     ]
     graph = case([tensor("x", 4)], nodes, "y", subgraphs=(body,))
-    found = next(iter(nested.inline(graph))).edits[0].apply(graph)
+    found = next(iter(inline.propose(graph))).edits[0].apply(graph)
     assert names(found) == ["w_i"]
 
 
 def test_a_body_whose_inputs_are_recorded_can_stand_alone():
     graph = conditional()
     recorded = replace(graph.subgraphs[0], metas=(meta(4), meta(2, dtype="int64")))
-    found = nested.Lift("body").apply(replace(graph, subgraphs=(recorded, graph.subgraphs[1]), backward=True))
+    found = inline.Lift("body").apply(replace(graph, subgraphs=(recorded, graph.subgraphs[1]), backward=True))
     assert [node.target for node in found.nodes] == ["torch.sin", "torch.add"]
     assert [(item.name, item.meta.dtype) for item in found.inputs] == [("t", "float32"), ("u", "int64")]
     assert not found.backward and found.subgraphs == ()
     with pytest.raises(RefusedError):
-        nested.Lift("other").apply(graph)
+        inline.Lift("other").apply(graph)
 
 
 def test_captured_values_that_no_body_reads_go_with_their_inputs():
@@ -349,11 +359,11 @@ def test_captured_values_that_no_body_reads_go_with_their_inputs():
         "loop", "torch.ops.higher_order.while_loop", {"graph": "going"}, {"graph": "body"}, {"tuple": [r("x")]}, held
     )
     graph = case([tensor(name, 4) for name in "xwv"], [loop], "loop", subgraphs=(going, body))
-    (choice,) = nested.operands(graph)
+    (choice,) = operands.propose(graph)
     found = choice.edits[0].apply(graph)
     assert input_names(found) == ["x", "v"]
     assert [one.inputs for one in found.subgraphs] == [("i", "d"), ("j", "g")]
-    assert not list(nested.operands(found))
+    assert not list(operands.propose(found))
 
 
 def test_the_table_names_each_pass_once_and_says_what_it_does():
@@ -374,3 +384,8 @@ def test_passes_are_pure():
                     pass
                 assert edit.what
     assert repr(graph) == before
+
+
+def test_each_pass_is_a_row_and_a_file():
+    files = {file.stem for file in Path(outputs.__file__).parent.glob("*.py")}
+    assert files - {"__init__", "proposal"} == {one_.name for one_ in [*STRUCTURE, *SIMPLER, *DETAILS]}

@@ -8,8 +8,8 @@ from triage.judge.oracle import SignatureOracle
 from triage.reduce.graph.batch import settle
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.dials import passing_below, turned
+from triage.reduce.graph.passes import fills
 from triage.reduce.graph.passes.extents import ExtentDial
-from triage.reduce.graph.passes.values import fills
 from triage.trial.driver import Driver
 
 
@@ -32,7 +32,7 @@ def filled(candidate):
 def test_edits_that_do_not_matter_are_made_with_one_question():
     driver, runner = driving(lambda graph: True)
     current = wide(8)
-    settled = settle(driver, current, list(fills(current.case)))
+    settled = settle(driver, current, list(fills.propose(current.case)))
     assert filled(settled.candidate) == ["ones"] * 8
     assert settled.rejected == ()
     assert len(runner.asked) == 1
@@ -42,7 +42,7 @@ def test_edits_that_do_not_matter_are_made_with_one_question():
 def test_what_is_needed_is_found_by_halving(jobs):
     driver, runner = driving(lambda graph: graph.inputs[5].fill == "randn", jobs)
     current = wide(16)
-    settled = settle(driver, current, list(fills(current.case)))
+    settled = settle(driver, current, list(fills.propose(current.case)))
     assert filled(settled.candidate) == ["ones"] * 5 + ["randn"] + ["ones"] * 10
     assert [choice.slot for choice in settled.rejected] == ["fill x5"]
     assert len(runner.asked) <= 12 + 6 * jobs
@@ -51,7 +51,7 @@ def test_what_is_needed_is_found_by_halving(jobs):
 def test_a_later_alternative_is_made_and_the_simpler_ones_are_remembered_as_rejected():
     driver, _ = driving(lambda graph: graph.inputs[0].fill in ("randn", "arange"))
     current = wide(1)
-    settled = settle(driver, current, list(fills(current.case)))
+    settled = settle(driver, current, list(fills.propose(current.case)))
     assert filled(settled.candidate) == ["arange"]
     (choice,) = settled.rejected
     assert [edit.what for edit in choice.edits] == ["with ones as values", "with zeros as values"]

@@ -19,7 +19,7 @@ def test_there_are_goldens() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("fmt", ["json", "md", "github"])
+@pytest.mark.parametrize("fmt", FILES)
 def test_an_earlier_run_renders_the_same_again(case: str, fmt: str) -> None:
     text = render_again(GOLDEN / case, fmt, Redactor())
     expected = GOLDEN / case / FILES[fmt]

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 
 from triage.errors import TriageError, UsageError
 from triage.model.codec import decode
+from triage.model.formats import FORMATS
 from triage.model.report import (
     AblationRow,
     Control,
@@ -25,10 +26,12 @@ from triage.model.report import (
     TriageReport,
 )
 from triage.model.stage import Stage, Symptom
-from triage.report import render as render_module
+from triage.report import formats as formats_package
+from triage.report import issue as issue_module
+from triage.report.issue import templates_dir
 from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, issue_size
-from triage.report.render import render, templates_dir
+from triage.report.render import render
 from triage.report.sources import Sources
 from triage.report.wording import title
 
@@ -312,8 +315,8 @@ def test_an_unknown_format_names_the_known_ones() -> None:
 
 def test_templates_are_found_beside_the_package_or_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert templates_dir().name == "templates"
-    module = tmp_path / "site" / "triage" / "report" / "render.py"
-    monkeypatch.setattr(render_module, "__file__", str(module))
+    module = tmp_path / "site" / "triage" / "report" / "issue.py"
+    monkeypatch.setattr(issue_module, "__file__", str(module))
     with pytest.raises(TriageError, match="templates of triage are missing"):
         templates_dir()
     for place in (tmp_path / "site" / "templates", tmp_path / "site" / "triage" / "templates"):
@@ -328,3 +331,10 @@ def test_the_redactor_needs_no_jinja_and_no_git() -> None:
     code = "import sys, triage.report.redact, triage.report.repository; print('jinja2' in sys.modules, 'git' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_each_format_is_a_row_and_a_file() -> None:
+    folder = Path(formats_package.__file__).parent
+    assert {row.name for row in FORMATS} == {file.stem for file in folder.glob("*.py")} - {"__init__"}
+    for columns in zip(*((row.name, row.file, row.artifact) for row in FORMATS), strict=True):
+        assert len(set(columns)) == len(FORMATS)

@@ -1,5 +1,6 @@
 """Where settings come from, and what is said of those that do not fit."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,10 @@ def test_a_name_in_the_file_that_means_nothing_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="time-out") as caught:
         load(folder=tmp_path)
     assert "timeout" in str(caught.value)
+
+
+def test_every_setting_reads_its_own_default_and_example() -> None:
+    for field in dataclasses.fields(Settings):
+        parse, example = field.metadata["parse"], field.metadata["example"]
+        assert field.default is None or parse(field.default) == field.default
+        assert example == "..." or parse(example) is not None

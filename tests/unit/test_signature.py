@@ -16,6 +16,7 @@ from signature_texts import (
     subprocess_failed,
 )
 
+from triage.judge.equivalences import EQUIVALENCES
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature, is_user_frame, one_line, signature_of, torch_frame, user_frame
 from triage.judge.skeleton import skeleton
@@ -424,6 +425,13 @@ def test_a_check_of_a_kernel_inside_and_outside_of_a_parallel_region() -> None:
     assert not same_failure(died(text, "SIGSEGV"), error)
     assert not same_failure(crash, failed("IndexError", text.split("what():  ")[1]))
     assert not same_failure(died("what():  bad_alloc"), failed("RuntimeError", "bad_alloc"))
+
+
+def test_a_row_of_equivalences_says_why_and_is_narrow() -> None:
+    for row in EQUIVALENCES:
+        assert row.one != row.other and row.says and "#" in row.why
+        assert row.holds(row.one, row.other, f"{row.says}more") and row.holds(row.other, row.one, f"{row.says}more")
+        assert not row.holds(row.one, row.one, f"{row.says}more") and not row.holds(row.one, row.other, "else")
 
 
 DIFFERENT = {

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 from source_helpers import results
 
 from triage.reduce.text.comments import lines_of, without_stale
 from triage.reduce.text.passes import (
+    LAST,
+    PLAIN,
     TABLE,
     arguments,
+    classes,
     definitions,
     expressions,
+    imports,
     inlining,
     literals,
     plain,
@@ -174,7 +179,7 @@ def test_at_module_level_a_line_per_step_stays():
     ],
 )
 def test_imports(text, expected):
-    assert expected in results(text, inlining.imports)
+    assert expected in results(text, imports.propose)
 
 
 def test_a_class_of_one_method_becomes_a_function():
@@ -183,12 +188,12 @@ def test_a_class_of_one_method_becomes_a_function():
         "net = Net()\nnet.compile(fullgraph=True)\nnet(1)\n"
     )
     expected = "import torch\n\ndef f(x):\n    return x\n\nnet = f\nnet = torch.compile(net, fullgraph=True)\nnet(1)\n"
-    assert results(text, inlining.classes) == [expected]
+    assert results(text, classes.propose) == [expected]
 
 
 def test_a_method_that_needs_its_object_stays():
     text = "class A:\n    def f(self):\n        return self\nA().f()\n"
-    assert results(text, inlining.classes) == []
+    assert results(text, classes.propose) == []
 
 
 def test_names_become_short_but_attributes_and_keywords_keep_theirs():
@@ -306,3 +311,9 @@ def test_comments_that_still_hold_stay():
     )
     kept = without_stale(script, known).text
     assert kept == "import torch\n# doubles\ny = x * 2\nz = a\nz.add_(1)\nz.b\n"
+
+
+def test_each_pass_is_a_row_and_a_file():
+    files = {file.stem for file in Path(imports.__file__).parent.glob("*.py")}
+    modules = [one.propose.__module__.rsplit(".", 1)[1] for one in (*TABLE, PLAIN, LAST)]
+    assert files - {"__init__", "choice"} == set(modules) and len(set(modules)) == len(modules)

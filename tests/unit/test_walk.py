@@ -11,9 +11,10 @@ import pytest
 
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
-from triage.locate.ladder import LADDER, suspect
+from triage.locate.ladder import suspect
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
+from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest

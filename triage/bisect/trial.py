@@ -15,6 +15,7 @@ from pathlib import Path
 from triage.bisect.points import Ready
 from triage.bisect.verdict import Face, Judged, judge
 from triage.model.bisection import Standing, TestedVersion
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.session.clock import BudgetSpentError
@@ -106,7 +107,7 @@ class Trial:
 
     def _second_opinion(self, ready: Ready, name: str, judged: Judged) -> Judged:
         """Another failure: does the script run without torch.compile there at all? Only the reason depends on it."""
-        plain = self._probe(ready, f"{name}-uncompiled", "uncompiled", None)
+        plain = self._probe(ready, f"{name}-uncompiled", UNCOMPILED.name, None)
         if not plain.outcome.failed:
             return judged
         again = judge(plain.outcome, plain.notes, None)

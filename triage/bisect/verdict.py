@@ -13,16 +13,13 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from triage.bisect.missing import missing_feature
+from triage.judge.equivalences import SAME_ACROSS_RELEASES
 from triage.judge.likeness import same_wrongness
 from triage.judge.signature import FailureSignature, is_user_frame, signature_of, torch_frame, user_frame
 from triage.model.bisection import Standing
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip, first_line
-
-# One failure under the name that each torch gives it; the renames that `model.signature` knows come on top.
-# BackendCompilerFailed became InductorError in 2.7 for errors of Inductor; both are wrappers, unwrapped where they can be.
-SAME_TYPES = {"InductorError": "BackendCompilerFailed", "LoweringException": "BackendCompilerFailed"}
 
 # What torch's compiler says about the user's program. It rewords these from release to release.
 STATEMENTS = frozenset(
@@ -139,7 +136,7 @@ def _same_kind(left: FailureSignature, right: FailureSignature) -> bool:
 
 
 def _type(signature: FailureSignature) -> str:
-    return SAME_TYPES.get(signature.exception_type, signature.exception_type)
+    return SAME_ACROSS_RELEASES.get(signature.exception_type, signature.exception_type)
 
 
 def _same_place(found: Face, wanted: Face) -> bool:

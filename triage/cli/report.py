@@ -6,10 +6,12 @@ from pathlib import Path
 
 import typer
 
+from triage.model.formats import BY_NAME
+
 
 def report(
     run: Path = typer.Argument(Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest."),
-    format: str = typer.Option("md", "--format", "-f", metavar="md|json|github", help="What to print."),
+    format: str = typer.Option("md", "--format", "-f", metavar="|".join(BY_NAME), help="What to print."),
 ) -> None:
     """Render the report of an earlier run again, on standard output."""
     import os

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from triage.model.formats import BY_NAME
+
 if TYPE_CHECKING:
     from triage.stories.resume import Earlier
 
@@ -36,7 +38,7 @@ def run(
         help="Compare compiled graphs with eager: if the script raises nothing (auto), if its own check fails too "
         "(always), never.",
     ),
-    format: str = typer.Option(None, metavar="md,json,github", help="Formats of the report (default: md,json)."),
+    format: str = typer.Option(None, metavar=",".join(BY_NAME), help="Formats of the report (default: md,json)."),
     include_data: bool = typer.Option(
         False, "--include-data", help="Put what a failure needs of the program's own data into the reproducer."
     ),

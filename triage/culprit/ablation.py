@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.culprit.arguments import Argument, arguments_for, cost_of_backend
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow
+from triage.model.rungs import BACKENDS
 from triage.model.stage import Verdict
 from triage.model.text import clip
 from triage.reduce.printing.printer import Form, Unprintable, print_case
 from triage.reduce.text.compile_calls import is_fullgraph, with_setting
 from triage.trial.interface import CandidateRunner
 
-BACKENDS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
-MODES = ("default", "reduce-overhead", "max-autotune")
 TIMEOUT_SECONDS = 60.0
 
 
@@ -34,49 +34,44 @@ class Variant:
     rung: str | None = None
     workaround: str | None = None  # what to write in the user's program
     why: str = ""
+    cost: int = 0  # of the workaround: `arguments.Argument`
 
 
 def variants_of_graph(case: GraphCase, form: Form | None, failing: str) -> Iterator[Variant]:
     """The settings of the table for a graph that the printer prints. `failing` is the backend that failed."""
 
-    def printed(setting: str, changed: GraphCase, workaround: str | None = None) -> Variant:
+    def printed(setting: str, changed: GraphCase, workaround: str | None = None, cost: int = 0) -> Variant:
         try:
-            return Variant(setting, print_case(changed, form=form), None, workaround)
+            return Variant(setting, print_case(changed, form=form), None, workaround, cost=cost)
         except Unprintable as reason:
             return Variant(setting, None, None, workaround, str(reason))
 
     whole = printed("", case)
     yield from (replace(row, text=whole.text, why=whole.why) for row in _backends(failing))
-    for setting, name, value in _settings(failing, fullgraph=case.context.fullgraph):
-        options = {} if name == "mode" else case.context.options
-        context = replace(case.context, **{name: value, "options": options})
-        yield printed(setting, replace(case, context=context), f"torch.compile(..., {setting})")
+    for row in arguments_for(failing, fullgraph=case.context.fullgraph):
+        yield printed(row.text, _with(row, case), f"torch.compile(..., {row.text})", row.cost)
     yield from (printed(setting, other) for setting, other in _directions(case))
 
 
 def variants_of_text(source: str, failing: str) -> Iterator[Variant]:
     """The same for a script: the setting is written into each of its calls of torch.compile."""
     yield from (replace(row, text=source) for row in _backends(failing))
-    for setting, name, value in _settings(failing, fullgraph=is_fullgraph(source)):
-        changed = with_setting(source, name, value)
+    for row in arguments_for(failing, fullgraph=is_fullgraph(source)):
+        changed = with_setting(source, row.name, row.value)
         why = "" if changed is not None else "torch.compile is not called by its name"
-        yield Variant(setting, changed, None, f"torch.compile(..., {setting})", why)
+        yield Variant(row.text, changed, None, f"torch.compile(..., {row.text})", why, row.cost)
 
 
 def _backends(failing: str) -> Iterator[Variant]:
     for backend in BACKENDS:
         cure = None if backend == failing else f'torch.compile(..., backend="{backend}")'
-        yield Variant(f'backend="{backend}"', "", backend, cure)
+        yield Variant(f'backend="{backend}"', "", backend, cure, cost=cost_of_backend(backend))
 
 
-def _settings(failing: str, *, fullgraph: bool) -> Iterator[tuple[str, str, Any]]:
-    """(as it is written, name, value) of the arguments of torch.compile that are tried."""
-    if failing == "inductor":
-        for mode in MODES:
-            yield f'mode="{mode}"', "mode", None if mode == "default" else mode
-    for dynamic in (None, True, False):
-        yield f"dynamic={dynamic}", "dynamic", dynamic
-    yield f"fullgraph={not fullgraph}", "fullgraph", not fullgraph
+def _with(row: Argument, case: GraphCase) -> GraphCase:
+    """The case with this argument. Of `mode` and `options` torch takes one only: the other goes."""
+    other: dict[str, dict[str, Any]] = {"mode": {"options": {}}, "options": {"mode": None}}
+    return replace(case, context=replace(case.context, **{**other.get(row.name, {}), row.name: row.value}))
 
 
 def _directions(case: GraphCase) -> Iterator[tuple[str, GraphCase]]:
@@ -100,7 +95,7 @@ def ablate(
     emit: Callable[..., None],
     seconds: float = TIMEOUT_SECONDS,
 ) -> tuple[tuple[AblationRow, ...], tuple[str, ...]]:
-    """(rows, workarounds that were run and passed). `seconds` is the limit of one run."""
+    """(rows, workarounds that were run and passed, the gentlest first). `seconds` is the limit of one run."""
     questions: dict[tuple[str | None, str], str] = {}  # by backend and text: the first setting that asks this
     for variant in asked:
         if variant.text is not None:
@@ -118,12 +113,14 @@ def ablate(
             if done < len(sources) and budget.spent():
                 break
     table = [_row(variant, answers) for variant in asked]
-    cures = [
-        variant.workaround
-        for variant, row in zip(asked, table, strict=True)
-        if row.outcome == "ok" and variant.workaround is not None
-    ]
-    return tuple(table), tuple(cures)
+    return tuple(table), _cures(asked, table)
+
+
+def _cures(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[str, ...]:
+    """A setting before another backend, a faster backend before a slower one."""
+    passing = [variant for variant, row in zip(asked, table, strict=True) if row.outcome == "ok"]
+    ordered = sorted(passing, key=lambda variant: variant.cost)
+    return tuple(dict.fromkeys(variant.workaround for variant in ordered if variant.workaround is not None))
 
 
 def _row(variant: Variant, answers: Mapping[tuple[str | None, str], AblationRow]) -> AblationRow:
@@ -143,11 +140,3 @@ def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignor
     if not result.compiled:
         return AblationRow(setting, "not_run", seconds, judgement.reason)
     return AblationRow(setting, "other_failure", seconds, clip(judgement.reason, 200) or None)
-
-
-def best_cures(cures: Sequence[str]) -> tuple[str, ...]:
-    """The gentlest workarounds first: a setting before another backend, a faster backend before a slower one."""
-    order = ["dynamic", "fullgraph", "mode", "aot_eager_decomp_partition", "aot_eager", '"eager"']
-    return tuple(
-        sorted(dict.fromkeys(cures), key=lambda cure: next((i for i, word in enumerate(order) if word in cure), 9))
-    )[:4]

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from triage.model.rungs import BACKENDS
 from triage.probe.launch import Cancel, Launch, launch
 from triage.probe.staging import AGENT, environment, harvest_neutral, make_stage
 
 TIMEOUT_SECONDS = 420.0
-RUNGS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def smoke_test(python: Path, toolchain: Path, cancel: Cancel | None = None) -> S
             env.pop(name, None)
         env.pop("PYTHONDONTWRITEBYTECODE")  # the environment is ours, and every probe starts quicker for it
         out, err = stage.root / "out.txt", stage.root / "err.txt"
-        command = (str(python), str(AGENT / "boot.py"), "programs.smoke")
+        command = (str(python), str(AGENT / "boot.py"), "programs.smoke", *BACKENDS)
         done = launch(Launch(command, stage.root, env, out, err, TIMEOUT_SECONDS), cancel)
         lines = _lines(out)
         if done.code == 0:
@@ -60,7 +60,7 @@ def problem_of(lines: list[dict[str, Any]], signal: str | None, timed_out: bool,
     for rung, error in tried.items():
         if error:
             return f"the environment cannot compile a trivial function with {rung}: {error}"
-    untried = next((rung for rung in RUNGS if rung not in tried), None)
+    untried = next((rung for rung in BACKENDS if rung not in tried), None)
     if untried is not None:
         how = "did not end" if timed_out else f"died with {signal or 'no word'}"
         return f"a trivial function {how} with {untried}"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from triage.judge.equivalences import EQUIVALENCES
 from triage.judge.signature import FailureSignature
-from triage.model.stage import OutcomeKind
 
 
 def same_failure(left: FailureSignature, right: FailureSignature) -> bool:
     """Type, message skeleton and innermost torch frame agree (the signal and telling line, for a crash)."""
-    if left.kind is not right.kind:
-        return _one_throw(left, right) or _one_throw(right, left)
-    if left.exception_type != right.exception_type:
-        return False
+    if (left.kind, left.exception_type) != (right.kind, right.exception_type):
+        return known_pair(left, right)
     if left.skeleton != right.skeleton or not same_wrongness(left, right):
         return False
     if not left.frames or not right.frames:
@@ -24,18 +22,12 @@ def same_wrongness(left: FailureSignature, right: FailureSignature) -> bool:
     return left.wrong is None or right.wrong is None or left.wrong.same(right.wrong)
 
 
-def _one_throw(crash: FailureSignature, error: FailureSignature) -> bool:
-    """One check of a compiled kernel: thrown inside an OpenMP region it aborts the process, else it is a RuntimeError.
-
-    The number of threads and the size of a tensor decide which (pytorch#195402), so both faces are met in a reduction.
-    """
-    if (crash.kind, error.kind) != (OutcomeKind.CRASH, OutcomeKind.EXCEPTION):
+def known_pair(left: FailureSignature, right: FailureSignature) -> bool:
+    """Whether the two are known to be one failure that ends in two ways: a row of `equivalences.EQUIVALENCES`."""
+    if left.skeleton != right.skeleton:
         return False
-    return (
-        (crash.exception_type, error.exception_type) == ("SIGABRT", "RuntimeError")
-        and crash.skeleton.startswith("kernel, ")
-        and crash.skeleton == error.skeleton
-    )
+    one, other = (left.kind, left.exception_type), (right.kind, right.exception_type)
+    return any(row.holds(one, other, left.skeleton) for row in EQUIVALENCES)
 
 
 def same_face(left: FailureSignature, right: FailureSignature) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from triage.judge.equivalences import RENAMED_TYPES
+
 # Wrappers whose own type says nothing; the exception they carry is the failure. Their text carries it after their own:
 #   BackendCompilerFailed: backend='inductor' raised:\nTypeError: ...        (torch/_dynamo/exc.py)
 #   InductorError: LoweringException: TypeError: ...\n  target: aten.x       (torch/_inductor/exc.py, 2.7 and newer)
@@ -27,11 +29,6 @@ _RAISED_LINE = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::[ \t]?(?P<rest>.*))?\Z
 _RANK = re.compile(r"\[(?:rank|default)\d+\]:[ \t]?")
 _NEXT_PARAGRAPH = re.compile(r"\n\s*\n")
 
-# One failure, renamed by a later torch: measured on 2.1 to 2.15. With fullgraph=True it was an Unsupported at first.
-_RENAMED_TYPES = {
-    "CacheLimitExceeded": "RecompileLimitExceeded",
-    "FailOnRecompileLimitHit": "RecompileLimitExceeded",
-}
 _RECOMPILE_LIMIT = re.compile(
     r"\A(?:Dynamo (?:cache|recompile) limit exceeded|\w*(?:cache_size_limit|recompile_limit) reached)"
 )
@@ -149,7 +146,7 @@ EXPRESSION_DEPTH = 60
 def short_type(type_name: str) -> str:
     """The class name without its module, after renames between torch releases."""
     name = type_name.rsplit(".", 1)[-1]
-    return _RENAMED_TYPES.get(name, name)
+    return RENAMED_TYPES.get(name, name)
 
 
 def unwrap_text(type_name: str, message: str) -> tuple[str, str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
-from triage.locate.ladder import Rung
 from triage.locate.walk import Walk
 from triage.model.accuracy import Comparison, GraphCall
+from triage.model.rungs import AS_IS, Rung
 from triage.model.stage import Stage, Symptom
 from triage.probe.run import Probe
 
@@ -32,7 +32,7 @@ def compare(walk: Walk) -> Probe | None:
     """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
     top = walk.rungs[walk.top]
     walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
-    walk.compared = probe = walk.ask(Rung("as_is", None, Stage.NONE), "as_is-compared", capture=True)
+    walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared", capture=True)
     wrong = probe.notes.wrong
     if wrong is None or not is_comparison(probe.outcome):
         walk.comparison = None

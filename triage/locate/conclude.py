@@ -14,10 +14,10 @@ from triage.judge.likeness import same_face, same_failure
 from triage.judge.signature import FailureSignature, signature_of
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
-from triage.locate.ladder import LADDER, UNCOMPILED, Rung
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
+from triage.model.rungs import LADDER, UNCOMPILED, Rung
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe

@@ -1,49 +1,22 @@
-"""The ladder as data: the rungs in order, and what a first failure suggests.
-
-Each rung adds one part of the stack to the one below it, so the first rung that fails names the guilty part:
-`eager` is Dynamo alone; `aot_eager` adds AOTAutograd; `aot_eager_decomp_partition` adds Inductor's decompositions and the
-min-cut partitioner; `inductor` adds lowering, scheduling and code generation (torch/_dynamo/backends/debugging.py).
-"""
+"""Which rungs of the table (`model/rungs.py`) a script is walked on, and what a first failure suggests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.judge.signature import FailureSignature
 from triage.model.outcome import CompileCall, Outcome
+from triage.model.rungs import DEFAULT_BACKEND, LADDER, OWN_BACKEND, Rung
 from triage.model.stage import OutcomeKind, Stage
-
-AS_IS = "as_is"
-
-
-@dataclass(frozen=True)
-class Rung:
-    """`force` is what the agent is told: a backend, `uncompiled`, or None to leave the script as it is."""
-
-    name: str
-    force: str | None
-    stage: Stage
-
-
-UNCOMPILED = Rung("uncompiled", "uncompiled", Stage.SCRIPT)
-LADDER: tuple[Rung, ...] = (
-    UNCOMPILED,
-    Rung("eager", "eager", Stage.DYNAMO),
-    Rung("aot_eager", "aot_eager", Stage.AOT_AUTOGRAD),
-    Rung("aot_eager_decomp_partition", "aot_eager_decomp_partition", Stage.DECOMP_PARTITION),
-    Rung("inductor", "inductor", Stage.INDUCTOR),
-)
-OWN_BACKEND = Rung(AS_IS, None, Stage.BACKEND)
 
 
 def ladder_for(calls: Sequence[CompileCall]) -> tuple[tuple[Rung, ...], int]:
     """(rungs, index of the rung that the script as it is stands on), from its own uses of torch.compile."""
-    backends = {call.backend or "inductor" for call in calls}
-    if any(call.custom_backend for call in calls):
+    names = [rung.name for rung in LADDER]
+    backends = {call.backend or DEFAULT_BACKEND for call in calls}
+    if any(call.custom_backend and call.backend not in names for call in calls):
         return (*LADDER, OWN_BACKEND), len(LADDER)
     if len(backends) == 1:
-        names = [rung.name for rung in LADDER]
         backend = backends.pop()
         if backend in names:
             top = names.index(backend)

@@ -24,9 +24,10 @@ from triage.locate.conclude import (
     not_to_blame,
     with_graphs_compared,
 )
-from triage.locate.ladder import LADDER, UNCOMPILED, Rung, ladder_for, suspect
+from triage.locate.ladder import ladder_for, suspect
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
+from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.launch import Cancel
@@ -80,7 +81,7 @@ class Walk:
 
     def first(self) -> Probe:
         """Run the script as it is; fixes which rungs there are."""
-        probe = self.ask(Rung("as_is", None, Stage.NONE), "as_is", capture=True)
+        probe = self.ask(Rung(AS_IS, None, Stage.NONE), AS_IS, capture=True)
         self.rungs, self.top = ladder_for(probe.notes.compile_calls)
         self.seen.setdefault(self.rungs[self.top].name, []).append(probe)
         self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.rungs[self.top].name)
@@ -200,7 +201,7 @@ class Walk:
 
     def _patience(self) -> float:
         """The limit in seconds of one probe. A script that hangs has told nothing by its time, the rungs that pass have."""
-        every = [probe.outcome for probes in self.seen.values() for probe in probes]
+        every = [probe.outcome for probes in list(self.seen.values()) for probe in list(probes)]  # others add to it
         passed = [outcome.seconds for outcome in every if outcome.kind is OutcomeKind.OK]
         if passed and self.start.outcome.kind is OutcomeKind.HANG:
             return max(HANG_SECONDS, HANG_FACTOR * max(passed))

@@ -2,6 +2,7 @@
 
 `encode` keeps every field, in order, with enums as their values and paths as strings. `decode` is its inverse for the
 dataclasses of this package: unknown keys are ignored (a newer writer may add fields), missing ones take their defaults.
+Where nothing may be ignored, `unknown_fields` says what would be.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import dataclasses
 import enum
 import types
 import typing
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -34,6 +36,26 @@ def encode(value: Any) -> Any:
 def decode(kind: type[T], data: Any) -> T:
     """The `kind` that `encode` made `data` from. Raises TypeError or ValueError where the data do not fit."""
     return typing.cast(T, _decode(kind, data))
+
+
+def unknown_fields(kind: Any, data: Any) -> list[str]:
+    """What `decode` would ignore, as paths such as `nodes[3].colour`; of data that do not fit at all, nothing."""
+    return list(_unknown(kind, data, ""))
+
+
+def _unknown(kind: Any, data: Any, path: str) -> Iterator[str]:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        yield from _unknown(next(item for item in arguments if item is not type(None)), data, path)
+    elif origin in (list, tuple) and isinstance(data, (list, tuple)) and arguments:
+        for index, item in enumerate(data):
+            yield from _unknown(arguments[0], item, f"{path}[{index}]")
+    elif dataclasses.is_dataclass(kind) and isinstance(data, dict):
+        hints = typing.get_type_hints(kind)
+        known = {field.name for field in dataclasses.fields(kind)}
+        for key, item in data.items():
+            place = f"{path}.{key}".lstrip(".")
+            yield from _unknown(hints[key], item, place) if key in known else [place]
 
 
 def _decode(kind: Any, data: Any) -> Any:

@@ -17,6 +17,7 @@ from triage.judge.signature import FailureSignature, signature_of
 from triage.model.accuracy import Comparison
 from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
+from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
 from triage.probe.launch import Cancel, Exit, Launch, launch
 from triage.probe.staging import environment, harvest_neutral, make_stage
@@ -80,7 +81,7 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
             _text(stdout),
             _text(stderr),
             interpret.read_stacks(stage.channel),
-            uncompiled=request.rung == "uncompiled",
+            uncompiled=request.rung == UNCOMPILED.name,
         )
         outcome = interpret.with_comparison(outcome, notes)
         if done.code is not None and not done.timed_out:

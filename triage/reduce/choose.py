@@ -16,6 +16,7 @@ from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
@@ -200,7 +201,7 @@ def _drifted(control: Control | None) -> str:
     """What speaks against a script that fails the same way; empty where nothing does."""
     if control is None or control.outcome == OutcomeKind.OK.value:
         return ""
-    return "fails uncompiled too" if control.rung == "uncompiled" else f"fails with `{control.rung}` too"
+    return "fails uncompiled too" if control.rung == UNCOMPILED.name else f"fails with `{control.rung}` too"
 
 
 def _shortcoming(made: Reproduced) -> str:

@@ -16,6 +16,7 @@ from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.judge.signature import FailureSignature, one_line
 from triage.model.graphcase import GraphCase
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Verdict
 from triage.reduce.printing.printer import Form
 from triage.trial.interface import CandidateRunner
@@ -33,7 +34,7 @@ class Problem:
     workdir: Path  # private to the engine, inside the run directory
     evidence: tuple[str, ...] = ()  # op names in the error text, e.g. aten.lerp.Scalar
     torch_version: str = ""
-    passing: str = "uncompiled"  # backend of the rung below, where it passes
+    passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
 
 

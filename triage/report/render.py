@@ -1,189 +1,33 @@
-"""The report tree as text: `md` (an issue body), `json` (the tree), `github` (the body and how to file it).
+"""The report tree as text, by the table of formats: each is a function of the tree and what lies beside it.
 
-Pure apart from reading the templates. The tree and the sources are taken as they are: redaction is `store`'s business.
+The tree and the sources are taken as they are: redaction is `store`'s business.
 """
 
 from __future__ import annotations
 
-import difflib
-import html
-import itertools
-import json
-from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+import importlib
+from collections.abc import Callable
 
-import jinja2
-
-from triage.errors import TriageError, UsageError
-from triage.model.bisection import Bisection
-from triage.model.codec import encode
+from triage.errors import UsageError
+from triage.model.formats import BY_NAME
 from triage.model.report import TriageReport
-from triage.model.stage import Stage, Symptom
-from triage.report import bisection, markdown, wording
-from triage.report.github import create_command, new_issue_url
-from triage.report.labels import suggested_labels
-from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
-from triage.report.logs import readable
-from triage.report.sources import ERROR_LOG, Sources
+from triage.report.sources import Sources
 
-FORMATS = ("md", "json", "github")
-_DIFF_LINES = 16
+Renderer = Callable[[TriageReport, Sources], str]
 
 
-def render(report: TriageReport, fmt: str, sources: Sources) -> str:
-    """The report as `fmt`. Raises UsageError for a format that does not exist."""
-    if fmt == "json":
-        return json.dumps(encode(report), indent=2, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n"
-    if fmt == "md":
-        return issue_body(report, sources)
-    if fmt == "github":
-        return issue_body(report, sources) + filing(report, sources)
-    raise UsageError(
-        f"There is no report format {fmt!r}.",
-        f"triage writes {', '.join(FORMATS)}.",
-        f"Use --format with one of {', '.join(FORMATS)}.",
-    )
+def render(report: TriageReport, name: str, sources: Sources) -> str:
+    """The report in this format. Raises UsageError for a format that does not exist."""
+    return renderer_of(name)(report, sources)
 
 
-def issue_body(report: TriageReport, sources: Sources) -> str:
-    """The report in the order of PyTorch's pt2-bug-report form, short enough for an issue with room to write in."""
-    text = fit(_parts(report, sources), _body(report, sources), ISSUE_LIMIT - ROOM_FOR_WORDS)
-    if text is None:  # everything outside the parts is bounded well below the limit
-        raise AssertionError("the fixed part of a report is longer than an issue may be")
-    return text
-
-
-def bisection_page(found: Bisection) -> str:
-    """A bisection as a page of its own: the same section that a report has."""
-    return _template("bisect.md.j2").render(bisection=bisection.view(found))
-
-
-def filing(report: TriageReport, sources: Sources) -> str:
-    """How to file the report, as a comment; for what is no bug of the compiler, why not to."""
-    wanted = _is_wanted(report)
-    heading = wording.title(report)
-    return _template("github.md.j2").render(
-        wanted=wanted,
-        url=new_issue_url(heading, _parts(report, sources), _body(report, sources)) if wanted else "",
-        command=create_command(heading, report.artifacts.get("report_md", "report.md")),
-    )
-
-
-def templates_dir() -> Path:
-    """Where the templates lie: in the package when installed from a wheel, beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    for place in (package / "templates", package.parent / "templates"):
-        if (place / "issue.md.j2").is_file():
-            return place
-    raise TriageError(
-        "The report templates of triage are missing.",
-        f"Neither {package / 'templates'} nor {package.parent / 'templates'} holds issue.md.j2.",
-        "Install triage again: pip install --force-reinstall torch-triage",
-    )
-
-
-def _parts(report: TriageReport, sources: Sources) -> dict[str, Part]:
-    reproducer = report.reproducer.path if report.reproducer is not None else "repro.py"
-    return {
-        "reproducer": Part(markdown.clean(sources.reproducer), reproducer, head=0.6, precious=True, mark="# "),
-        "telling": Part(_telling(report), "report.json", head=0.7, most=4_000),
-        "log": Part(markdown.clean(sources.error_log), report.artifacts.get("error_log", ERROR_LOG), most=16_000),
-        "versions": Part(markdown.clean(report.collect_env), "report.json", head=0.5, most=16_000),
-    }
-
-
-def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]], str]:
-    template = _template("issue.md.j2")
-    fixed = {
-        "report": report,
-        "kind": _kind(report),
-        "wanted": _is_wanted(report),
-        "title": wording.title(report),
-        "facts": wording.facts(report),
-        "labels": suggested_labels(report),
-        "difference": _difference(sources),
-        "bisection": bisection.view_of(report.regression),
-        "attachments": [report.artifacts[name] for name in ("trace", "error_log") if report.artifacts.get(name)],
-    }
-    return lambda texts: template.render(**fixed, **texts)
-
-
-def _kind(report: TriageReport) -> str:
-    if report.verdict.symptom is Symptom.NONE:
-        return "passes"
-    if report.verdict.stage is Stage.SCRIPT:
-        return "script"
-    if report.verdict.symptom is Symptom.ROUNDING:
-        return "rounding"
-    if report.verdict.stage is Stage.NONE and (report.accuracy or {}).get("unsteady"):
-        return "unsteady"
-    if report.explanation is not None:
-        return "own"
-    return "flaky" if report.verdict.symptom is Symptom.NONDETERMINISTIC else "bug"
-
-
-def _is_wanted(report: TriageReport) -> bool:
-    """Whether PyTorch's maintainers would want it as an issue."""
-    return _kind(report) in ("bug", "flaky")
-
-
-def _telling(report: TriageReport) -> str:
-    signature = report.signature
-    if signature is None:
-        return ""
-    excerpt = readable(markdown.clean(signature.excerpt)).strip("\n")
-    if excerpt:
-        return excerpt
-    text = f"{signature.exception_type}: {markdown.clean(signature.message)}".strip()
-    frames = [f"    at {markdown.clip(markdown.one_line(frame), 200)}" for frame in signature.frames[:3]]
-    return "\n".join([text, *frames])
-
-
-def _difference(sources: Sources) -> str:
-    """What makes the reproducer pass, as a diff without headers; empty where it is too long to help."""
-    if not sources.passing or not sources.reproducer:
-        return ""
-    failing, passing = (_code_of(text) for text in (sources.reproducer, sources.passing))
-    lines = list(difflib.unified_diff(failing, passing, lineterm="", n=0))[2:]
-    changed = [markdown.clip(line, 200) for line in lines if not line.startswith("@@")]
-    return "\n".join(changed) if len(changed) <= _DIFF_LINES else ""
-
-
-def _code_of(source: str) -> list[str]:
-    """The lines of a script, without the comment on top."""
-    return list(itertools.dropwhile(lambda line: line.startswith("#"), source.splitlines()))
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates_dir()),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    filters: dict[str, Any] = {
-        name: getattr(markdown, name) for name in ("prose", "code", "fence", "comment", "clip", "one_line")
-    }
-    names = (
-        "ladder_table",
-        "ablation_table",
-        "reproducer_claim",
-        "reproducer_name",
-        "environment_line",
-        "operator_check",
-        "shell",
-        "seconds",
-    )
-    environment.filters.update(
-        filters | {name: getattr(wording, name) for name in names} | {"escape_html": html.escape}
-    )
-    return environment
-
-
-def _template(name: str) -> jinja2.Template:
-    return _environment().get_template(name)
+def renderer_of(name: str) -> Renderer:
+    """What renders the format. Raises UsageError for one that does not exist."""
+    if name not in BY_NAME:
+        raise UsageError(
+            f"There is no report format {name!r}.",
+            f"triage writes {', '.join(BY_NAME)}.",
+            f"Use --format with one of {', '.join(BY_NAME)}.",
+        )
+    renderer: Renderer = importlib.import_module(f"triage.report.formats.{name}").render
+    return renderer

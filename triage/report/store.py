@@ -13,12 +13,13 @@ from pathlib import Path
 
 from triage.errors import UsageError
 from triage.model.codec import decode, encode
+from triage.model.formats import BY_NAME, FORMATS
 from triage.model.report import SCHEMA_VERSION, TriageReport
 from triage.report.redact import Redactor
-from triage.report.render import FORMATS, render
+from triage.report.render import render, renderer_of
 from triage.report.sources import ERROR_LOG, failing_log, read_sources
 
-FILES = {"json": "report.json", "md": "report.md", "github": "issue.md"}
+FILES = {row.name: row.file for row in FORMATS}
 
 
 def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor) -> TriageReport:
@@ -28,11 +29,11 @@ def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], re
     nothing can be written.
     """
     wanted = list(dict.fromkeys(("json", *formats)))
-    for unknown in (name for name in wanted if name not in FORMATS):
-        render(report, unknown, read_sources(run_dir, report, redactor))  # raises, and says which there are
+    for name in wanted:
+        renderer_of(name)  # raises for one that does not exist, before anything is written
     redactor = redactor.knowing(report.command)
     log = redactor.text(failing_log(run_dir, report))
-    written = {f"report_{name}" if name != "github" else "issue_md": FILES[name] for name in wanted}
+    written = {BY_NAME[name].artifact: FILES[name] for name in wanted}
     artifacts = {**report.artifacts, **written, **({"error_log": ERROR_LOG} if log else {})}
     clean = decode(TriageReport, redactor.tree(encode(replace(report, artifacts=artifacts))))
     # The files are found by the names that the run gave them, whatever redaction made of these names.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from triage.errors import UsageError
+from triage.model.formats import BY_NAME
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,24 +20,83 @@ else:  # pragma: no cover
 
 ENGINES = ("auto", "native", "repro_after")
 ACCURACY = ("auto", "always", "never")
-FORMATS = ("md", "json", "github")
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+Parser = Callable[[Any], Any]  # from what a source holds; raises TypeError or ValueError
+
+
+def positive(value: Any) -> float:
+    number = float(value)
+    if not number > 0:  # also refuses nan
+        raise ValueError("it must be more than 0")
+    return number
+
+
+def positive_or_none(value: Any) -> float:
+    """Seconds, where 0 stands for no limit."""
+    return 0.0 if float(value) == 0 else positive(value)
+
+
+def count(value: Any) -> int:
+    number = int(value)
+    if number < 0:
+        raise ValueError("it must not be negative")
+    return number
+
+
+def yes_or_no(value: Any) -> bool:
+    word = str(value).lower()
+    if word not in (*YES, *NO):
+        raise ValueError(f"it must be one of {', '.join((*YES, *NO))}")
+    return word in YES
+
+
+def one_of(*allowed: str) -> Parser:
+    def parse(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError(f"it must be one of {', '.join(allowed)}")
+        return str(value)
+
+    return parse
+
+
+def some_of(allowed: Collection[str]) -> Parser:
+    def parse(value: Any) -> tuple[str, ...]:
+        words = value if isinstance(value, (list, tuple)) else str(value).split(",")
+        chosen = tuple(word.strip() for word in words if str(word).strip())
+        if not chosen or any(word not in allowed for word in chosen):
+            raise ValueError(f"it must be made of {', '.join(allowed)}")
+        return chosen
+
+    return parse
+
+
+def path(value: Any) -> Path:
+    return Path(str(value)).expanduser()
+
+
+def setting(default: Any, parse: Parser, example: str = "...") -> Any:
+    """One row of `Settings`: its default, how a value is read, and one that may be typed."""
+    return dataclasses.field(default=default, metadata={"parse": parse, "example": example})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`timeout` and `budget` are in seconds; `budget` 0 means no limit; `jobs` 0 means as many as cores and memory allow."""
+    """The table. `timeout` and `budget` are in seconds, a `budget` of 0 is none; `jobs` 0: as many as cores and memory allow.
 
-    python: str | None = None
-    out: Path | None = None
-    timeout: float = 300.0
-    budget: float = 0.0
-    jobs: int = 0
-    reduce: bool = True
-    engine: str = "auto"
-    accuracy: str = "auto"
-    format: tuple[str, ...] = ("md", "json")
-    include_data: bool = False
+    A row is a variable TRIAGE_NAME and a key of [tool.triage]; an option of the command line is written in `cli/run.py`.
+    """
+
+    python: str | None = setting(None, str)
+    out: Path | None = setting(None, path)
+    timeout: float = setting(300.0, positive, "300")
+    budget: float = setting(0.0, positive_or_none, "600")
+    jobs: int = setting(0, count, "2")
+    reduce: bool = setting(True, yes_or_no)
+    engine: str = setting("auto", one_of(*ENGINES), "auto")
+    accuracy: str = setting("auto", one_of(*ACCURACY), "auto")
+    format: tuple[str, ...] = setting(("md", "json"), some_of(BY_NAME), "md,json")
+    include_data: bool = setting(False, yes_or_no)
 
 
 def load_settings(
@@ -55,7 +115,7 @@ def load_settings(
             ("[tool.triage] in pyproject.toml", from_file.get(field.name)),
         ):
             if value is not None:
-                values[field.name] = _parse(field.name, value, source)
+                values[field.name] = _parse(field, value, source)
                 break
     return Settings(**values)
 
@@ -86,52 +146,12 @@ def _known(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return values
 
 
-def _parse(name: str, value: Any, source: str) -> Any:
+def _parse(field: dataclasses.Field[Any], value: Any, source: str) -> Any:
     try:
-        if name in ("timeout", "budget"):
-            number = float(value)
-            if not number >= 0 or (name == "timeout" and number == 0):  # also refuses nan
-                raise ValueError("it must be more than 0")
-            return number
-        if name == "jobs":
-            number = int(value)
-            if number < 0:
-                raise ValueError("it must not be negative")
-            return number
-        if name in ("reduce", "include_data"):
-            word = str(value).lower()
-            if word not in (*YES, *NO):
-                raise ValueError(f"it must be one of {', '.join((*YES, *NO))}")
-            return word in YES
-        if name in ("engine", "accuracy"):
-            allowed = ENGINES if name == "engine" else ACCURACY
-            if value not in allowed:
-                raise ValueError(f"it must be one of {', '.join(allowed)}")
-            return value
-        if name == "format":
-            words = value if isinstance(value, (list, tuple)) else str(value).split(",")
-            chosen = tuple(word.strip() for word in words if str(word).strip())
-            wrong = [word for word in chosen if word not in FORMATS]
-            if wrong or not chosen:
-                raise ValueError(f"it must be made of {', '.join(FORMATS)}")
-            return chosen
-        if name == "out":
-            return Path(str(value)).expanduser()
-        return str(value)
+        return field.metadata["parse"](value)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            what=f"The value {value!r} of {name} cannot be used.",
+            what=f"The value {value!r} of {field.name} cannot be used.",
             why=f"It comes from {source}: {error}.",
-            next=f"Correct it there, for example: triage run --{name} {_example(name)} script.py",
+            next=f"Correct it there, for example: triage run --{field.name} {field.metadata['example']} script.py",
         ) from error
-
-
-def _example(name: str) -> str:
-    return {
-        "timeout": "300",
-        "budget": "600",
-        "jobs": "2",
-        "engine": "auto",
-        "accuracy": "auto",
-        "format": "md,json",
-    }.get(name, "...")

@@ -12,7 +12,6 @@ from triage.culprit.operation import culprit_of
 from triage.culprit.own_code import raised_in
 from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
-from triage.locate.ladder import UNCOMPILED, Rung
 from triage.model.codec import encode
 from triage.model.own_code import OwnCode
 from triage.model.report import (
@@ -24,6 +23,7 @@ from triage.model.report import (
     Sibling,
     TriageReport,
 )
+from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe
@@ -254,7 +254,7 @@ def _workarounds(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:
 def _artifacts(directory: Path) -> dict[str, str]:
     found = {"report_md": "report.md", "report_json": "report.json", "journal": "journal.jsonl"}
     logs = sorted((directory / "trace").glob("*/*.log"))
-    best = [path for path in logs if path.parent.name == "as_is"] or logs
+    best = [path for path in logs if path.parent.name == AS_IS] or logs
     if best:
         found["trace"] = str(best[0].relative_to(directory))
     if (directory / "repro.py").exists():

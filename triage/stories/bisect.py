@@ -30,8 +30,8 @@ from triage.errors import TargetError, TriageError, UsageError
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
 from triage.probe import stdin
 from triage.probe.target import check_syntax, find_python
+from triage.report.issue import bisection_page
 from triage.report.redact import Redactor
-from triage.report.render import bisection_page
 from triage.report.store import FILES, load_report, write_report
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter, Journal

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from triage.environments.describe import TargetEnvironment, describe_target
-from triage.probe.run import ProbeRequest, run_probe
+from triage.model.rungs import LADDER
+from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target, find_python
 from triage.session.session import neutral_store
 
@@ -28,10 +29,19 @@ class Check:
     advice: str = ""
 
 
-def examine(wanted: str | None) -> Iterator[Check]:
+Describe = Callable[[str], TargetEnvironment]
+Run = Callable[[ProbeRequest], Probe]
+
+
+def described(python: str) -> TargetEnvironment:
+    """What the interpreter says of itself, without the long list of versions."""
+    return describe_target(python, collect_env=False)
+
+
+def examine(wanted: str | None, describe: Describe = described, run: Run = run_probe) -> Iterator[Check]:
     """The checks, in order, as they are made. Raises TargetError where there is no interpreter at all."""
     python = find_python(wanted)
-    environment = describe_target(python, collect_env=False)
+    environment = describe(python)
     facts = environment.facts
     yield Check("interpreter", "good", f"{python} (Python {facts.get('python')})")
     if environment.torch is None:
@@ -53,7 +63,7 @@ def examine(wanted: str | None) -> Iterator[Check]:
         if facts.get("fork")
         else "no fork here: a fresh process per candidate, slower",
     )
-    yield from _rungs(python)
+    yield from _rungs(python, run)
 
 
 def _compiler(environment: TargetEnvironment) -> Check:
@@ -97,14 +107,14 @@ def _places() -> Iterator[Check]:
     )
 
 
-def _rungs(python: str) -> Iterator[Check]:
+def _rungs(python: str, run: Run) -> Iterator[Check]:
     """A trivial function must compile on every rung, else the environment would be blamed on the compiler."""
     with tempfile.TemporaryDirectory(prefix="triage-doctor-") as folder:
         script = Path(folder) / "trivial.py"
         script.write_text(_TRIVIAL, encoding="utf-8")
         target = Target(python, (python, str(script)), Path(folder), script)
-        for rung in ("uncompiled", "eager", "aot_eager", "aot_eager_decomp_partition", "inductor"):
-            probe = run_probe(ProbeRequest(rung, target, rung, 120.0, Path(folder), neutral=neutral_store()))
+        for rung in (rung.name for rung in LADDER):
+            probe = run(ProbeRequest(rung, target, rung, 120.0, Path(folder), neutral=neutral_store()))
             if not probe.outcome.failed:
                 yield Check(rung, "good", f"compiles a trivial function ({probe.outcome.seconds:.1f} s)")
                 continue

@@ -9,11 +9,12 @@ from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
+from triage.model.rungs import AS_IS, UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe
 
-_NAMES = {"uncompiled": "without torch.compile", "as_is": "the script's own backend"}
+_NAMES = {UNCOMPILED.name: "without torch.compile", AS_IS: "the script's own backend"}
 
 
 def summary_sentence(
@@ -57,8 +58,8 @@ def summary_sentence(
     if not conclusion.settled or conclusion.failing is None:
         reason = f" ({incomplete})" if incomplete else ""
         return f"The script fails with {face}; the stage to blame was not settled{reason}."
-    below = conclusion.passing.name if conclusion.passing else "uncompiled"
-    good = "Without torch.compile the script passes" if below == "uncompiled" else f"`{below}` passes"
+    below = conclusion.passing.name if conclusion.passing else UNCOMPILED.name
+    good = "Without torch.compile the script passes" if below == UNCOMPILED.name else f"`{below}` passes"
     bad = (
         "the script's own backend is the first that fails"
         if conclusion.failing.stage is Stage.BACKEND

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.culprit.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
-from triage.culprit.ablation import Variant, ablate, best_cures, variants_of_graph, variants_of_text
+from triage.culprit.ablation import Variant, ablate, variants_of_graph, variants_of_text
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.operation import operators_in
 from triage.judge.asking import Budget
@@ -16,8 +16,8 @@ from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import one_line
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
-from triage.locate.ladder import AS_IS, UNCOMPILED
 from triage.model.accuracy import Comparison
+from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
@@ -37,6 +37,7 @@ from triage.trial.runner import ForkServerRunner, verify, verify_with_control
 from triage.trial.share import Reserving, share_of
 
 VERIFY_TIMEOUT_SECONDS = 120.0
+MOST_CURES = 4  # workarounds that a report names
 # A hang is told from a slow compile by the time that the program takes on the rung below.
 HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
@@ -110,7 +111,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             with session.timed("ablate"):
                 settings = settings_of(made, problem.rung)
                 found.ablation, cures = ablate(settings, runner, judge, share, session.emit, limit)
-                found.workarounds = best_cures(cures)
+                found.workarounds = cures[:MOST_CURES]
                 if compared and made.graph is not None:
                     found.first_wrong = first_wrong(made.graph, made.form, problem.rung, runner, judge, share)
     except InterruptedReductionError as interrupt:
@@ -195,7 +196,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     return Problem(
         signature=conclusion.signature,
         stage=conclusion.stage,
-        rung="inductor" if failing == AS_IS else failing,
+        rung=DEFAULT_BACKEND if failing == AS_IS else failing,
         direction=conclusion.direction.value if conclusion.direction else None,
         cases=found.cases,
         workdir=folder,

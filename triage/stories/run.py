@@ -6,7 +6,6 @@ Every step adds to the findings; whatever ends the run early (budget, interrupt)
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import threading
@@ -19,12 +18,12 @@ from triage.errors import TargetError, TriageError
 from triage.locate import comparing
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.walk import Walk
-from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.report import TriageReport
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe import stdin
+from triage.probe.graphs import read_graphs
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_module, check_syntax
@@ -39,6 +38,7 @@ from triage.stories.findings import Findings
 from triage.stories.resume import Earlier
 from triage.stories.whose_code import check_operators, doubt_rounding
 
+NO_GRAPH = "No graph had been made when it failed: the failure is in Dynamo's own tracing, or outside any graph."
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
 
@@ -190,30 +190,32 @@ def _reduce(found: Findings, conclusion: Conclusion) -> None:
 
 
 def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...], str | None]:
-    """The graphs of the failing runs, most suspect first: of the lowest failing rung, then of the script as it is."""
+    """(the graphs of the failing runs, most suspect first; what is to be said of those that are missing).
+
+    First those of the lowest failing rung, then those of the script as it is.
+    """
     cases: list[GraphCase] = []
-    problem = None
-    names = [conclusion.failing.name] if conclusion.failing is not None else []
-    names.append(walk.rungs[walk.top].name)
-    compared = [walk.checked] if walk.checked is not None and walk.checked.notes.wrong is not None else []
-    for probes in [compared, *(walk.seen.get(name, []) for name in dict.fromkeys(names))]:
-        for probe in reversed(probes):  # the later ones recorded values
-            for path in probe.graphs:
-                try:
-                    case = decode(GraphCase, json.loads(path.read_text(encoding="utf-8")))
-                except (OSError, ValueError, TypeError, KeyError) as error:
-                    problem = f"{path.name}: {error}"
-                    continue
-                cases += directed(case, conclusion, probe)
-            problem = problem or next(iter(probe.notes.missing), None)
+    unread: list[str] = []
+    missing: list[str] = []
+    for probe in _failing_probes(walk, conclusion):
+        found = read_graphs(probe.graphs)
+        unread += found.problems
+        missing += probe.notes.missing
+        cases += [each for case in found.cases for each in directed(case, conclusion, probe)]
     unique = list({_key(case): case for case in reversed(cases)}.values())[::-1]
-    if unique:
-        return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), None
-    return (
-        (),
-        problem
-        or "No graph had been made when it failed: the failure is in Dynamo's own tracing, or outside any graph.",
-    )
+    note = f"A captured graph could not be read, and was left out: {unread[0]}." if unread else None
+    if not unique and note is None:
+        note = missing[0] if missing else NO_GRAPH
+    return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), note
+
+
+def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:
+    """The later ones first: they recorded values."""
+    if walk.checked is not None and walk.checked.notes.wrong is not None:
+        yield walk.checked
+    names = [conclusion.failing.name] if conclusion.failing is not None else []
+    for name in dict.fromkeys([*names, walk.rungs[walk.top].name]):
+        yield from reversed(walk.seen.get(name, []))
 
 
 def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[GraphCase]:

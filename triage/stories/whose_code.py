@@ -14,10 +14,10 @@ from triage.culprit.operation import operator_name
 from triage.culprit.own_code import own_code_of
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
-from triage.locate.ladder import UNCOMPILED
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import RaisedException
 from triage.model.own_code import OF_OPERATORS, WHILE_COMPILING, Finding, OwnCode
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.findings import Findings
 

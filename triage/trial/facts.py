@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
-from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe import interpret
 from triage.probe.forkclient import ForkExit, ForkRequest
+from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
 
 _WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
@@ -40,7 +40,7 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         _text(request.root / "stdout.txt"),
         _text(request.root / "stderr.txt"),
         interpret.read_stacks(channel),
-        uncompiled=request.rung == "uncompiled",
+        uncompiled=request.rung == UNCOMPILED.name,
     )
     if ended.oom:
         detail = f"more than {request.memory_mb} MiB, last seen: {notes.last_breadcrumb or 'before any compilation'}"
@@ -88,11 +88,7 @@ def result_of_probe(probe: Probe) -> CandidateResult:
 
 def _graph_of(probe: Probe) -> GraphCase | None:
     """The graph that failed, in the user's own calls where it was seen so: it is the first of the captured ones."""
-    found = []
-    for path in probe.graphs:
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            found.append(decode(GraphCase, json.loads(path.read_text(encoding="utf-8"))))
-    return min(found, key=lambda case: case.level != "dynamo", default=None)
+    return min(read_graphs(probe.graphs).cases, key=lambda case: case.level != "dynamo", default=None)
 
 
 def not_run(reason: str) -> CandidateResult:

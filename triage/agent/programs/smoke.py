@@ -1,4 +1,4 @@
-"""Can this interpreter compile anything at all? `python boot.py programs.smoke` prints one JSON object per line.
+"""Can this interpreter compile anything at all? `python boot.py programs.smoke RUNGS...` prints one JSON object per line.
 
 The first line has the facts of the environment, then one line per rung as it is tried, so that a crash of one does not lose
 the others: `{"rung": "inductor", "error": null}`. A rung passes where a trivial function compiles and gives eager's result.
@@ -10,8 +10,6 @@ import platform
 import sys
 
 from .environment import _torch_facts
-
-RUNGS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
 
 def main(arguments):
@@ -25,7 +23,7 @@ def main(arguments):
         return 0
     facts.update(_torch_facts(torch))
     _say(facts)
-    for rung in RUNGS:
+    for rung in arguments:
         _say({"rung": rung, "error": _try(torch, rung, "cpu")})
     if facts.get("cuda_devices"):
         _say({"rung": "inductor on cuda", "error": _try(torch, "inductor", "cuda")})

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase, GraphInput
+from triage.model.rungs import BACKENDS, knows_modes
 from triage.model.stage import OutcomeKind
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import inputs_for_opaque
 from triage.reduce.graph.slices import is_floating, numbers_in
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form
-
-_LADDER = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ def _printable(case: GraphCase) -> GraphCase:
 
 
 def _at_rung(case: GraphCase, rung: str) -> GraphCase:
-    if rung not in _LADDER:
+    if rung not in BACKENDS:
         return case
-    context = case.context if rung == "inductor" else replace(case.context, mode=None, options={})
+    context = case.context if knows_modes(rung) else replace(case.context, mode=None, options={})
     return replace(case, backend=rung, context=context)
 
 

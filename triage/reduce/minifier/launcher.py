@@ -19,9 +19,9 @@ from typing import Any, Protocol
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import FailureSignature
-from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
+from triage.probe.graphs import graph_of
 from triage.probe.launch import Exit, Launch, launch
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.staging import AGENT, environment, harvest_neutral, make_stage
@@ -154,13 +154,13 @@ class Workbench:
         try:
             data = json.loads(answer.read_text(encoding="utf-8"))
             if "case" in data:
-                return decode(GraphCase, data["case"])
+                return graph_of(data["case"])
             return str(data["error"])
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError) as error:
             return (
                 f"reading its graph took longer than {timeout:.0f} s"
                 if done.timed_out
-                else "its graph could not be read"
+                else f"its graph could not be read ({error})"
             )
 
     def _start(self, argv: tuple[str, ...], cwd: Path, out: Path, err: Path, timeout: float) -> Exit:

@@ -16,9 +16,10 @@ from pathlib import Path
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.text.contract import UNCOMPILED, Contracts, ask
+from triage.reduce.text.contract import Contracts, ask
 from triage.reduce.text.harmless import with_harmless
 from triage.reduce.text.reached import OwnFailure
 from triage.trial.facts import not_run
@@ -44,7 +45,7 @@ class PairedRunner(PooledRunner):
         self,
         runner: CandidateRunner,
         signature: FailureSignature,
-        passing: str = UNCOMPILED,
+        passing: str = UNCOMPILED.name,
         own: OwnFailure | None = None,
         *,
         exchanges: bool = True,
@@ -76,7 +77,7 @@ class PairedRunner(PooledRunner):
             harmless = ask(self._runner, replace(query, source=with_harmless(query.source)), cancel)
             if harmless.outcome.kind is OutcomeKind.OK:
                 self._decides = True
-                if self._passing == UNCOMPILED:  # the script's own functions ran so
+                if self._passing == UNCOMPILED.name:  # the script's own functions ran so
                     return ""
             elif self._decides:
                 return "its own statement fails whatever is compiled"
@@ -91,11 +92,11 @@ class PairedRunner(PooledRunner):
             if self._warned is None:
                 self._warned = frozenset(below.warned)
             more = sorted(set(below.warned) - self._warned)
-        return f"{'uncompiled' if self._passing == UNCOMPILED else self._passing} warns: {more[0]}" if more else ""
+        return f"{self._passing} warns: {more[0]}" if more else ""
 
 
 def _without(passing: str) -> str:
-    return "it fails without a compiler too" if passing == UNCOMPILED else f"it fails with {passing} too"
+    return "it fails without a compiler too" if passing == UNCOMPILED.name else f"it fails with {passing} too"
 
 
 class RoutingRunner(PooledRunner):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from triage.reduce.text.script import Edit, Script
 
@@ -19,7 +20,7 @@ def is_fullgraph(source: str) -> bool:
     )
 
 
-def with_setting(source: str, name: str, value: str | bool | None) -> str | None:
+def with_setting(source: str, name: str, value: Any) -> str | None:
     """The script with this argument in each of its calls; None where there are none. A value of None takes it out.
 
     >>> with_setting("g = torch.compile(f, dynamic=True)", "dynamic", False)
@@ -42,7 +43,7 @@ def _bare(script: Script) -> Iterator[ast.expr]:
             yield from (each for each in node.decorator_list if ast.unparse(each) == COMPILE)
 
 
-def _edit_of_call(script: Script, call: ast.Call, name: str, value: str | bool | None) -> Edit:
+def _edit_of_call(script: Script, call: ast.Call, name: str, value: Any) -> Edit:
     word = next((word for word in call.keywords if word.arg == name), None)
     if word is not None and value is not None:
         return Edit(*script.span(word.value), repr(value))

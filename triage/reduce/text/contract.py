@@ -15,13 +15,13 @@ from dataclasses import replace
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
+from triage.model.rungs import UNCOMPILED
 from triage.probe.launch import Cancel
 from triage.reduce.text.script import Script, after_future
 from triage.trial.facts import not_run
 from triage.trial.interface import CandidateRunner
 from triage.trial.pool import PooledRunner, Query
 
-UNCOMPILED = "uncompiled"
 _DEFINES = re.compile(
     r"\b(?:custom_op|triton_op|Library|load_library|load_inline)\(|torch\.library\b|\bcpp_extension\b"
 )
@@ -83,7 +83,7 @@ class Contracts:
         """What its operators break that the program's own did not; empty where nothing does, or nothing can be asked."""
         if not _DEFINES.search(query.source):
             return ""
-        asked = replace(query, source=with_question(query.source), rung=UNCOMPILED)
+        asked = replace(query, source=with_question(query.source), rung=UNCOMPILED.name)
         failed = _answer(ask(runner, asked, cancel))
         if failed is None:
             return ""

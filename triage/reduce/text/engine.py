@@ -17,6 +17,7 @@ from pathlib import Path
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
@@ -24,7 +25,6 @@ from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text import evidence
 from triage.reduce.text.checks import PairedRunner, RoutingRunner
-from triage.reduce.text.contract import UNCOMPILED
 from triage.reduce.text.evidence import Trace
 from triage.reduce.text.reached import own_failure, own_frames
 from triage.reduce.text.reducing import Around, Bench, Reducing
@@ -131,7 +131,7 @@ class SourceEngine:
 
     def _paired(self, runner: CandidateRunner, problem: Problem) -> PairedRunner:
         """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
-        passing = UNCOMPILED if problem.stage is Stage.BACKEND else problem.passing
+        passing = UNCOMPILED.name if problem.stage is Stage.BACKEND else problem.passing
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
         return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check)
 

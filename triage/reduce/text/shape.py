@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 
 from triage.judge.judgement import RefusedError
+from triage.model.rungs import DEFAULT_BACKEND, knows_modes
 from triage.reduce.text.names import bound_globals, undefined
 from triage.reduce.text.script import Edit, Script, quiet
 
 VARIABLE = "TORCH_COMPILE_BACKEND"
-_INDUCTOR_ONLY = ("mode", "options")
+_MODES = ("mode", "options")
 
 
 def shaped(script: Script, rung: str | None, header: str) -> str:
@@ -81,7 +82,7 @@ def plain(text: str, rung: str | None) -> str:
     if rung is None:
         return text
     script = Script(text)
-    dropped = {"backend", *(() if rung == "inductor" else _INDUCTOR_ONLY)}
+    dropped = {"backend", *(() if knows_modes(rung) else _MODES)}
     edits = [
         without_argument(script, use, keyword)
         for use in compile_uses(script)
@@ -118,7 +119,7 @@ def merged(edits: list[Edit]) -> list[Edit]:
 
 
 def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | None) -> Edit:
-    default = f'"{rung or "inductor"}"'
+    default = f'"{rung or DEFAULT_BACKEND}"'
     if isinstance(use, ast.Attribute):
         end = script.span(use)[1]
         return Edit(end, end, f'(backend=os.environ.get("{VARIABLE}", {default}))')

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.model.outcome import Frame
+from triage.model.rungs import UNCOMPILED
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
@@ -47,7 +48,7 @@ def trace(
     request = ProbeRequest(
         name="executed",
         target=target,
-        rung="uncompiled",
+        rung=UNCOMPILED.name,
         timeout=timeout,
         directory=directory,
         extra_env={VARIABLE: json.dumps(config)},

@@ -6,34 +6,55 @@ tried together first, so a reproducer that needs nothing special costs one query
 
 from __future__ import annotations
 
-from triage.reduce.graph.passes import arguments, context, dtypes, extents, layout, nested, outputs, ranks, values
+from triage.reduce.graph.passes import (
+    autograd,
+    backward,
+    bodies,
+    config,
+    dtypes,
+    extents,
+    fills,
+    gradients,
+    inline,
+    keywords,
+    modes,
+    numbers,
+    operands,
+    outputs,
+    preamble,
+    ranks,
+    scalars,
+    small,
+    storage,
+    trailing,
+)
 from triage.reduce.graph.passes.proposal import Choice, Dial, Pass
 
 STRUCTURE = (
-    Pass("outputs", "fewer returned values", outputs.outputs),
-    Pass("inline", "nested graphs written out", nested.inline),
-    Pass("operands", "fewer values captured by nested graphs", nested.operands),
-    Pass("bodies", "fewer operations inside nested graphs", nested.bodies),
+    Pass("outputs", "fewer returned values", outputs.propose),
+    Pass("inline", "nested graphs written out", inline.propose),
+    Pass("operands", "fewer values captured by nested graphs", operands.propose),
+    Pass("bodies", "fewer operations inside nested graphs", bodies.propose),
 )
 SIMPLER = (
-    Pass("backward", "no backward pass for a failure in forward", context.backward),
-    Pass("modes", "no modes of torch.compile, autocast, no_grad or determinism", context.modes),
-    Pass("config", "no config lines", context.config),
-    Pass("preamble", "no registrations and imports", context.preamble),
-    Pass("autograd", "no requires_grad, no parameters", layout.autograd),
-    Pass("storage", "contiguous, without offset or shared storage", layout.storage),
-    Pass("gradients", "ones, or one number, as incoming gradients", values.gradients),
-    Pass("fills", "ones, zeros or a range as values", values.fills),
-    Pass("numbers", "numbers written into the graph", values.numbers),
-    Pass("keywords", "no keyword arguments", arguments.keywords),
-    Pass("dtypes", "float32 and int64", dtypes.dtypes),
-    Pass("small", "every extent 1 or 2", extents.small),
+    Pass("backward", "no backward pass for a failure in forward", backward.propose),
+    Pass("modes", "no modes of torch.compile, autocast, no_grad or determinism", modes.propose),
+    Pass("config", "no config lines", config.propose),
+    Pass("preamble", "no registrations and imports", preamble.propose),
+    Pass("autograd", "no requires_grad, no parameters", autograd.propose),
+    Pass("storage", "contiguous, without offset or shared storage", storage.propose),
+    Pass("gradients", "ones, or one number, as incoming gradients", gradients.propose),
+    Pass("fills", "ones, zeros or a range as values", fills.propose),
+    Pass("numbers", "numbers written into the graph", numbers.propose),
+    Pass("keywords", "no keyword arguments", keywords.propose),
+    Pass("dtypes", "float32 and int64", dtypes.propose),
+    Pass("small", "every extent 1 or 2", small.propose),
 )
 DETAILS = (
     Pass("extents", "each extent down to where it still fails", dials=extents.dials),
-    Pass("ranks", "fewer dimensions", ranks.ranks),
-    Pass("trailing", "no arguments that have a default", arguments.trailing),
-    Pass("scalars", "numbers in arguments 1, 0 or 2", arguments.scalars),
+    Pass("ranks", "fewer dimensions", ranks.propose),
+    Pass("trailing", "no arguments that have a default", trailing.propose),
+    Pass("scalars", "numbers in arguments 1, 0 or 2", scalars.propose),
 )
 
 __all__ = ["DETAILS", "SIMPLER", "STRUCTURE", "Choice", "Dial", "Pass"]

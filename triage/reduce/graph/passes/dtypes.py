@@ -51,7 +51,7 @@ class ChangeDtype:
         return replace(meta, dtype=self.new, requires_grad=meta.requires_grad and is_floating(self.new))
 
 
-def dtypes(case: GraphCase) -> Iterator[Choice]:
+def propose(case: GraphCase) -> Iterator[Choice]:
     groups: dict[str, list[str]] = {}
     for item in tensors(case):
         assert item.meta is not None

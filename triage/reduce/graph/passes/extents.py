@@ -17,7 +17,7 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors
+from triage.reduce.graph.passes.proposal import map_inputs, map_nodes, tensors
 from triage.reduce.graph.slices import cropped
 from triage.reduce.graph.wiring import node_refs
 
@@ -115,17 +115,6 @@ def extents(case: GraphCase) -> list[int]:
     metas = [item.meta for item in tensors(case)]
     metas += [meta for node in case.nodes if not any(node_refs(node)) for meta in node.out]
     return sorted({extent for meta in metas if meta is not None for extent in meta.shape if extent > 1}, reverse=True)
-
-
-def small(case: GraphCase) -> Iterator[Choice]:
-    """Every extent at once: 1, then 2."""
-    sizes = extents(case)
-    ones, twos = tuple((size, 1) for size in sizes), tuple((size, 2) for size in sizes if size > 2)
-    edits: list[Edit] = [Resize(ones)] if ones else []
-    if twos:
-        edits += [Resize(twos), Resize(twos, arguments=False)]
-    if edits:
-        yield Choice("all extents", tuple(edits))
 
 
 def dials(case: GraphCase) -> Iterator[ExtentDial]:

@@ -12,7 +12,7 @@ from triage.reduce.graph.passes.proposal import Choice
 ALONE = 3
 
 
-def outputs(case: GraphCase) -> Iterator[Choice]:
+def propose(case: GraphCase) -> Iterator[Choice]:
     """The last outputs alone first: a failure tends to lie at the end of a slice."""
     names = list(dict.fromkeys(trees.refs(list(case.outputs))))
     if len(names) < 2:

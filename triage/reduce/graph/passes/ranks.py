@@ -52,7 +52,7 @@ class Squeeze:
         return checked(case, map_inputs(case, lambda item: _squeezed(item) if item.name in self.names else item))
 
 
-def ranks(case: GraphCase) -> Iterator[Choice]:
+def propose(case: GraphCase) -> Iterator[Choice]:
     ranked = {item.name: len(item.meta.shape) for item in tensors(case) if item.meta is not None and item.base is None}
     most = max(ranked.values(), default=0)
     if most == 0:

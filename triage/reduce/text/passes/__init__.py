@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from triage.reduce.text.passes import (
     arguments,
+    classes,
     definitions,
     expressions,
     flattening,
+    imports,
     inlining,
     literals,
     plain,
@@ -42,11 +44,11 @@ TABLE = (
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
-    Pass("imports", inlining.imports, "torch.nn in place of nn: an import less"),
+    Pass("imports", imports.propose, "torch.nn in place of nn: an import less"),
     Pass("keywords", arguments.propose, "an argument less in a call"),
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
-    Pass("classes", inlining.classes, "a function in place of a class with one method", False),
+    Pass("classes", classes.propose, "a function in place of a class with one method", False),
     Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )

@@ -1,4 +1,4 @@
-"""A function's body in place of its call, a value in place of its name, a function in place of a class."""
+"""A function's body in place of its call, a value in place of its name."""
 
 from __future__ import annotations
 
@@ -26,86 +26,6 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _one_of_several(script, seen, statement)
             yield from _value_for_attribute(script, seen, statement)
             yield from _list_at_once(script, statement)
-
-
-def imports(script: Script) -> Iterator[Choice]:
-    """`torch.nn.functional` in place of `F`: an import less."""
-    seen = Occurrences(script)
-    for statement in script.tree.body:
-        if not isinstance(statement, ast.Import | ast.ImportFrom) or len(statement.names) != 1:
-            continue
-        alias = statement.names[0]
-        path = alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
-        if path.split(".")[0] != "torch" or path == "torch" or alias.name == "*":
-            continue
-        places = [place for place in seen.of(alias.asname or alias.name.split(".")[0]) if not place.binds]
-        if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
-            edits = [Edit(place.start, place.end, path) for place in places]
-            told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)
-            yield one(Edit(*script.lines_span(statement), "" if told else "import torch\n"), *edits)
-
-
-def classes(script: Script) -> Iterator[Choice]:
-    """A function in place of a class that is one method, and `torch.compile(m)` for `m.compile()`, which needs a module."""
-    for node in script.tree.body:
-        if not isinstance(node, ast.ClassDef) or node.decorator_list or len(node.body) != 1:
-            continue
-        method = node.body[0]
-        if not isinstance(method, ast.FunctionDef) or method.decorator_list or not method.args.args:
-            continue
-        seen = Occurrences(script)
-        inner = next(scope for scope in seen.scopes if scope.node is method)
-        first = method.args.args[0].arg
-        if len(seen.of(first, inner)) != 1:
-            continue
-        name = "f" if method.name in ("forward", "__call__") else method.name
-        if name in {item.name for scope in seen.scopes for item in scope.found}:
-            name = method.name if method.name != "forward" else "forward"
-        edits = [_as_function(script, node, method, name)]
-        calls = [item for item in script.nodes if isinstance(item, ast.Call)]
-        for call in calls:
-            if _makes(call, node.name):
-                above = script.parents[call]
-                bound = isinstance(above, ast.Attribute) and above.attr == method.name
-                edits.append(Edit(*script.span(above if bound else call), name))
-        edits += [_compiled_in_place(script, call) for call in calls if _compiles_itself(script, call)]
-        yield one(*edits)
-
-
-def _makes(call: ast.Call, name: str) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == name and not call.args and not call.keywords
-
-
-def _compiles_itself(script: Script, call: ast.Call) -> bool:
-    """`m.compile(...)` as a statement."""
-    function = call.func
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == "compile"
-        and isinstance(function.value, ast.Name)
-        and function.value.id != "torch"
-        and isinstance(script.parents[call], ast.Expr)
-    )
-
-
-def _compiled_in_place(script: Script, call: ast.Call) -> Edit:
-    module = script.source(call.func).partition(".")[0]
-    rest = script.text[script.span(call.func)[1] + 1 : script.span(call)[1] - 1]
-    text = f"{module} = torch.compile({module}{', ' if rest.strip() else ''}{rest})"
-    return Edit(*script.span(call), text)
-
-
-def _as_function(script: Script, node: ast.ClassDef, method: ast.FunctionDef, name: str) -> Edit:
-    start, end = script.lines_span(method)
-    text = script.text[start:end]
-    indent = script.indent(method)
-    lines = [line[len(indent) :] if line.startswith(indent) else line for line in text.splitlines(keepends=True)]
-    first = re.escape(method.args.args[0].arg)
-    head = re.sub(
-        rf"def {re.escape(method.name)}\(\s*{first}(?:\s*:[^,)]*)?\s*(?:,\s*)?", f"def {name}(", "".join(lines), count=1
-    )
-    outer = script.lines_span(node)
-    return Edit(outer[0], outer[1], head)
 
 
 def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:

@@ -1,4 +1,4 @@
-"""Arguments of operations: keyword and trailing arguments dropped, numbers set to 1, 0 or 2."""
+"""Numbers in arguments 1, 0 or 2."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
-from triage.model.effects import mutated, operation
+from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.graph.edits import Edit, checked
+from triage.reduce.graph.operations import operations
 from triage.reduce.graph.passes.proposal import Choice, map_nodes
-from triage.reduce.graph.slices import prune
 from triage.reduce.graph.weight import number_cost
-from triage.reduce.graph.wiring import Wiring, node_refs
+from triage.reduce.graph.wiring import node_refs
 
 # Numbers in these are sizes or dimensions, and follow the shapes.
 _SHAPED = frozenset(
@@ -34,48 +34,6 @@ _SHAPED = frozenset(
     | {"movedim", "split", "split_with_sizes", "_unsafe_view", "broadcast_to", "narrow", "unfold", "getitem", "slice"}
     | {"select", "as_strided"}
 )
-
-# Keywords whose absence PyTorch warns about.
-_EXPECTED = frozenset({("softmax", "dim"), ("log_softmax", "dim"), ("softmin", "dim"), ("meshgrid", "indexing")})
-
-
-@dataclass(frozen=True)
-class DropKeywords:
-    """An operation without some of its keyword arguments."""
-
-    node: str
-    keywords: tuple[str, ...]
-
-    @property
-    def what(self) -> str:
-        return f"without the keyword {', '.join(self.keywords)}"
-
-    def apply(self, case: GraphCase) -> GraphCase:
-        def change(node: GraphNode) -> GraphNode:
-            if node.name != self.node:
-                return node
-            return replace(node, kwargs={key: item for key, item in node.kwargs.items() if key not in self.keywords})
-
-        return checked(case, prune(map_nodes(case, change)))
-
-
-@dataclass(frozen=True)
-class DropTrailing:
-    """An operation with only its first positional arguments."""
-
-    node: str
-    count: int
-    operation: str
-
-    @property
-    def what(self) -> str:
-        return f"with only {self.count} argument{'s' if self.count > 1 else ''} of {self.operation}"
-
-    def apply(self, case: GraphCase) -> GraphCase:
-        def change(node: GraphNode) -> GraphNode:
-            return replace(node, args=node.args[: self.count]) if node.name == self.node else node
-
-        return checked(case, prune(map_nodes(case, change)))
 
 
 @dataclass(frozen=True)
@@ -109,31 +67,9 @@ class SetNumber:
         return checked(case, map_nodes(case, change))
 
 
-def keywords(case: GraphCase) -> Iterator[Choice]:
-    """All keyword arguments of an operation, then each."""
-    for node in _operations(case):
-        names = tuple(name for name in node.kwargs if (operation(node), name) not in _EXPECTED)
-        if len(names) > 1:
-            yield Choice(f"keywords {node.name}", (DropKeywords(node.name, names),))
-        for name in names:
-            yield Choice(f"keyword {node.name} {name}", (DropKeywords(node.name, (name,)),))
-
-
-def trailing(case: GraphCase) -> Iterator[Choice]:
-    """As few positional arguments as an operation takes; the others have defaults."""
-    for node in _operations(case):
-        fixed = (
-            node.target.startswith("operator.") or mutated(node) is not None or (operation(node), "dim") in _EXPECTED
-        )
-        if len(node.args) > 1 and not fixed:
-            shorter = range(1, len(node.args))
-            edits: tuple[Edit, ...] = tuple(DropTrailing(node.name, count, operation(node)) for count in shorter)
-            yield Choice(f"arguments {node.name}", edits)
-
-
-def scalars(case: GraphCase) -> Iterator[Choice]:
+def propose(case: GraphCase) -> Iterator[Choice]:
     """Numbers in arguments. A list of equal numbers (a kernel size, a padding) changes as one."""
-    for node in _operations(case):
+    for node in operations(case):
         if operation(node) in _SHAPED:
             continue
         both = {"args": node.args, "kwargs": node.kwargs}
@@ -175,14 +111,6 @@ def _simpler(value: int | float) -> list[int | float]:
         return []
     simple: list[int | float] = [type(value)(number) for number in (1, 0, 2)]
     return [number for number in simple if number_cost(number) < number_cost(value)]
-
-
-def _operations(case: GraphCase) -> list[GraphNode]:
-    """Nodes that compute something, nested ones included; not picks of a tuple, sizes or mode switches."""
-    wiring = Wiring(case)
-    units = {unit for unit in wiring.units if unit not in wiring.numbers}
-    inner = [node for graph in case.subgraphs for node in graph.nodes]
-    return [node for node in case.nodes if node.name in units] + inner
 
 
 def _equal_lists(tree: Any, path: trees.Path = ()) -> Iterator[tuple[trees.Path, list[Any]]]:

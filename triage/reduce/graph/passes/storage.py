@@ -1,4 +1,4 @@
-"""How inputs lie in memory, and what they are to autograd: strides, offsets, shared storage, requires_grad, roles."""
+"""How inputs lie in memory: strides, offsets, shared storage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from triage.reduce.graph.passes.proposal import ChangeInput, Choice, tensors
 from triage.reduce.graph.weight import contiguous
 
 
-def storage(case: GraphCase) -> Iterator[Choice]:
+def propose(case: GraphCase) -> Iterator[Choice]:
     """Contiguous strides, no offset, storage of their own."""
     for item in tensors(case):
         assert item.meta is not None
@@ -27,15 +27,3 @@ def storage(case: GraphCase) -> Iterator[Choice]:
             straight = (("meta.stride", plain), ("base", None))
             what = f"with contiguous strides instead of {tuple(item.meta.stride)}"
             yield Choice(f"stride {item.name}", (ChangeInput(name, straight, what),))
-
-
-def autograd(case: GraphCase) -> Iterator[Choice]:
-    """Inputs that need no gradient; parameters that are plain tensors."""
-    for item in tensors(case):
-        assert item.meta is not None
-        name = frozenset({item.name})
-        if item.meta.requires_grad:
-            changes = (("meta.requires_grad", False), ("role", "input"))
-            yield Choice(f"grad {item.name}", (ChangeInput(name, changes, "without requires_grad"),))
-        if item.role in ("parameter", "buffer"):
-            yield Choice(f"role {item.name}", (ChangeInput(name, (("role", "input"),), f"without a {item.role}"),))

@@ -1,0 +1,201 @@
+"""The schema of a captured graph is written twice, and nothing of it is lost between the two: the agent's dictionaries have the
+fields of the dataclasses, and a field that we do not know is told.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from printer_cases import case, meta, node, tensor
+
+from triage.locate.conclude import Conclusion
+from triage.model.codec import decode, encode, unknown_fields
+from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.rungs import LADDER
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.graphs import graph_of, read_graphs
+from triage.probe.run import Probe
+from triage.stories.run import NO_GRAPH, captured
+
+AGENT = Path(__file__).parents[2] / "triage" / "agent"
+GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
+
+# A dictionary of the agent's is one of these where it has these keys, and the fields that only the orchestrator fills.
+KINDS: dict[type, tuple[list[set[str]], set[str]]] = {
+    GraphCase: ([{"level", "graph_id"}], {"backward_order", "prepared"}),
+    GraphInput: ([{"fill", "role"}], set()),
+    GraphNode: ([{"target", "kwargs"}], {"data", "gradient"}),
+    SubGraph: ([{"nodes", "metas"}], set()),
+    TensorMeta: ([{"stride", "dtype", "storage_offset"}], set()),
+    Context: ([{"grad_enabled", "autocast"}, {"fullgraph", "mode", "options"}], {"training"}),
+}
+MAKERS = {"graph_node": GraphNode, "graph_input": GraphInput}  # functions of the agent's that take fields as keywords
+
+
+def fields_of(kind: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def written(kind: type) -> Iterator[tuple[str, set[str]]]:
+    """(where, keys) of each dictionary of this kind that a function of the agent's makes: as it is displayed, with what is
+    put into it afterwards.
+    """
+    for file, function in functions():
+        for display in ast.walk(function):
+            if isinstance(display, ast.Dict) and any(marks <= keys_of(display) for marks in KINDS[kind][0]):
+                yield f"{file.name}:{display.lineno}", keys_of(display) | added(function, display)
+
+
+def functions() -> Iterator[tuple[Path, ast.FunctionDef]]:
+    for file in sorted(AGENT.rglob("*.py")):
+        for item in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(item, ast.FunctionDef):
+                yield file, item
+
+
+def keys_of(display: ast.Dict) -> set[str]:
+    return {key.value for key in display.keys if isinstance(key, ast.Constant)}
+
+
+def added(function: ast.FunctionDef, display: ast.Dict) -> set[str]:
+    """The keys of `name.update({...})` and `name[key] = ...` in the function that gives the dictionary this name."""
+    names = {
+        target.id
+        for statement in ast.walk(function)
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is display
+        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+        if isinstance(target, ast.Name)
+    }
+    found: set[str] = set()
+    for item in ast.walk(function):
+        if isinstance(item, ast.Call) and ast.unparse(item.func) in {f"{name}.update" for name in names}:
+            found |= {key for argument in item.args if isinstance(argument, ast.Dict) for key in keys_of(argument)}
+        elif isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name) and item.value.id in names:
+            found |= {item.slice.value} if isinstance(item.slice, ast.Constant) else set()
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_what_the_agent_writes_has_the_fields_of_the_dataclass(kind):
+    found = list(written(kind))
+    assert found, "the agent makes none"
+    assert {place: keys - fields_of(kind) for place, keys in found if keys - fields_of(kind)} == {}
+
+
+def must_be_written(kind: type) -> set[str]:
+    return {
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_agent_writes_every_field_but_those_that_only_the_reducer_knows(kind):
+    found = list(written(kind))
+    assert {place: must_be_written(kind) - keys for place, keys in found if must_be_written(kind) - keys} == {}
+    assert fields_of(kind) - set().union(*(keys for _, keys in found)) == KINDS[kind][1]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_given_by_keyword_is_a_field(name):
+    calls = [
+        item
+        for _, function in functions()
+        for item in ast.walk(function)
+        if isinstance(item, ast.Call) and ast.unparse(item.func).split(".")[-1] == name
+    ]
+    assert calls
+    assert {word.arg for call in calls for word in call.keywords} <= fields_of(MAKERS[name])
+
+
+# -- strict decoding ------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_survives_its_way_through_a_file():
+    assert graph_of(json.loads(json.dumps(encode(GRAPH)))) == GRAPH
+    assert unknown_fields(GraphCase, encode(GRAPH)) == []
+
+
+def changed(*path: Any, **more: Any) -> Any:
+    data = encode(GRAPH)
+    place = data
+    for step in path:
+        place = place[step]
+    place.update(more)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ((), "colour"),
+        (("nodes", 0), "nodes[0].colour"),
+        (("nodes", 0, "out", 0), "nodes[0].out[0].colour"),
+        (("inputs", 0, "meta"), "inputs[0].meta.colour"),
+        (("context",), "context.colour"),
+    ],
+)
+def test_an_unknown_field_is_named_with_its_place(path, named):
+    data = changed(*path, colour="red")
+    assert unknown_fields(GraphCase, data) == [named]
+    with pytest.raises(ValueError, match="a graph has no field ") as error:
+        graph_of(data)
+    assert str(error.value).endswith(named)
+    assert decode(GraphCase, data) == GRAPH, "elsewhere a newer writer may add fields"
+
+
+def test_arguments_are_data_and_no_fields():
+    assert unknown_fields(GraphCase, changed("nodes", 0, kwargs={"alpha": {"float": "nan"}})) == []
+
+
+@pytest.mark.parametrize("data", [None, [], "graph", {}, {"level": "aten"}, {"level": 1, "inputs": 3}])
+def test_what_is_no_graph_is_a_value_error(data):
+    with pytest.raises(ValueError, match="it is not a graph"):
+        graph_of(data)
+
+
+def files(folder: Path, *texts: str) -> tuple[Path, ...]:
+    paths = tuple(folder / f"graph_{number}.json" for number in range(len(texts)))
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+GOOD, NEWER, TORN = json.dumps(encode(GRAPH)), json.dumps(changed(colour="red")), '{"level": '
+
+
+def test_a_file_that_cannot_be_read_is_told_and_the_others_are_kept(tmp_path):
+    found = read_graphs([*files(tmp_path, NEWER, GOOD, TORN), tmp_path / "gone.json"])
+    assert found.cases == (GRAPH,)
+    assert [problem.split(":")[0] for problem in found.problems] == ["graph_0.json", "graph_2.json", "gone.json"]
+    assert found.problems[0] == "graph_0.json: a graph has no field colour"
+
+
+def captured_from(*graphs: Path, missing: tuple[str, ...] = ()) -> tuple[tuple[GraphCase, ...], str | None]:
+    outcome = Outcome(OutcomeKind.EXCEPTION)
+    notes = dataclasses.replace(AgentNotes(), missing=missing)
+    probe = Probe("inductor", "inductor", outcome, None, notes, Path("x"), graphs)
+    walk: Any = SimpleNamespace(checked=None, rungs=LADDER, top=len(LADDER) - 1, seen={"inductor": [probe]})
+    return captured(walk, Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, settled=True, failing=LADDER[-1]))
+
+
+def test_a_run_goes_on_without_the_graph_and_says_so(tmp_path):
+    cases, note = captured_from(*files(tmp_path, GOOD, NEWER))
+    assert cases == (GRAPH,)
+    assert note == "A captured graph could not be read, and was left out: graph_1.json: a graph has no field colour."
+
+
+def test_a_run_without_graphs_says_why(tmp_path):
+    assert captured_from() == ((), NO_GRAPH)
+    assert captured_from(missing=("no torch.fx here",)) == ((), "no torch.fx here")
+    cases, note = captured_from(*files(tmp_path, TORN), missing=("no torch.fx here",))
+    assert cases == () and note is not None and "graph_0.json" in note

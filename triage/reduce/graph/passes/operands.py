@@ -1,0 +1,80 @@
+"""Fewer values captured by nested graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from triage.judge.judgement import RefusedError
+from triage.model import trees
+from triage.model.effects import operation
+from triage.model.graphcase import GraphCase, GraphNode, SubGraph
+from triage.reduce.graph.edits import checked, drop_dead
+from triage.reduce.graph.nested import elements_of
+from triage.reduce.graph.passes.proposal import Choice
+from triage.reduce.graph.wiring import node_refs
+
+# Operators whose last argument is the tuple of what each of their bodies is given last.
+_CAPTURING = frozenset({"cond", "while_loop", "scan", "associative_scan", "map_impl"})
+
+
+@dataclass(frozen=True)
+class DropOperands:
+    """The operation `node` without the captured values that none of its bodies reads."""
+
+    node: str
+
+    @property
+    def what(self) -> str:
+        return f"without what no body of {self.node} reads"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        node = next((item for item in case.nodes if item.name == self.node), None)
+        unread = _unread(case, node) if node is not None else []
+        if node is None or not unread:
+            raise RefusedError(f"every operand of {self.node} is read")
+        items = elements_of(node.args[-1]) or []
+        left = {"tuple": [item for place, item in enumerate(items) if place not in unread]}
+        names = set(trees.graphs([node.args, node.kwargs]))
+
+        def narrower(graph: SubGraph) -> SubGraph:
+            if graph.name not in names:
+                return graph
+            first = len(graph.inputs) - len(items)
+            kept = [place for place in range(len(graph.inputs)) if place - first not in unread]
+            metas = tuple(graph.metas[place] for place in kept) if len(graph.metas) == len(graph.inputs) else ()
+            return replace(graph, inputs=tuple(graph.inputs[place] for place in kept), metas=metas)
+
+        thinner = replace(node, args=[*node.args[:-1], left])
+        nodes = tuple(thinner if item is node else item for item in case.nodes)
+        changed = replace(case, nodes=nodes, subgraphs=tuple(map(narrower, case.subgraphs)))
+        return checked(case, drop_dead(changed))
+
+
+def propose(case: GraphCase) -> Iterator[Choice]:
+    """Operations that hold bodies, without the captured values that no body reads."""
+    for node in case.nodes:
+        if _unread(case, node):
+            yield Choice(f"operands of {node.name}", (DropOperands(node.name),))
+
+
+def _unread(case: GraphCase, node: GraphNode) -> list[int]:
+    """Places in the last argument of an operation that none of its bodies reads; none where that cannot be said."""
+    items = elements_of(node.args[-1]) if node.args and operation(node) in _CAPTURING else None
+    names = set(trees.graphs([node.args, node.kwargs]))
+    others = (*case.nodes, *(inner for graph in case.subgraphs for inner in graph.nodes))
+    shared = any(names & set(trees.graphs([other.args, other.kwargs])) for other in others if other is not node)
+    bodies = [graph for graph in case.subgraphs if graph.name in names]
+    if not items or not bodies or shared or any(len(graph.inputs) < len(items) for graph in bodies):
+        return []
+    read = [
+        {*trees.refs(graph.outputs), *(name for inner in graph.nodes for name in node_refs(inner))} for graph in bodies
+    ]
+    return [
+        place
+        for place in range(len(items))
+        if not any(
+            graph.inputs[len(graph.inputs) - len(items) + place] in names_read
+            for graph, names_read in zip(bodies, read, strict=True)
+        )
+    ]

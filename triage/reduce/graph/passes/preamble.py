@@ -1,0 +1,36 @@
+"""Registrations and imports in front of the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from triage.judge.judgement import RefusedError
+from triage.model.graphcase import GraphCase
+from triage.reduce.graph.edits import checked
+from triage.reduce.graph.passes.proposal import Choice
+from triage.reduce.printing.preamble import leaves_unbound
+
+
+@dataclass(frozen=True)
+class DropPreamble:
+    """Without one block of source in front of the function."""
+
+    block: str
+
+    @property
+    def what(self) -> str:
+        first = self.block.strip().split("\n", 1)[0]
+        return f"without `{first}`"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        if case.prepared and leaves_unbound(case.preamble, self.block):
+            raise RefusedError("a name would have no meaning")
+        rest = tuple(block for block in case.preamble if block != self.block)
+        return checked(case, replace(case, preamble=rest))
+
+
+def propose(case: GraphCase) -> Iterator[Choice]:
+    """Registrations and imports that the failure does not need."""
+    for block in case.preamble:
+        yield Choice(f"preamble {block}", (DropPreamble(block),))

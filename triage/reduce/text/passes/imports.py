@@ -1,0 +1,27 @@
+"""`torch.nn.functional` in place of `F`: an import less."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.names import Occurrences
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.script import Edit, Script
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    """`torch.nn.functional` in place of `F`: an import less."""
+    seen = Occurrences(script)
+    for statement in script.tree.body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom) or len(statement.names) != 1:
+            continue
+        alias = statement.names[0]
+        path = alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
+        if path.split(".")[0] != "torch" or path == "torch" or alias.name == "*":
+            continue
+        places = [place for place in seen.of(alias.asname or alias.name.split(".")[0]) if not place.binds]
+        if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
+            edits = [Edit(place.start, place.end, path) for place in places]
+            told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)
+            yield one(Edit(*script.lines_span(statement), "" if told else "import torch\n"), *edits)
