@@ -158,6 +158,27 @@ def test_imports_flow_one_way():
     assert against == []
 
 
+def files_imported(found: Import) -> Iterator[Path]:
+    """The file that an import names, if it is one of ours."""
+    if found.level:
+        home = found.file.parents[found.level - 1]
+    elif found.module.split(".")[0] == "triage":
+        home = ROOT.parent
+    else:
+        return
+    path = home.joinpath(*found.module.split("."))
+    yield from (file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file())
+
+
+def test_no_two_files_need_each_other():
+    needs = {
+        file: {other for found in IMPORTS if found.file == file for other in files_imported(found)} for file in FILES
+    }
+    while free := {file for file, others in needs.items() if not others & needs.keys()}:
+        needs = {file: others for file, others in needs.items() if file not in free}
+    assert [str(file.relative_to(ROOT)) for file in needs] == []
+
+
 def test_engines_do_not_know_each_other():
     crossing = [
         str(found)

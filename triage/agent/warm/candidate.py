@@ -33,17 +33,7 @@ def run(request, out, err):
         status = _execute(request["source"], os.path.join(paths["cwd"], SCRIPT), recorder)
         recorder.end()
     finally:
-        leave(status)
-
-
-def leave(status):
-    """End at once: no exit handlers of the parent's modules, no destructors, no waiting for threads."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            continue
-    os._exit(status)
+        proc.leave(status)
 
 
 def _directories(root):

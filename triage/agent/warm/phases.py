@@ -14,6 +14,7 @@ import functools
 import threading
 
 from .. import compat
+from . import proc
 
 PHASES = ("lowering", "scheduling", "codegen", "build", "run")
 CUTS = ("lowering", "scheduling", "codegen")
@@ -189,10 +190,8 @@ def _stand_in(gm, watch):
 
 def _end_candidate(recorder):
     """End this process: the candidate has passed."""
-    from .candidate import leave
-
     recorder.end()
-    leave(0)
+    proc.leave(0)
 
 
 def _give_up(recorder):

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from triage.reduce.text.weight import weigh
+
 BLOCKS = ("body", "orelse", "finalbody")
 Block = list[ast.stmt]
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -51,8 +53,6 @@ class Script:
 
     @cached_property
     def _weight(self) -> tuple[float, ...]:
-        from triage.reduce.text.weight import weigh
-
         return weigh(self)
 
     @cached_property

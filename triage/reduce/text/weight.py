@@ -12,9 +12,8 @@ import io
 import keyword
 import sys
 import tokenize
-from collections.abc import Iterator
-
-from triage.reduce.text.script import Script
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 _LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING,
@@ -22,7 +21,19 @@ _LAYOUT = {
 STANDARD = frozenset({*sys.stdlib_module_names, "torch", "torchvision", "numpy"})
 
 
-def weigh(script: Script) -> tuple[float, ...]:
+class Weighed(Protocol):
+    """What is asked of a script."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def nodes(self) -> list[ast.AST]: ...
+
+    def statements(self) -> Iterable[tuple[ast.stmt, int]]: ...
+
+
+def weigh(script: Weighed) -> tuple[float, ...]:
     """(foreign names, statements, tokens, nesting, size of literals and names, characters)."""
     statements = nesting = 0
     for statement, depth in script.statements():
@@ -39,7 +50,7 @@ def weigh(script: Script) -> tuple[float, ...]:
     return (foreign, statements, tokens, nesting, size + _numbers(script), len(script.text))
 
 
-def foreign_imports(script: Script) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[ast.alias]]]:
+def foreign_imports(script: Weighed) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[ast.alias]]]:
     """Imports of what is neither torch nor comes with Python, anywhere in the script."""
     for node in script.nodes:
         if isinstance(node, ast.Import):
@@ -52,7 +63,7 @@ def foreign_imports(script: Script) -> Iterator[tuple[ast.Import | ast.ImportFro
             yield node, names
 
 
-def _numbers(script: Script) -> float:
+def _numbers(script: Weighed) -> float:
     """Small numbers read better: 2 before 64 before 1000, and 1 before 0.37."""
     total = 0.0
     for node in script.nodes:
