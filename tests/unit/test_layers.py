@@ -72,6 +72,7 @@ THIRD_PARTY = {
     "jinja2": {"report"},
     "git": {"bisect", "report"},
     "packaging": {"bisect", "environments", "probe", "report", "stories"},
+    "platformdirs": {"environments"},
     "tomli": {"environments", "session"},
 }
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from triage.environments.files import lock, tree_bytes, write_whole
+from triage.environments.machine import kept_in
 from triage.errors import TargetError
 
 MARKER = "triage-environment.json"
@@ -54,7 +55,7 @@ class Stored:
 
 
 def default_root() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triage" / "environments"
+    return kept_in("environments")
 
 
 def key_of(name: str, parts: Iterable[str]) -> str:

@@ -8,11 +8,11 @@ blamed for it; one that does not is repeated until its rate is known.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
+from triage.environments.machine import available_bytes, usable_cores
 from triage.judge.likeness import same_face
 from triage.locate.conclude import (
     Conclusion,
@@ -222,11 +222,7 @@ class Walk:
             return 1
         if self.session.settings.jobs:
             return self.session.settings.jobs
-        try:
-            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-        except (ValueError, OSError, AttributeError):
-            memory = MEMORY_PER_PROBE
-        return max(1, min(os.cpu_count() or 1, int(memory / MEMORY_PER_PROBE), 4))
+        return max(1, min(usable_cores(), int(available_bytes() / MEMORY_PER_PROBE), 4))
 
     @contextlib.contextmanager
     def _pool(self, size: int) -> Iterator[ThreadPoolExecutor]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from triage.environments.machine import kept_in
 from triage.errors import UsageError
 from triage.model.outcome import Outcome
 from triage.model.stage import Verdict
@@ -124,7 +125,7 @@ def _point_latest(path: Path) -> None:
 
 def neutral_store(limit: int = 512 * 1024 * 1024) -> Path | None:
     """Where the parts of the compiler cache that hold nothing of the user's are kept between probes and runs."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triage" / "toolchain"
+    root = kept_in("toolchain")
     try:
         root.mkdir(parents=True, exist_ok=True)
         if sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) > limit:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import shutil
 import threading
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from pathlib import Path
 
+from triage.environments.machine import usable_cores
 from triage.judge.judgement import CandidateResult
 from triage.model.accuracy import Comparison
 from triage.model.rungs import UNCOMPILED
@@ -259,7 +259,7 @@ def verify_with_control(
 
 def _fresh(queries: Sequence[Query], python: str, neutral: Path | None, end: float) -> list[CandidateResult]:
     alone = any(meets_others(query.source) for query in queries)
-    runner = _Verifier(python, neutral, 1 if alone else min(len(queries), os.cpu_count() or 1, VERIFY_JOBS))
+    runner = _Verifier(python, neutral, 1 if alone else min(len(queries), usable_cores(), VERIFY_JOBS))
     runner.until(end)
     try:
         answers = dict(runner.run_queries(queries))
