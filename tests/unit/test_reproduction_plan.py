@@ -1,0 +1,178 @@
+"""The plan of a reproduction: which engines are tried for which conclusion, in which order, with which oracle and patience."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from printer_cases import case, meta, node, tensor
+
+from triage.judge.comparison import ComparisonOracle
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import signature_of
+from triage.locate.conclude import Conclusion
+from triage.model import accuracy
+from triage.model.accuracy import Comparison, WrongResult
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.rungs import AS_IS, LADDER, OWN_BACKEND, UNCOMPILED
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+from triage.probe.target import Target
+from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.minifier.engine import ReproAfterEngine
+from triage.reduce.text.engine import SourceEngine
+from triage.session.settings import Settings
+from triage.stories.reproduce import (
+    CHECK_NOTE,
+    HANG_SECONDS,
+    MISSED,
+    MOST_REPEATS,
+    attempts_for,
+    comparison_for,
+    patience_for,
+    problem_of,
+    repeats_for,
+)
+
+GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
+GRAPHS, MINIFIER, TEXT = NativeEngine, ReproAfterEngine, SourceEngine
+
+
+def raised(phase: str = "compile", kind: OutcomeKind = OutcomeKind.EXCEPTION) -> Outcome:
+    return Outcome(kind, 3.0, 1, exception=RaisedException("ValueError", "bad operand", phase=phase))
+
+
+LOWERING = raised()
+CHECK = raised("uncaught", OutcomeKind.WRONG_RESULT)  # the program's own assert_close
+COMPARED = raised(accuracy.PHASE, OutcomeKind.WRONG_RESULT)  # nobody noticed but the agent
+HANG = Outcome(OutcomeKind.HANG, 300.0, detail="inductor compiles")
+
+
+def concluded(outcome: Outcome = LOWERING, stage: Stage = Stage.INDUCTOR, **more: Any) -> Conclusion:
+    rungs = (*LADDER, OWN_BACKEND)
+    place = next(index for index, rung in enumerate(rungs) if rung.stage is stage)
+    return Conclusion(
+        stage, Symptom.EXCEPTION, signature_of(outcome), outcome, failing=rungs[place], passing=rungs[place - 1], **more
+    )
+
+
+def found(conclusion: Conclusion, folder: Path, *, cases: tuple[Any, ...] = (GRAPH,), engine: str = "auto") -> Any:
+    """What a run has learned: the failing rung failed, the one below it took two seconds."""
+    assert conclusion.failing is not None and conclusion.passing is not None and conclusion.outcome is not None
+    ended = {conclusion.failing.name: conclusion.outcome, conclusion.passing.name: Outcome(OutcomeKind.OK, 2.0, 0)}
+    seen = {name: [Probe(name, name, end, signature_of(end), AgentNotes(), Path("x"))] for name, end in ended.items()}
+    script = folder / "train.py"
+    return SimpleNamespace(
+        cases=cases,
+        target=Target("python", ("python", str(script)), folder, script),
+        walk=SimpleNamespace(seen=seen, start=seen[conclusion.failing.name][0]),
+        session=SimpleNamespace(
+            settings=Settings(engine=engine), directory=folder, neutral=None, cancel=None, recalled={}
+        ),
+    )
+
+
+def planned(conclusion: Conclusion, folder: Path, **more: Any) -> list[Any]:
+    assert conclusion.signature is not None
+    return attempts_for(found(conclusion, folder, **more), conclusion, SignatureOracle(conclusion.signature))
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "engines"),
+    [
+        (concluded(), [GRAPHS, MINIFIER, TEXT]),
+        (concluded(stage=Stage.AOT_AUTOGRAD), [GRAPHS, MINIFIER, TEXT]),
+        (concluded(stage=Stage.DYNAMO), [TEXT]),  # no graph is to blame for what tracing does
+        (concluded(stage=Stage.BACKEND), [TEXT]),  # nor can a graph's script carry the user's backend
+        (concluded(CHECK), [GRAPHS, MINIFIER, TEXT]),
+        (concluded(COMPARED), [GRAPHS]),  # the program's text never fails by itself
+        (replace(concluded(), signature=None), []),
+        (replace(concluded(), outcome=None), []),
+    ],
+)
+def test_the_engines_of_a_conclusion(tmp_path, conclusion, engines):
+    plan = attempts_for(
+        found(concluded(stage=conclusion.stage) if conclusion.outcome is None else conclusion, tmp_path),
+        conclusion,
+        SignatureOracle(signature_of(LOWERING)),
+    )
+    assert [type(attempt.engine) for attempt in plan] == engines
+
+
+@pytest.mark.parametrize(("outcome", "engines"), [(LOWERING, [TEXT]), (CHECK, [TEXT]), (COMPARED, [])])
+def test_without_a_captured_graph_only_the_text_is_left(tmp_path, outcome, engines):
+    assert [type(attempt.engine) for attempt in planned(concluded(outcome), tmp_path, cases=())] == engines
+
+
+@pytest.mark.parametrize(("engine", "engines"), [("native", [GRAPHS, TEXT]), ("repro_after", [MINIFIER])])
+def test_an_engine_that_is_asked_for_by_name_is_the_only_one(tmp_path, engine, engines):
+    assert [type(attempt.engine) for attempt in planned(concluded(), tmp_path, engine=engine)] == engines
+
+
+def test_a_check_of_the_programs_own_is_compared_anew_where_its_graphs_are_reduced(tmp_path):
+    graphs, minifier, text = planned(concluded(CHECK), tmp_path)
+    assert isinstance(graphs.oracle, ComparisonOracle) and graphs.oracle is minifier.oracle
+    assert graphs.note == minifier.note == CHECK_NOTE
+    assert isinstance(text.oracle, SignatureOracle) and text.note is None
+
+
+def test_an_exception_is_judged_by_its_signature_alone(tmp_path):
+    assert {type(attempt.oracle) for attempt in planned(concluded(), tmp_path)} == {SignatureOracle}
+    assert {attempt.note for attempt in planned(concluded(), tmp_path)} == {None}
+
+
+@pytest.mark.parametrize(("failures", "runs"), [(1, 2), (1, 4), (3, 4), (1, 100)])
+def test_a_failure_that_comes_and_goes_is_repeated_until_it_would_have_shown(failures, runs):
+    flaky = replace(concluded(), symptom=Symptom.NONDETERMINISTIC, failures=failures, runs=runs)
+    repeats = repeats_for(flaky).runs
+    missed = (1 - failures / runs) ** repeats
+    assert missed <= MISSED or repeats == MOST_REPEATS
+    assert math.pow(1 - failures / runs, repeats - 1) > MISSED, "once less would be too little"
+
+
+def test_a_failure_that_always_comes_is_run_once():
+    assert repeats_for(concluded()).runs == 1
+    assert repeats_for(replace(concluded(), symptom=Symptom.NONDETERMINISTIC, failures=3, runs=3)).runs == 1
+
+
+def test_only_a_hang_needs_patience(tmp_path):
+    hang = concluded(HANG)
+    patience = patience_for(found(hang, tmp_path), hang)
+    assert patience is not None and patience.seconds() == HANG_SECONDS  # five times two seconds is less
+    assert patience_for(found(concluded(), tmp_path), concluded()) is None
+
+
+def test_the_problem_names_the_rung_that_shows_it_and_the_one_that_passes(tmp_path):
+    conclusion = concluded(stage=Stage.AOT_AUTOGRAD, direction=Direction.BACKWARD)
+    problem = problem_of(found(conclusion, tmp_path), conclusion)
+    assert (problem.rung, problem.passing, problem.direction) == ("aot_eager", "eager", "backward")
+    assert problem.cases == (GRAPH,) and problem.workdir.is_dir()
+
+
+def test_a_backend_of_the_users_is_reduced_as_the_script_has_it(tmp_path):
+    conclusion = concluded(stage=Stage.BACKEND)
+    assert conclusion.failing is not None and conclusion.failing.name == AS_IS
+    assert problem_of(found(conclusion, tmp_path), conclusion).rung == LADDER[-1].name
+
+
+def test_where_nothing_is_known_to_pass_the_control_is_uncompiled(tmp_path):
+    conclusion = concluded()
+    known = found(conclusion, tmp_path)
+    assert problem_of(known, replace(conclusion, passing=None)).passing == UNCOMPILED.name
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "compared"),
+    [
+        (concluded(CHECK), Comparison(gradients=True)),  # nothing was found yet: look everywhere
+        (concluded(COMPARED), Comparison(gradients=False)),
+        (concluded(COMPARED, direction=Direction.BACKWARD), Comparison(gradients=True)),
+        (concluded(CHECK, wrong=WrongResult("0/0", 0, "output 0", "forward")), Comparison(gradients=False)),
+    ],
+)
+def test_what_candidates_are_compared_on(conclusion, compared):
+    assert comparison_for(conclusion) == compared
