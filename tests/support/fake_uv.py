@@ -14,6 +14,7 @@ from triage.environments.installer import Installer
 from triage.environments.interpreters import Interpreter
 from triage.environments.releases import Release
 from triage.environments.venvs import Recipe, Workshop
+from triage.model.rungs import BACKENDS
 
 MIB = 1024**2
 RELEASE = Release(Version("2.8.0"), "torch==2.8.0+cpu", 200 * MIB, label="cpu")
@@ -45,11 +46,10 @@ if mode != "ok":
     sys.exit(1)
 """
 FACTS_LINE = {"torch": "2.8.0+cpu", "git_version": "abc", "packages": {"numpy": "1.26.4"}}
-RUNGS = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
 
 def smoke_lines(**errors: str) -> str:
-    lines = [json.dumps(FACTS_LINE), *(json.dumps({"rung": rung, "error": errors.get(rung)}) for rung in RUNGS)]
+    lines = [json.dumps(FACTS_LINE), *(json.dumps({"rung": rung, "error": errors.get(rung)}) for rung in BACKENDS)]
     return "\n".join(f"echo '{line}'" for line in lines)
 
 

@@ -24,7 +24,7 @@ from triage.session.events import Emitter, Event
 from triage.session.session import Session
 from triage.session.settings import Settings
 
-RUNGS = ("uncompiled", "eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
+RUNGS = tuple(rung.name for rung in LADDER)
 SITE = "/opt/venv/lib/python3.11/site-packages/torch"
 FRAMES = {
     "eager": "_dynamo/variables/base.py",
