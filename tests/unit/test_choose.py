@@ -245,3 +245,48 @@ def test_what_needs_data_that_it_does_not_hold_is_run_with_it_and_not_called_ver
 def test_what_fails_on_the_passing_rung_with_its_data_is_not_shown_either() -> None:
     found, notes = controlled(FindsWithData(), {"data\nsmall\n": FAILS})
     assert found is None and "it is not shown as a reproducer" in notes[0]
+
+
+class Ends:
+    """An engine that ends in a script of so many lines."""
+
+    def __init__(self, source: str, lines: int, subject: str) -> None:
+        self.name, self.subject = "native", subject
+        self.source = source + "x = 1\n" * (lines - 1)
+
+    def reduce(self, *_: Any) -> Reduction:
+        return Reduction(self.source, "native", "source", 1, 3, 1.0, True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "holds", "taken"),
+    [
+        ("torch.func.jacfwd(f)(x)\n", 5, True, "text"),
+        ("torch.func.jacfwd(f)(x)\n", 30, True, "graph"),
+        ("torch.func.jacfwd(f)(x)\n", 5, False, "graph"),
+        ("torch._C._functorch._make_dual(x)\n", 5, True, "graph"),
+    ],
+)
+def test_what_no_person_writes_gives_way_to_a_text_that_reads_better(
+    tmp_path: Path, text: str, lines: int, holds: bool, taken: str
+) -> None:
+    def verify(source: str, runs: int) -> Shown:
+        outcome = BOOM if holds or "_make_dual" in source else Outcome(OutcomeKind.OK)
+        return Shown([CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)] * runs, None)
+
+    assert SIGNATURE is not None
+    graph = Ends("torch._C._functorch._make_dual(x)\n", 20, "the captured graph")
+    attempts = [
+        Attempt(graph, ORACLE),
+        Attempt(graph, ORACLE),
+        Attempt(Ends(text, lines, "text"), ORACLE, of_text=True),
+    ]
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
+    asked: list[str] = []
+
+    def heard(kind: str, **facts: Any) -> None:
+        asked.extend([facts["subject"]] if kind == "engine_started" else [])
+
+    found, _ = choose(problem, attempts, None, ORACLE, verify, Left(spent=False), heard, None, "")  # type: ignore[arg-type]
+    assert found is not None and found.verified and asked == ["the captured graph", "text"]
+    assert ("_make_dual" not in found.source) == (taken == "text")

@@ -94,6 +94,11 @@ def opens(node: GraphNode) -> bool:
     return operation(node) in _OPENERS
 
 
+def is_transform(node: GraphNode) -> bool:
+    """Whether a node keeps the books of `torch.func`: levels, batch dimensions, dual numbers."""
+    return node.target.startswith(("torch._C._functorch.", "torch._functorch."))
+
+
 def is_context(node: GraphNode) -> bool:
     """Whether a node only switches a mode and computes nothing."""
     return opens(node) or opener_of(node) is not None or sets_grad_mode(node) is not None

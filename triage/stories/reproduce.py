@@ -218,7 +218,11 @@ def attempts_for(
         return (
             [Attempt(native_engine(conclusion, forms_of(conclusion.signature.wrong)[0]), oracle)] if found.cases else []
         )
-    of_text = [Attempt(source_engine(found, conclusion, patience), oracle)] if chosen in ("auto", "native") else []
+    of_text = (
+        [Attempt(source_engine(found, conclusion, patience), oracle, of_text=True)]
+        if chosen in ("auto", "native")
+        else []
+    )
     if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
         return of_text
     judge, note = oracle, None

@@ -74,6 +74,7 @@ def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -
 def count_ops(case: GraphCase, *, unused: bool = False) -> int:
     """Operations that count: not mode switches, sizes, arithmetic of sizes, or picking an element of a result.
 
+    Nor the levels, batch dimensions and dual numbers of `torch.func`, which its transforms keep.
     Those whose results nothing uses count only where they are asked for: the printer leaves them out.
     """
     nodes = case.nodes if unused else live_nodes(case.nodes, list(case.outputs))
@@ -82,7 +83,7 @@ def count_ops(case: GraphCase, *, unused: bool = False) -> int:
 
 
 def _counts(node: GraphNode, multiple: set[str]) -> bool:
-    if effects.is_context(node) or (node.kind, node.target) == ("call_method", "size"):
+    if effects.is_context(node) or effects.is_transform(node) or (node.kind, node.target) == ("call_method", "size"):
         return False
     if node.target == "operator.getitem" or node.kind == "get_item":
         return trees.as_ref(node.args[0]) not in multiple
