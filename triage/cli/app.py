@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 0  # whoever read our output has had enough
     except Exception as error:  # noqa: BLE001  the last resort
         code = _click_error(error)
+    if arguments is None:
+        _end_undisturbed()
     if code == EXIT_INTERRUPTED:  # however the parser's library tells it
         typer.echo("Interrupted.", err=True)
     sys.exit(code if isinstance(code, int) else 0)
@@ -79,6 +81,15 @@ def _end_like_ctrl_c() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, interrupt)
+
+
+def _end_undisturbed() -> None:
+    """One more ctrl-C while the interpreter ends would take the exit status with it."""
+    import signal
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _tell(error: TriageError) -> int:

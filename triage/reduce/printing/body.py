@@ -64,7 +64,7 @@ def changes_something(node: GraphNode, pure: Collection[str] = ()) -> bool:
 
 def is_random(node: GraphNode) -> bool:
     name = effects.operation(node)
-    return name.rstrip("_") in table.RANDOM or name.startswith("inductor_")
+    return name.rstrip("_").removesuffix("_functional") in table.RANDOM or name.startswith("inductor_")
 
 
 def live_nodes(nodes: Sequence[GraphNode], outputs: Any, pure: Collection[str] = ()) -> list[GraphNode]:

@@ -100,10 +100,10 @@ DEFAULT_KEYWORDS: dict[str, tuple[object, ...]] = {
 # Operators whose result is random: their order matters.
 RANDOM = _words(
     """
-    rand randn randint rand_like randn_like randint_like randperm normal uniform exponential geometric cauchy log_normal
+    rand randn randint random rand_like randn_like randint_like randperm normal uniform exponential geometric cauchy log_normal
     bernoulli binomial multinomial poisson _standard_gamma _sample_dirichlet gumbel_softmax
     dropout dropout1d dropout2d dropout3d native_dropout _fused_dropout alpha_dropout feature_dropout
-    feature_alpha_dropout rrelu rrelu_with_noise rrelu_with_noise_functional
+    feature_alpha_dropout rrelu rrelu_with_noise
     fractional_max_pool2d fractional_max_pool3d scaled_dot_product_attention
     """
 )
