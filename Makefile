@@ -8,12 +8,13 @@ PIP_FLAGS ?=
 DEMO   ?= reproducers/decomp_nan_to_num_spectrum/script.py
 CORPUS ?= reproducers
 TEST_JOBS ?= auto
+PYTEST = $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types slow gpu bench clean
+.PHONY: help setup demo test test-all lint types slow gpu bench clean
 
 help:  ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## Make .venv and install into it what constraints.txt pins
 
@@ -32,8 +33,11 @@ demo: $(STAMP)  ## Triage a bundled failing script and show where the results li
 	@echo "report:     triage-out/latest/report.md"
 	@echo "reproducer: triage-out/latest/repro.py"
 
-test: $(STAMP)  ## Run all tests but those marked slow or gpu, on all cores (TEST_JOBS=N)
-	$(BIN)/python -m pytest -m "not slow and not gpu" -n $(TEST_JOBS) --dist worksteal --durations=40 --durations-min=10
+test: $(STAMP)  ## Run all tests but the long end-to-end ones, on all cores (TEST_JOBS=N)
+	$(PYTEST) -m "(quick or not e2e) and not slow and not gpu"
+
+test-all: test  ## Run those and the long ones, but no test marked slow or gpu
+	$(PYTEST) -m "e2e and not quick and not slow and not gpu" --durations=40 --durations-min=10
 
 lint: $(STAMP)  ## Check style and formatting
 	$(BIN)/ruff check .
@@ -42,7 +46,7 @@ lint: $(STAMP)  ## Check style and formatting
 types: $(STAMP)  ## Check types
 	$(BIN)/mypy
 
-slow: $(STAMP)  ## Run the tests that take minutes
+slow: $(STAMP)  ## Run the tests that download gigabytes or take very long
 	$(BIN)/python -m pytest -m slow
 
 gpu: $(STAMP)  ## Run the tests that need a CUDA device

@@ -96,6 +96,7 @@ def test_gradients_are_compared_under_those_that_the_program_sends_back(tmp_path
     assert arrived["data"][0] == [0.0] * 8 and all(arrived["data"][1])
 
 
+@pytest.mark.quick
 def test_a_wrong_gradient_is_located(tmp_path: Path) -> None:
     command = Command(tmp_path)
     done = command("run", "--out", "out", "--no-reduce", "--jobs", "1", command.script(WRONG_GRADIENT))

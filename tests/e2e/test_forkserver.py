@@ -24,6 +24,7 @@ from triage.trial.runner import ForkServerRunner, verify
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.quick,
     pytest.mark.skipif(sys.platform != "linux", reason="the fork server runs on Linux; elsewhere fresh processes do"),
 ]
 

@@ -13,7 +13,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.quick, pytest.mark.timeout(240)]
 BIN = Path(sys.executable).parent
 
 

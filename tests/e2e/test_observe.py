@@ -12,7 +12,7 @@ from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.slices import gradient_input
 from triage.reduce.printing.printer import Form
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.e2e, pytest.mark.quick, pytest.mark.timeout(120)]
 
 
 class Looks:

@@ -9,7 +9,7 @@ import pytest
 from triage.model.graphcase import GraphNode
 from triage.reduce.printing.body import is_random
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.quick]
 torch = pytest.importorskip("torch")
 
 # Random only where they drop out, and then called by other names in a program: attention and recurrent layers.

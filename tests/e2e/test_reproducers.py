@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 REPRODUCERS = Path(__file__).parents[2] / "reproducers"
+DEMO = "decomp_nan_to_num_spectrum"
 SAMPLE = {
     "decomp_nan_to_num_spectrum",
     "aot_custom_op_alias",
@@ -44,9 +45,13 @@ def triage(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in SAMPLE else [pytest.mark.slow]) for name in CASES]
-)
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    if name == DEMO:
+        return [pytest.mark.quick]
+    return [] if name in SAMPLE else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in CASES])
 def test_a_bundled_script_ends_where_its_case_says(name: str, tmp_path: Path) -> None:
     case = json.loads((REPRODUCERS / name / "case.json").read_text())
     place = tmp_path / "a directory with spaces"
