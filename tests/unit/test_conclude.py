@@ -119,6 +119,15 @@ def test_a_rung_above_the_lowest_failing_one_that_passes_is_told() -> None:
     assert (found.stage, found.settled, found.monotone) == (Stage.AOT_AUTOGRAD, True, False)
 
 
+def test_a_rung_below_passing_ones_that_fails_in_another_way_is_not_to_blame() -> None:
+    other = fails(RaisedException("ConnectionError", "no route", (Frame("/home/ann/train.py", 3, "main"),)))
+    for trouble in (other, probe(Outcome(OutcomeKind.HANG, detail="run graph 0/0"))):
+        found = ladder(OK, trouble, OK, OK, fails())
+        assert (found.stage, found.settled, found.monotone) == (Stage.INDUCTOR, True, False)
+    assert ladder(OK, other, fails(), fails(), fails()).stage is Stage.DYNAMO  # everything above it fails too
+    assert ladder(OK, other, INVALID, INVALID, fails()).stage is Stage.DYNAMO
+
+
 def test_the_failure_is_reported_as_the_person_saw_it() -> None:
     """The same bug may look otherwise on a lower rung."""
     low, top = fails(RaisedException("NotImplementedError", "in eager mode")), crashes()

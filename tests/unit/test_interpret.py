@@ -126,6 +126,12 @@ def test_the_system_kills_for_memory() -> None:
     assert found.kind is OutcomeKind.OOM and "compile graph 0/0" in found.detail
 
 
+def test_a_launcher_that_was_ended_at_its_limit_had_hung() -> None:
+    kind = "torch.distributed.elastic.multiprocessing.api.SignalException"
+    found = outcome(1, raised(1, "uncaught", kind=kind, message="Process 7 got signal: 15"), timed_out=True)
+    assert found.kind is OutcomeKind.HANG
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [

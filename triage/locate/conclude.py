@@ -65,7 +65,13 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     reported = _reported(judged, rungs, top, failing)
     signature = signature_of(reported.outcome)
     assert signature is not None
-    lowest = failing[0]
+    lowest = next(
+        rung
+        for rung in failing
+        if rung is UNCOMPILED
+        or _shows(judged[rung.name], signature)
+        or False not in [state[above.name] for above in rungs[rungs.index(rung) : top + 1]]
+    )
     below = rungs[rungs.index(lowest) - 1] if rungs.index(lowest) > 0 else None
     settled = below is None or state[below.name] is False
     runs, failures = _rate(judged, rungs, lowest)
@@ -84,7 +90,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         runs=runs,
         failures=failures,
         settled=settled,
-        monotone=False not in above,
+        monotone=lowest is failing[0] and False not in above,
     )
 
 
@@ -251,6 +257,20 @@ def _state(probes: Sequence[Probe]) -> bool | None:
     if not told:
         return None
     return any(probe.outcome.failed for probe in told)
+
+
+def _shows(probes: Sequence[Probe], reported: FailureSignature) -> bool:
+    """Whether a rung below others that pass fails by the compiler's doing.
+
+    A hang where the script does not hang, or what no part of torch raised, is some other trouble there: two runs that met, a
+    network that was not there.
+    """
+    failed = [probe for probe in probes if probe.outcome.failed and probe.signature is not None]
+    return any(
+        face(probe, reported) == "same"
+        or (probe.outcome.kind is not OutcomeKind.HANG and probe.signature is not None and bool(probe.signature.frames))
+        for probe in failed
+    )
 
 
 def _reported(judged: Mapping[str, Sequence[Probe]], rungs: Sequence[Rung], top: int, failing: Sequence[Rung]) -> Probe:

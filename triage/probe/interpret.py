@@ -42,7 +42,7 @@ _COMPARISON = re.compile(
 _LATE_DUMP = re.compile(r"^Timeout \(\d+:\d\d:\d\d", re.MULTILINE)  # as faulthandler heads it
 _LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
 # Raised by a program because a process that it started failed: the failure is that process's.
-_LAUNCHERS = ("ChildFailedError", "ProcessExitedException", "CalledProcessError")
+_LAUNCHERS = ("ChildFailedError", "ProcessExitedException", "CalledProcessError", "SignalException")
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
 _ENDS = ("uncaught", "test")
 _BOUNDARY = ("compile", "call", "backward")

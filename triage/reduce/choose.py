@@ -131,7 +131,8 @@ def choose(
         found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
         siblings += found.siblings
         if found.interrupted:
-            raise InterruptedReductionError(None if isinstance(found, NoReduction) else _as_it_is(found, _Count()))
+            left = None if isinstance(found, NoReduction) else _as_it_is(found, _Count())
+            raise InterruptedReductionError(spare or left)
         if isinstance(found, NoReduction):
             subject = attempt.engine.subject
             notes.append(f"{subject[0].upper()}{subject[1:]} could not be reduced: {found.reason}.".replace("..", "."))
@@ -146,7 +147,7 @@ def choose(
                 if result.holds:
                     break
         except KeyboardInterrupt:
-            raise InterruptedReductionError(_as_it_is(found, _Count())) from None
+            raise InterruptedReductionError(spare or _as_it_is(found, _Count())) from None
         if result.holds or late:
             said = (*notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
             made = replace(result, notes=said, oracle=attempt.oracle)
