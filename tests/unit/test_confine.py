@@ -21,7 +21,7 @@ import types
 torch = types.ModuleType("torch")
 torch._C = types.SimpleNamespace(PyTorchFileWriter=lambda name, *rest: ("written", name))
 sys.modules["torch"] = torch
-from triage.agent import confine
+from triage.agent.hooks import confine
 confine.install([inside, None])
 ended = {}
 for name, statement in statements.items():
@@ -114,7 +114,7 @@ def test_what_is_no_change_of_the_persons_files_is_allowed(ended, name):
 
 ASKED = """
 import os, sys
-from triage.agent import confine
+from triage.agent.hooks import confine
 confine.install_if_asked(sys.argv[1])
 assert confine.VARIABLE not in os.environ, "what it starts is not confined by chance"
 for folder in sys.argv[1:]:
