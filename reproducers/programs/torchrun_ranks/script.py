@@ -12,11 +12,13 @@ def main():
     dist.init_process_group("gloo")
     torch.manual_seed(dist.get_rank())
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
-    replica = nn.parallel.DistributedDataParallel(torch.compile(model))
+    compiled = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(2):
-        loss = replica(torch.randn(4, 8)).pow(2).mean()
+        loss = compiled(torch.randn(4, 8)).pow(2).mean()
         loss.backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
         optimizer.step()
         optimizer.zero_grad()
     dist.destroy_process_group()
