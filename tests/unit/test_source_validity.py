@@ -32,6 +32,9 @@ def operator(kernel: str = "return x * 2", fake: str = "return torch.empty_like(
     "text",
     [
         "while True:\n    pass\n",
+        'while True:\n    if "":\n        break\n',
+        "while True:\n    if 1 == 2:\n        break\n",
+        "while True:\n    if 1:\n        pass\n    else:\n        break\n",
         "while 1:\n    f(x)\n",
         "while True:\n    for n in x:\n        break\n",
         "while changed:\n    pass\n",
@@ -60,6 +63,7 @@ def test_what_no_person_would_write(text: str) -> None:
     "text",
     [
         "while True:\n    if f():\n        break\n",
+        "while True:\n    if 1:\n        break\n",
         "while True:\n    return 1\n" and "def f():\n    while True:\n        return 1\n",
         "while changed:\n    changed = step()\n",
         "while queue:\n    queue.pop()\n",
