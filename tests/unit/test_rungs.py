@@ -3,8 +3,9 @@
 import ast
 from pathlib import Path
 
-from triage.agent.hooks import boundary
-from triage.model.rungs import BACKENDS, DEFAULT_BACKEND, LADDER, UNCOMPILED, knows_modes
+from triage.agent.hooks import boundary, doors
+from triage.locate.doors import _ENTRANCES
+from triage.model.rungs import BACKENDS, DEFAULT_BACKEND, LADDER, UNCOMPILED, backend_of, in_place_of, knows_modes
 
 ROOT = Path(__file__).parents[2] / "triage"
 TABLE = ROOT / "model" / "rungs.py"
@@ -44,3 +45,13 @@ def test_the_lowest_rung_is_no_compiler_and_the_default_is_the_highest():
 def test_modes_are_inductors():
     assert [name for name in BACKENDS if knows_modes(name)] == [DEFAULT_BACKEND]
     assert not knows_modes(None) and not knows_modes("a backend of one's own")
+
+
+def test_only_backends_are_told_to_scripts():
+    assert [backend_of(rung.name) for rung in LADDER] == [None, *BACKENDS]
+    assert backend_of(None) is None and backend_of(in_place_of("torch.export")) is None
+
+
+def test_each_door_that_is_known_can_be_replaced():
+    assert all(doors.patches(doors.named(in_place_of(door))) for _, door in _ENTRANCES)
+    assert doors.named("inductor") is None and doors.named(None) is None

@@ -140,6 +140,18 @@ def test_eager_first(text, expected):
     assert [script.text for script in eager_first(Script(text))] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("p = torch.export.export(m, (x, y))\n", "m(x, y)"),
+        ("torch.export.export(M(), args)\n", "M()(*args)"),
+        ("torch.jit.trace(lambda x: x, (x,))\n", "(lambda x: x)(x)"),
+    ],
+)
+def test_eager_first_before_another_door(text, line):
+    assert [script.text for script in eager_first(Script(text))] == [f"{line}  # eager works\n{text}"]
+
+
 def test_a_script_that_calls_the_plain_function_needs_no_more():
     assert list(eager_first(Script("f(x)\nc = torch.compile(f)\nc(x)\n"))) == []
 

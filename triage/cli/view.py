@@ -296,10 +296,8 @@ def _next(done: Run) -> str:
         return f"go on where it ended: triage run --resume {shown(done.directory)}"
     if verdict.symptom is Symptom.NONE:
         return "nothing to do: the script passes"
-    if verdict.door is not None:
-        return (
-            f"read report.md; {verdict.door} is not taken apart yet, so shorten the script by hand before you report it"
-        )
+    if verdict.door is not None and done.report.reproducer is None:
+        return "read report.md; the script could not be made smaller, so shorten it by hand before you report it"
     if verdict.symptom is Symptom.ROUNDING:
         return "nothing to report: compare with double precision, or raise the tolerance of the check (see report.md)"
     explained = done.report.explanation
@@ -307,6 +305,6 @@ def _next(done: Run) -> str:
         return f"mend {explained.place or 'your code'}: this is not a bug of PyTorch"
     if done.report.own_code is not None:
         return f"look at {done.report.own_code.place} first; where that is right, read report.md and file it with your own words"
-    if verdict.stage is Stage.NONE:
+    if verdict.stage is Stage.NONE and verdict.door is None:
         return "read the notes in report.md: this is not a compiler bug as it stands"
     return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"

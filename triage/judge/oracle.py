@@ -17,9 +17,10 @@ from triage.model.text import clip
 
 @dataclass(frozen=True)
 class SignatureOracle:
-    """Judges by the failure signature alone."""
+    """Judges by the failure signature alone. `compiled`: only what failed after its first use of torch.compile counts."""
 
     signature: FailureSignature
+    compiled: bool = True
 
     def judge(self, result: CandidateResult) -> Judgement:
         outcome = result.outcome
@@ -27,7 +28,7 @@ class SignatureOracle:
             return Judgement(Verdict.NO_FAILURE, "passes")
         if outcome.kind is OutcomeKind.INVALID:
             return Judgement(Verdict.UNRESOLVED, f"could not be run: {outcome.detail}".rstrip(": "))
-        if not result.compiled:
+        if self.compiled and not result.compiled:
             return Judgement(Verdict.UNRESOLVED, f"fails before it is compiled: {_face(result)}")
         if result.signature is None:
             return Judgement(Verdict.UNRESOLVED, f"ended as {outcome.kind.value}, with nothing to know it by")

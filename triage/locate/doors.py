@@ -1,7 +1,8 @@
 """The compiler's other doors (torch.export, AOTInductor, TorchScript, ...): who fails in one fails without torch.compile too.
 
-Its frames name the door and the stage it died in. There is no ladder behind these doors: nothing is compared, captured or
-reduced here yet, and the report says so.
+Its frames name the door and the stage it died in. There is no ladder behind these doors, nothing is compared and no graph is
+captured: what is reduced is the program's text, with a call in eager in the place of the door as what must pass
+(`agent/hooks/doors.py`).
 """
 
 from __future__ import annotations

@@ -36,6 +36,19 @@ OWN_BACKEND = Rung(AS_IS, None, Stage.BACKEND)  # above all others, where the sc
 DEFAULT_BACKEND = "inductor"  # of torch.compile, where none is named
 BACKENDS = tuple(rung.name for rung in LADDER if rung is not UNCOMPILED)
 
+_IN_PLACE = "eager in place of "  # the agent knows these words too (agent/hooks/doors.py)
+
+
+def in_place_of(door: str) -> str:
+    """What a script is run with that passes, where it fails in another door of the compiler, as torch.export: eager there."""
+    return f"{_IN_PLACE}{door}"
+
+
+def backend_of(rung: str | None) -> str | None:
+    """The backend that a script is told to take on this rung; None where it keeps its own, or compiles nothing."""
+    named = rung is not None and rung != UNCOMPILED.name and not rung.startswith(_IN_PLACE)
+    return rung if named else None
+
 
 def knows_modes(backend: str | None) -> bool:
     """Whether `mode=` and `options=` mean something to this backend of the table."""

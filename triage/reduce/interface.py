@@ -35,6 +35,7 @@ class Problem:
     evidence: tuple[str, ...] = ()  # op names in the error text, e.g. aten.lerp.Scalar
     torch_version: str = ""
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
+    door: bool = False  # it fails in another door of the compiler than torch.compile
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
 
 

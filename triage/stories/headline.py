@@ -74,8 +74,8 @@ def summary_sentence(
 def _door_sentence(door: Door, face: str) -> str:
     stage = f"; its frames name the stage `{door.stage.value}`" if door.stage is not Stage.NONE else ""
     return (
-        f"The script fails in {door.name}, with {face}{stage}. torch.compile has no part in it, and triage cannot take "
-        f"{door.name} apart yet: nothing was compared or reduced."
+        f"The script fails in {door.name}, with {face}{stage}. torch.compile has no part in it, so there is no lower backend "
+        "to compare with."
     )
 
 

@@ -17,7 +17,7 @@ from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import one_line
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.model.accuracy import Comparison
-from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED
+from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
@@ -58,7 +58,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     assert conclusion.signature is not None and conclusion.failing is not None
     problem = problem_of(found, conclusion)
     compared = conclusion.outcome is not None and is_comparison(conclusion.outcome)
-    oracle: Oracle = (ComparisonOracle if compared else SignatureOracle)(conclusion.signature)
+    signature, behind_door = conclusion.signature, conclusion.door is not None
+    oracle: Oracle = ComparisonOracle(signature) if compared else SignatureOracle(signature, compiled=not behind_door)
     patience = patience_for(found, conclusion)
     runner = found.runner or warm_runner(found)
     if compares(conclusion):
@@ -104,7 +105,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
                 found.reproducer_note = " ".join([*notes, found.capture_note or "", last]).strip()
         made = found.reproduced
-        if made is not None and made.verified:
+        if made is not None and made.verified and not problem.door:  # the settings are those of torch.compile
             judge = made.oracle or oracle
             limit = ABLATION_SECONDS if patience is None else patience.seconds()
             share = share_of(session.clock, made.seconds)
@@ -203,8 +204,16 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         recalled=found.session.recalled,
         evidence=operators_in(outcome.exception if outcome else None),
         torch_version=_torch_version(found.walk.start),
-        passing=conclusion.passing.name if conclusion.passing else UNCOMPILED.name,
+        passing=_passing(conclusion),
+        door=conclusion.door is not None,
     )
+
+
+def _passing(conclusion: Conclusion) -> str:
+    """What a reproducer must pass with."""
+    if conclusion.door is not None:
+        return in_place_of(conclusion.door.name)
+    return conclusion.passing.name if conclusion.passing else UNCOMPILED.name
 
 
 def attempts_for(
@@ -294,6 +303,8 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     assert signature is not None
     first = found.walk.start
     where = f" in {signature.innermost_frame}" if signature.innermost_frame else ""
+    if conclusion.door is not None:
+        return f"{one_line(signature)}\nFails in {conclusion.door.name}{where}. Seen on torch {_torch_version(first)}."
     passing = conclusion.passing.name if conclusion.passing else "eager"
     graph_is_wrong = signature.wrong is not None and conclusion.stage is not Stage.DYNAMO
     what = f"Wrong result: {signature.wrong.words()}." if graph_is_wrong and signature.wrong else one_line(signature)

@@ -165,13 +165,13 @@ def _check_comparison(found: Findings) -> None:
 def _reproduce(found: Findings) -> None:
     """Capture, reduce, verify, ablate, check custom operators: only where it fails under a compiler alone."""
     conclusion = found.walk.conclusion()
-    if conclusion.door is not None:
-        found.reproducer_note = f"triage does not reduce what fails in {conclusion.door.name} yet."
+    if not conclusion.settled:
         return
-    if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or not conclusion.settled:
-        return
-    with found.session.timed("capture"):
-        found.cases, found.capture_note = captured(found.walk, conclusion)
+    if conclusion.door is None:
+        if conclusion.stage in (Stage.NONE, Stage.SCRIPT):
+            return
+        with found.session.timed("capture"):
+            found.cases, found.capture_note = captured(found.walk, conclusion)
     _reduce(found, conclusion)
     check_operators(found, conclusion)
 

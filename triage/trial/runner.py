@@ -20,7 +20,7 @@ from pathlib import Path
 from triage.environments.machine import usable_cores
 from triage.judge.judgement import CandidateResult
 from triage.model.accuracy import Comparison
-from triage.model.rungs import UNCOMPILED
+from triage.model.rungs import backend_of
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
@@ -134,7 +134,7 @@ class ForkServerRunner(PooledRunner):
             root=directory,
             timeout=query.timeout,
             rung=query.rung,
-            env={"TORCH_COMPILE_BACKEND": None if query.rung in (None, UNCOMPILED.name) else query.rung},
+            env={"TORCH_COMPILE_BACKEND": backend_of(query.rung)},
             memory_mb=self._memory_mb,
             cut_off=cut_off,
             accuracy=self._accuracy,
@@ -206,9 +206,8 @@ def run_fresh(
     place = directory / "cwd"
     place.mkdir(parents=True)
     (place / SCRIPT).write_text(query.source, encoding="utf-8")
-    env = dict(extra_env)
-    if query.rung not in (None, UNCOMPILED.name):
-        env["TORCH_COMPILE_BACKEND"] = str(query.rung)
+    backend = backend_of(query.rung)
+    env = {**extra_env, **({"TORCH_COMPILE_BACKEND": backend} if backend is not None else {})}
     request = ProbeRequest(
         name="candidate",
         target=Target(python, (python, SCRIPT), place),

@@ -1,9 +1,9 @@
 """Install the agent in this interpreter: the hooks, the last words of a dying process, the time limit's stacks.
 
 `install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The
-config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, or null for as it is), `capture`
-(write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
-`accuracy`), `opcheck` (names of custom operators to check, see `opchecks`), `seed` (of all random numbers), `stop_after`,
+config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, one of `doors`, or null for as it is),
+`capture` (write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
+`compare`), `opcheck` (names of custom operators to check, see `opchecks`), `seed` (of all random numbers), `stop_after`,
 `stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
 """
 
@@ -18,7 +18,7 @@ from .. import compat
 from ..capture import surroundings
 from ..compare import randomness
 from ..trace import lines
-from . import boundary, confine, frames, imports, optimize, testrunners
+from . import boundary, confine, doors, frames, imports, optimize, testrunners
 from .channel import Channel
 from .recorder import Recorder
 
@@ -26,6 +26,9 @@ from .recorder import Recorder
 def install(config):
     """Hook this interpreter. Returns the recorder."""
     surroundings.remember()
+    door = doors.named(config.get("rung"))
+    if door is not None:
+        config = dict(config, rung=None)
     channel = Channel(config["channel"])
     recorder = Recorder(channel, config)
     channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
@@ -60,6 +63,8 @@ def install(config):
             "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
         }
     )
+    if door is not None:
+        imports.after_import(doors.patches(door))
     lines.install(recorder)
     return recorder
 

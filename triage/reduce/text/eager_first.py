@@ -15,11 +15,14 @@ from triage.reduce.text.shape import is_torch_compile
 
 REMARK = "  # eager works"
 WIDEST = 100
+_GIVEN_INPUTS = ("torch.export.export", "torch.jit.trace", "torch.onnx.export")  # (what to run, its inputs, ...)
 
 
 def eager_first(script: Script) -> Iterator[Script]:
     """The script with an eager call before its first compiled one; nothing where there is none to tell."""
     uses = [node for node in script.nodes if isinstance(node, ast.Call) and is_torch_compile(node.func)]
+    if not uses:
+        yield from _before_the_door(script)
     if len(uses) == 1 and uses[0].args:
         yield from _before_the_call(script, uses[0])
     decorated = [
@@ -50,6 +53,19 @@ def _before_the_call(script: Script, use: ast.Call) -> Iterator[Script]:
         yield from _with_line(script, call, plain if _is_atom(use.args[0]) else f"({plain})")
 
 
+def _before_the_door(script: Script) -> Iterator[Script]:
+    """`export(f, (x, y))`: `f(x, y)` before it."""
+    for call in script.nodes:
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) not in _GIVEN_INPUTS or len(call.args) < 2:
+            continue
+        function, inputs = call.args[:2]
+        given = inputs.elts if isinstance(inputs, ast.Tuple) else [ast.Starred(inputs)]
+        plain = script.source(function) if _is_atom(function) else f"({script.source(function)})"
+        line = ", ".join(ast.unparse(item) for item in given)
+        yield from _line_before(script, call, f"{plain}({line})")
+        return
+
+
 def _instead_of_decorator(script: Script, node: ast.FunctionDef) -> Iterator[Script]:
     """`@torch.compile` above f, and the only `f(x)`: the function stays plain, and is compiled where it is called."""
     seen = Occurrences(script)
@@ -72,14 +88,17 @@ def _instead_of_decorator(script: Script, node: ast.FunctionDef) -> Iterator[Scr
 
 
 def _with_line(script: Script, call: ast.Call, plain: str) -> Iterator[Script]:
+    yield from _line_before(script, call, plain + script.text[script.span(call.func)[1] : script.span(call)[1]])
+
+
+def _line_before(script: Script, call: ast.Call, eager: str) -> Iterator[Script]:
     statement: ast.AST = call
     while not isinstance(statement, ast.stmt):
         if isinstance(statement, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
             return
         statement = script.parents[statement]
-    given = script.text[script.span(call.func)[1] : script.span(call)[1]]
-    line = f"{script.indent(statement)}{plain}{given}{REMARK}\n"
-    if "\n" not in given and len(line) <= WIDEST:
+    line = f"{script.indent(statement)}{eager}{REMARK}\n"
+    if "\n" not in eager and len(line) <= WIDEST:
         place = script.offset(script.first_line(statement), 0)
         yield Script(script.text[:place] + line + script.text[place:])
 

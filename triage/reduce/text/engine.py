@@ -94,16 +94,19 @@ class SourceEngine:
     ) -> Reduction | NoReduction:
         """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         header = header_of(problem) if self._header is None else self._header
-        rung = None if problem.stage is Stage.BACKEND else problem.rung
+        rung = None if problem.stage is Stage.BACKEND or problem.door else problem.rung
         routed = RoutingRunner(runner, self._target.python, self._neutral)
         limit = Limit(budget, self._seconds, SHARE_OF_LAST_STEPS)
 
         paired, valid = self._paired(routed, problem), Validity()
 
+        def shown(script: Script) -> str:
+            return shaped(script, rung, header, door=problem.door)
+
         def bench(prelude: str = "") -> Bench:
             def render(script: Script) -> str:
                 valid.check(script)
-                return shaped(Script(after_future(script, prelude)) if prelude else script, rung, header)
+                return shown(Script(after_future(script, prelude)) if prelude else script)
 
             driver: Driver[Script] = Driver(
                 paired,
@@ -116,9 +119,7 @@ class SourceEngine:
                 patience=self._patience,
                 recalled=problem.recalled,
             )
-            return Bench(
-                driver, Search(driver, runner.jobs, limit), render, lambda script: shaped(script, rung, header)
-            )
+            return Bench(driver, Search(driver, runner.jobs, limit), render, shown)
 
         try:
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung), self._frames()

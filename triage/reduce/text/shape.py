@@ -17,11 +17,11 @@ VARIABLE = "TORCH_COMPILE_BACKEND"
 _MODES = ("mode", "options")
 
 
-def shaped(script: Script, rung: str | None, header: str) -> str:
+def shaped(script: Script, rung: str | None, header: str, *, door: bool = False) -> str:
     """The script as it is run. `rung` is the default backend, None to keep the script's own (a custom one).
 
     Raises RefusedError for a text that cannot be it: does not parse or compile, names something that is not there, or
-    never uses torch.compile.
+    never uses torch.compile (unless it fails in another `door`).
     """
     try:
         with quiet():
@@ -32,9 +32,11 @@ def shaped(script: Script, rung: str | None, header: str) -> str:
     if missing:
         raise RefusedError(f"nothing defines {min(missing)}")
     uses = list(compile_uses(script))
-    if not uses:
-        raise RefusedError("it does not use torch.compile")
     comment = "".join(f"# {line}".rstrip() + "\n" for line in header.strip().splitlines())
+    if not uses:
+        if door:
+            return comment + script.text
+        raise RefusedError("it does not use torch.compile")
     body = Script(script.replaced([_with_backend(script, use, rung) for use in uses]))
     return comment + (body.text if "os" in bound_globals(body) else _import_os(body))
 

@@ -1,0 +1,84 @@
+"""The control of what fails in another door of the compiler: there the program's function is called in eager, and that is all.
+
+A reduced script that fails in `torch.export` must be a program that runs: with the rung `eager in place of torch.export` the
+door calls what it was given with the inputs it was given, and the script ends well there. What a door takes is in its
+documentation: torch/export/__init__.py, torch/_inductor/__init__.py, torch/jit/_trace.py, torch/onnx/__init__.py.
+"""
+
+import functools
+import os
+import sys
+
+IN_PLACE = "eager in place of "  # as model/rungs.py has it
+
+
+def named(rung):
+    """The door that this rung replaces, None where it is another rung."""
+    return rung[len(IN_PLACE) :] if rung is not None and rung.startswith(IN_PLACE) else None
+
+
+def patches(door):
+    """What `imports.after_import` takes: by module, a function that replaces the door's functions there."""
+    return {
+        module: functools.partial(_replace, calls)
+        for owner, module, calls in (
+            (
+                "torch.export",
+                "torch.export",
+                {"export": _called, "draft_export": _called, "export_for_training": _called},
+            ),
+            ("AOTInductor", "torch._inductor", {"aoti_compile_and_package": _of_program, "aot_compile": _called}),
+            ("AOTInductor", "torch._export", {"aot_compile": _called}),
+            ("torch.onnx.export", "torch.onnx", {"export": _called}),
+            ("torch.jit", "torch.jit", {"trace": _traced, "script": _nothing, "trace_module": _nothing}),
+            ("torch.fx.symbolic_trace", "torch.fx", {"symbolic_trace": _nothing}),
+            ("make_fx", "torch.fx.experimental.proxy_tensor", {"make_fx": _made}),
+        )
+        if owner == door
+    }
+
+
+def _replace(calls, module):
+    home = os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
+
+    def in_place(original, call):
+        @functools.wraps(original)
+        def door(*args, **kwargs):
+            if sys._getframe(1).f_code.co_filename.startswith(home):
+                return original(*args, **kwargs)
+            return call(*args, **kwargs)
+
+        return door
+
+    for name, call in calls.items():
+        if hasattr(module, name):
+            setattr(module, name, in_place(getattr(module, name), call))
+
+
+def _called(function, args=(), kwargs=None, *others, **settings):
+    """`export(module, args, kwargs)`."""
+    args = args if isinstance(args, (tuple, list)) else (args,)
+    function(*args, **(kwargs if isinstance(kwargs, dict) else {}))
+    raise SystemExit(0)
+
+
+def _of_program(program, *others, **settings):
+    """`aoti_compile_and_package(exported)`: with the inputs it was exported for."""
+    args, kwargs = program.example_inputs
+    program.module()(*args, **kwargs)
+    raise SystemExit(0)
+
+
+def _traced(function, example_inputs=(), *others, **settings):
+    """`jit.trace(function, inputs, example_kwarg_inputs=...)`."""
+    _called(function, () if example_inputs is None else example_inputs, settings.get("example_kwarg_inputs"))
+
+
+def _nothing(*args, **settings):
+    """The door is given no inputs: there is nothing to call."""
+    raise SystemExit(0)
+
+
+def _made(function, *others, **settings):
+    """`make_fx(function)(*args)`."""
+    return lambda *args: _called(function, args)
