@@ -290,3 +290,29 @@ def test_what_no_person_writes_gives_way_to_a_text_that_reads_better(
     found, _ = choose(problem, attempts, None, ORACLE, verify, Left(spent=False), heard, None, "")  # type: ignore[arg-type]
     assert found is not None and found.verified and asked == ["the captured graph", "text"]
     assert ("_make_dual" not in found.source) == (taken == "text")
+
+
+def test_a_reduction_is_told_before_it_is_verified(tmp_path: Path) -> None:
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
+    order: list[str] = []
+
+    def verify(source: str, runs: int) -> Shown:
+        order.append("verified")
+        return Shown([CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)] * runs)
+
+    attempts = [Attempt(Finds(), ORACLE)]
+    budget, quiet = Left(spent=False), lambda *_, **__: None
+    choose(
+        problem,
+        attempts,
+        None,  # type: ignore[arg-type]
+        ORACLE,
+        verify,
+        budget,  # type: ignore[arg-type]
+        quiet,
+        None,
+        "",
+        news=lambda reduction: order.append(reduction.source),
+    )
+    assert order == ["raise KeyError('boom')\n", "verified"]

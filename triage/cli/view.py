@@ -70,7 +70,8 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "probe_ended":
         return f"{facts['name']}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
     if event.kind == "located":
-        return f"stage: {facts['stage']}" if facts["settled"] and facts["fails"] else None
+        operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
+        return f"stage: {facts['stage']}{operation}" if facts["settled"] and facts["fails"] else None
     if event.kind == "engine_started":
         return f"reducing {facts['subject']}"
     if event.kind == "engine_step":
@@ -82,6 +83,9 @@ def plain_line(event: Event) -> str | None:
         return f"fails the same way: {size}" if facts.get("first") else None
     if event.kind == "data_needed":
         return _data_needed(facts)
+    if event.kind == "reproducer_found":
+        of = f" of {facts['operation']}" if facts.get("operation") else ""
+        return f"reproducer{of}, not verified yet: {shown(facts['path'])} ({_ops(facts['ops'])}{facts['lines']} lines)"
     if event.kind == "verify_ended":
         return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
     return None
@@ -141,6 +145,7 @@ class _State:
         self.detail = ""
         self.queries = 0
         self.directory = ""
+        self.news = ""  # the latest of what the run will end in
         self.ended = False
 
     def listen(self, event: Event) -> None:
@@ -166,7 +171,9 @@ class _State:
             self.detail = f"{self.queries} candidates tried" + (
                 f", {facts['left']} ops left" if facts.get("left") else ""
             )
-        elif plain_line(event) and event.kind not in ("located",):
+        elif event.kind in ("located", "reproducer_found"):
+            self.news = plain_line(event) or ""
+        elif plain_line(event):
             self.detail = str(plain_line(event))
 
     def render(self) -> Any:
@@ -182,7 +189,8 @@ class _State:
             return table
         elapsed = time.monotonic() - self.began
         line = Text(f"{self.step}  {elapsed:.0f} s  {self.detail}", overflow="ellipsis", no_wrap=True)
-        return Group(table, Spinner("dots", text=line))
+        news = [Text(self.news, "bold", overflow="fold")] if self.news else []
+        return Group(table, *news, Spinner("dots", text=line))
 
 
 def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:

@@ -116,10 +116,12 @@ def choose(
     script: str | None,
     header: str,
     unreduced: Form | None = None,
+    news: Callable[[Reduction], None] = lambda reduction: None,
 ) -> tuple[Reproduced | None, tuple[str, ...]]:
     """The best reproducer and sentences on how it was come by. None where nothing fails the same way.
 
-    `oracle` judges the fallbacks: the captured graph as it is (in the form `unreduced`), and the script itself.
+    `oracle` judges the fallbacks: the captured graph as it is (in the form `unreduced`), and the script itself. `news` is told
+    of each reduction before it is verified.
     """
     notes: list[str] = []
     siblings: list[tuple[FailureSignature, str]] = []
@@ -137,6 +139,8 @@ def choose(
             subject = attempt.engine.subject
             notes.append(f"{subject[0].upper()}{subject[1:]} could not be reduced: {found.reason}.".replace("..", "."))
             continue
+        if spare is None:
+            news(found)
         try:
             first = verified(found, problem, attempt.oracle, verify, emit)
             result = first

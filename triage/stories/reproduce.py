@@ -30,6 +30,7 @@ from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
 from triage.session.clock import BudgetSpentError
+from triage.stories.early import reduced_early
 from triage.stories.findings import Findings
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience
@@ -100,6 +101,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 None if compared else _single_file(found),
                 header_of(found, conclusion),
                 forms_of(conclusion.signature.wrong)[0] if compared else None,
+                lambda reduction: reduced_early(found, conclusion, reduction),
             )
             if found.reproduced is None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE

@@ -34,6 +34,7 @@ from triage.session.events import Emitter
 from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
 from triage.stories.assemble import assemble, exit_code
+from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings
 from triage.stories.resume import Earlier
 from triage.stories.whose_code import check_operators, doubt_rounding
@@ -80,7 +81,7 @@ def run(
         _locate(found)
         _look_behind(found)
         _check_comparison(found)
-        emit("located", **_located_facts(found.walk.conclusion()))
+        emit("located", **_located_facts(found))
         _reproduce(found)
         found.environment = asked.answer(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
     except KeyboardInterrupt:
@@ -239,6 +240,7 @@ def _key(case: GraphCase) -> str:
 def _write_reproducer(found: Findings) -> None:
     made = found.reproduced
     if made is None:
+        withdraw(found.session.directory)
         return
     (found.session.directory / "repro.py").write_text(made.source, encoding="utf-8")
     if made.passing is not None:
@@ -277,13 +279,15 @@ def _fails_in_torch(outcome: Outcome) -> bool:
     return error is not None and ("torch" in error.message or any("/torch/" in frame.file for frame in error.frames))
 
 
-def _located_facts(conclusion: Conclusion) -> dict[str, object]:
+def _located_facts(found: Findings) -> dict[str, object]:
+    conclusion = found.walk.conclusion()
     return {
         "stage": conclusion.stage,
         "symptom": conclusion.symptom,
         "settled": conclusion.settled,
         "failing": conclusion.failing.name if conclusion.failing else None,
         "fails": conclusion.symptom is not Symptom.NONE,
+        "operation": named_early(found, conclusion),
     }
 
 

@@ -1,0 +1,69 @@
+"""What is known before it is verified: told at once, marked as such on disk, taken back where it does not hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from triage.cli.view import plain_line
+from triage.locate.conclude import Conclusion
+from triage.model.outcome import Outcome, RaisedException
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.reduce.interface import Reduction
+from triage.session.events import Event
+from triage.stories.early import MARK, named_early, reduced_early, withdraw
+
+NAMED = "LoweringException: AssertionError: \n  target: aten.cumsum.default\n  args[0]: TensorBox(...)"
+SOURCE = "import torch\n\nboom()\n"
+
+
+@dataclass
+class Told:
+    """As much of the findings as the news need."""
+
+    directory: Path
+    cases: tuple[Any, ...] = ()
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def session(self) -> Told:
+        return self
+
+    def emit(self, kind: str, **facts: Any) -> None:
+        self.events.append(Event(kind, facts))
+
+
+def conclusion() -> Conclusion:
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("InductorError", NAMED))
+    return Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, outcome=outcome, settled=True)
+
+
+def test_a_reduction_is_on_disk_and_told_before_it_is_verified(tmp_path: Path) -> None:
+    found = Told(tmp_path)
+    reduced_early(
+        found,  # type: ignore[arg-type]
+        conclusion(),
+        Reduction(SOURCE, "native", "graph", 1, 3, 1.0, True, True),
+    )
+    assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
+    line = plain_line(found.events[0])
+    assert line is not None and line.startswith("reproducer of aten.cumsum.default, not verified yet: ")
+    assert line.endswith("repro.py (1 op, 2 lines)")
+
+
+def test_what_did_not_hold_is_taken_back_and_what_holds_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "repro.py"
+    withdraw(tmp_path)
+    file.write_text(SOURCE)
+    withdraw(tmp_path)
+    assert file.exists()
+    file.write_text(MARK + SOURCE)
+    withdraw(tmp_path)
+    assert not file.exists()
+
+
+def test_the_operation_that_the_error_names_is_told_with_the_stage(tmp_path: Path) -> None:
+    operation = named_early(Told(tmp_path), conclusion())  # type: ignore[arg-type]
+    facts = {"stage": Stage.INDUCTOR.value, "settled": True, "fails": True, "operation": operation}
+    assert plain_line(Event("located", facts)) == "stage: inductor, operation: aten.cumsum.default"
