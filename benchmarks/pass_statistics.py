@@ -63,8 +63,8 @@ def table(found: dict[tuple[str, str], Phase]) -> str:
     """The phases of each reducer, those first that paid in most runs."""
     ordered = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1].paid), -item[1].smaller, item[0][1]))
     rows = [
-        f"| {subject} | {name} | {len(phase.runs)} | {len(phase.paid)} | {phase.smaller} | {phase.candidates} | {phase.seconds:.0f} |"
-        for (subject, name), phase in ordered
+        f"| {subject} | {name} | {len(one.runs)} | {len(one.paid)} | {one.smaller} | {one.candidates} | {one.seconds:.0f} |"
+        for (subject, name), one in ordered
     ]
     return "\n".join([*HEADER, *rows, ""])
 
