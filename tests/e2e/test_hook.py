@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hook_programs import EVERY_WAY, FAILS, HANDLES, HIDES, LEAVES, RANKS, TESTS
 
+from triage.judge.signature import user_frame
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
@@ -88,7 +89,8 @@ def test_what_a_program_hides_and_wraps_is_seen(tmp_path: Path) -> None:
     assert found.outcome.exit_code == 1 and found.signature is not None
     assert found.signature.exception_type == "KeyError"  # not the program's own RuntimeError
     assert found.outcome.exception is not None and found.outcome.exception.ended == "uncaught"
-    assert found.signature.user_frame == "train.py:broken"
+    own = user_frame(found.outcome.exception)
+    assert own is not None and (own.file.rsplit("/", 1)[-1], own.function) == ("train.py", "broken")
     assert (found.notes.point.calls, found.notes.point.backwards) == (1, 0)
 
 

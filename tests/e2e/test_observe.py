@@ -7,7 +7,7 @@ import pytest
 from reduce_cases import case, op, tensor
 
 from triage.reduce.graph.candidate import Candidate
-from triage.reduce.graph.edits import Cut, Truncate
+from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.slices import gradient_input
 from triage.reduce.printing.printer import Form
@@ -58,7 +58,7 @@ def test_a_value_that_is_returned_instead_is_given_the_gradient_that_arrived_at_
     seen = observed(Candidate(training, Form(check="values")), Looks(tmp_path / "at"))
 
     assert [node.gradient for node in seen.case.nodes] == [[0.0, 6.0], [0.0, 3.0]]
-    assert Truncate("a").apply(seen.case).inputs[1].data == [0.0, 6.0]
+    assert Keep(frozenset({"a"})).apply(seen.case).inputs[1].data == [0.0, 6.0]
 
 
 def test_nothing_is_known_where_nobody_can_look():

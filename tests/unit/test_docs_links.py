@@ -31,7 +31,7 @@ def test_links_lead_somewhere(page):
     assert dead == []
 
 
-# Paths of modules, as the pages on the design write them: `reduce/graph/search.py`, `agent/confine.py`.
+# Paths of modules, as the pages on the design write them: `reduce/graph/search.py`, `agent/hooks/confine.py`.
 LEFT_BEHIND = {"trace/", "graph/", "logs/", "siblings/"}
 NAMED = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`")
 

@@ -15,7 +15,7 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce import compare
 from triage.reduce.graph.canonical import canonical
-from triage.reduce.graph.edits import Cut, Keep, Truncate
+from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.passes import fills, gradients
 from triage.reduce.graph.slices import gradient_input
 from triage.reduce.interface import Problem
@@ -66,7 +66,7 @@ def test_a_forward_script_has_none() -> None:
     assert "40.0" not in print_case(replace(training(ARRIVED), backward=False), form=FORM)
 
 
-@pytest.mark.parametrize("edit", [Keep(frozenset({"a"})), Truncate("a"), Cut(frozenset({"b"}))])
+@pytest.mark.parametrize("edit", [Keep(frozenset({"a"})), Cut(frozenset({"b"}))])
 def test_what_a_slice_returns_gets_the_gradient_that_was_seen_there(edit: Any) -> None:
     found = edit.apply(training(ARRIVED))
     assert input_names(found) == ["x", "gradient_of_a"]

@@ -8,17 +8,14 @@ from triage.model.graphcase import Context, GraphInput, GraphNode, SubGraph
 from triage.reduce.graph.edits import (
     Bypass,
     Cut,
-    CutToInput,
     DropContext,
     DropOutput,
-    DropUnusedInputs,
     Keep,
     Merge,
-    Promote,
     ReturnOnly,
-    Truncate,
     inputs_for_opaque,
 )
+from triage.reduce.graph.slices import prune
 from triage.reduce.graph.wellformed import flaw
 from triage.reduce.graph.wiring import Wiring
 
@@ -220,19 +217,9 @@ def test_grad_mode_is_read_against_the_mode_the_graph_runs_under():
     assert names(keep(graph, "b")) == ["b"]
 
 
-def test_cut_and_truncate():
+def test_what_is_cut_becomes_an_input():
     assert input_names(Cut(frozenset({"b"})).apply(line())) == ["x", "b"]
     assert returned(Cut(frozenset({"b"})).apply(line())) == ["c", "a"]
-    assert names(Truncate("b").apply(line())) == ["a", "b"]
-    assert returned(Truncate("b").apply(line())) == ["b"]
-
-
-def test_cut_to_input_drops_what_only_the_value_needed():
-    found = CutToInput("c").apply(diamond())
-    assert names(found) == ["a", "b", "d"]
-    found = CutToInput("b").apply(line())
-    assert names(found) == ["c"]
-    assert input_names(found) == ["b"]
 
 
 def test_bypass_rewires_to_an_argument_of_the_same_kind():
@@ -297,16 +284,10 @@ def test_outputs_are_dropped_with_what_they_alone_need():
         ReturnOnly("a").apply(line())
 
 
-def test_promote_returns_an_inner_value_as_well():
-    assert returned(Promote("a").apply(line())) == ["c", "a"]
-    with pytest.raises(RefusedError):
-        Promote("c").apply(line())
-
-
 def test_unused_inputs_go_but_not_the_storage_of_used_ones():
     base, view = tensor("base", 8), tensor("view", 4, base="base")
     graph = case([tensor("x", 4), base, view], [op("a", "torch.relu", "%view", out=M)], "a")
-    assert input_names(DropUnusedInputs().apply(graph)) == ["base", "view"]
+    assert input_names(prune(graph)) == ["base", "view"]
 
 
 def test_an_opaque_operation_becomes_an_input():
@@ -363,7 +344,7 @@ def test_a_sound_case_has_no_flaw():
 
 
 def test_edits_say_what_they_do():
-    edits = [Keep(frozenset({"a"})), Cut(frozenset({"a"})), Truncate("a"), Bypass(("a",)), Merge("a"), CutToInput("a")]
-    edits += [ReturnOnly("a"), DropOutput("a"), Promote("a"), DropContext("a")]
+    edits = [Keep(frozenset({"a"})), Cut(frozenset({"a"})), Bypass(("a",)), Merge("a")]
+    edits += [ReturnOnly("a"), DropOutput("a"), DropContext("a")]
     assert all("a" in edit.what for edit in edits)
     assert len({edit.what for edit in edits}) == len(edits) - 1, "Cut and DropContext read alike"

@@ -126,7 +126,7 @@ class Hunt:
         finally:
             ahead.done(ready)
         self._tried[place] = tried
-        self._record(place, summary_of(ready, tried, self.sought), began)
+        self._record(place, summary_of(ready, tried), began)
 
     def _establish(self, ready: Ready) -> Tried:
         """Meet the failure. It must come back; one that does not always is repeated until its rate is known."""
@@ -171,7 +171,7 @@ class Hunt:
         if before is None and tried.standing is Standing.SKIP:
             return
         self._tried[place] = tried
-        self._record(place, summary_of(ready, tried, self.sought), began)
+        self._record(place, summary_of(ready, tried), began)
 
     def _test_side_by_side(self, ahead: Ahead) -> None:
         """The points that only `linear` asks for: no answer depends on another."""

@@ -143,7 +143,7 @@ def standing_of(tried: Tried, sought: Sought) -> Standing:
     return Standing.BAD if 2 * bad > len(told) else Standing.GOOD
 
 
-def summary_of(ready: Ready, tried: Tried, sought: Sought) -> TestedVersion:
+def summary_of(ready: Ready, tried: Tried) -> TestedVersion:
     """The row of the table."""
     failing = [judged for judged in tried.runs if judged.standing is Standing.BAD]
     skipped = [judged for judged in tried.runs if judged.standing is Standing.SKIP]

@@ -58,9 +58,9 @@ def own_code_of(error: RaisedException | None, stage: Stage) -> OwnCode | None:
     inner = error.innermost()
     for raised in filter(None, (inner.cause, inner, error)):
         for start, end in _blocks(raised.frames):
-            role = _role_of(raised.frames, start, end) or _compiled_by_own(error, stage, start)
+            role = _role_of(raised.frames, start) or _compiled_by_own(error, stage, start)
             if role is not None:
-                return _own_code(role, raised, start, end, error)
+                return _own_code(role, raised, end, error)
     return None
 
 
@@ -95,8 +95,8 @@ def _blocks(frames: Sequence[Frame]) -> Iterator[tuple[int, int]]:
     # What is left was called by nobody of torch's: the program.
 
 
-def _role_of(frames: Sequence[Frame], start: int, end: int) -> str | None:
-    """What the block is to the compiler."""
+def _role_of(frames: Sequence[Frame], start: int) -> str | None:
+    """What the block that starts there is to the compiler."""
     if _OF_SUBCLASSES.fullmatch(frames[start].function):
         return "tensor subclass"
     above = [torch_frame(frame) or "<generated>" for frame in reversed(frames[:start]) if _is_torchs(frame)]
@@ -123,7 +123,7 @@ def _compiled_by_own(error: RaisedException, stage: Stage, start: int) -> str | 
     return "backend" if stage is Stage.BACKEND and error.in_graph and start > 0 else None
 
 
-def _own_code(role: str, raised: RaisedException, start: int, end: int, error: RaisedException) -> OwnCode:
+def _own_code(role: str, raised: RaisedException, end: int, error: RaisedException) -> OwnCode:
     frame = raised.frames[end]
     library = _LIBRARY.search(frame.file.replace("\\", "/"))
     place = f"{PurePath(frame.file).name}:{frame.line}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY_UNKNOWN = 24 << 30
+BYTES_PER_RUN = 3 << 30  # of a program under torch.compile
 
 
 def usable_cores() -> int:
@@ -30,6 +31,11 @@ def available_bytes() -> int:
         limit = int((_CGROUP / "memory.max").read_text())
         found.append(max(0, limit - int((_CGROUP / "memory.current").read_text())))
     return min(found)
+
+
+def runs_that_fit() -> int:
+    """How many runs of a program the memory has room for, side by side."""
+    return available_bytes() // BYTES_PER_RUN
 
 
 def kept_in(name: str) -> Path:

@@ -61,7 +61,6 @@ class FailureSignature:
     skeleton: str
     frames: tuple[str, ...] = ()
     message: str = ""  # the telling lines as they were printed
-    user_frame: str | None = None  # file:function of the innermost frame outside torch; shown, not compared
     wrapper: str | None = None  # outermost type, as the user saw it
     wrong: Wrongness | None = None  # of a wrong result: its kind, and where
     version: int = SIGNATURE_VERSION
@@ -174,7 +173,6 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
     frames = tuple(_telling_frames(inner.frames) or _telling_frames(exception.frames))
     if short_type(type_name) == "RecursionError":
         frames = _cycle(frames)
-    user = user_frame(exception)
     # A check in the user's own code is known by its place, not by numbers in its text.
     return FailureSignature(
         kind=kind,
@@ -182,7 +180,6 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         skeleton=skeleton_of(type_name, telling),
         frames=frames[:3],
         message=telling[:4000],
-        user_frame=f"{user.file.rsplit('/', 1)[-1]}:{user.function}" if user else None,
         wrapper=short_type(exception.type),
         wrong=exception.wrong or (exception.check.wrongness if exception.check is not None else None),
     )

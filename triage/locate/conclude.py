@@ -65,19 +65,18 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     reported = _reported(judged, rungs, top, failing)
     signature = signature_of(reported.outcome)
     assert signature is not None
+
+    def passes_above(rung: Rung) -> bool:
+        return False in [state[above.name] for above in rungs[rungs.index(rung) : top + 1]]
+
     lowest = next(
-        rung
-        for rung in failing
-        if rung is UNCOMPILED
-        or _shows(judged[rung.name], signature)
-        or False not in [state[above.name] for above in rungs[rungs.index(rung) : top + 1]]
+        rung for rung in failing if rung is UNCOMPILED or _shows(judged[rung.name], signature) or not passes_above(rung)
     )
     below = rungs[rungs.index(lowest) - 1] if rungs.index(lowest) > 0 else None
     settled = below is None or state[below.name] is False
     runs, failures = _rate(judged, rungs, lowest)
     symptom = Symptom.NONDETERMINISTIC if 0 < failures < runs else symptom_of(reported.outcome)
     door = door_of(reported.outcome, signature) if lowest is UNCOMPILED else None
-    above = [state[rung.name] for rung in rungs[rungs.index(lowest) : top + 1]]
     return Conclusion(
         stage=door.stage if door is not None else lowest.stage,
         door=door,
@@ -90,7 +89,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         runs=runs,
         failures=failures,
         settled=settled,
-        monotone=lowest is failing[0] and False not in above,
+        monotone=lowest is failing[0] and not passes_above(lowest),
     )
 
 
@@ -265,11 +264,11 @@ def _shows(probes: Sequence[Probe], reported: FailureSignature) -> bool:
     A hang where the script does not hang, or what no part of torch raised, is some other trouble there: two runs that met, a
     network that was not there.
     """
-    failed = [probe for probe in probes if probe.outcome.failed and probe.signature is not None]
     return any(
         face(probe, reported) == "same"
         or (probe.outcome.kind is not OutcomeKind.HANG and probe.signature is not None and bool(probe.signature.frames))
-        for probe in failed
+        for probe in probes
+        if probe.outcome.failed
     )
 
 

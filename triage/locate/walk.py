@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from triage.environments.machine import available_bytes, usable_cores
+from triage.environments.machine import runs_that_fit, usable_cores
 from triage.judge.likeness import same_face
 from triage.locate.conclude import (
     Conclusion,
@@ -44,7 +44,6 @@ RUNS_PER_SEED = 2
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
 TRIES = 2  # more runs of a script that passed
-MEMORY_PER_PROBE = 3 * 1024**3
 
 
 @dataclass
@@ -222,7 +221,7 @@ class Walk:
             return 1
         if self.session.settings.jobs:
             return self.session.settings.jobs
-        return max(1, min(usable_cores(), int(available_bytes() / MEMORY_PER_PROBE), 4))
+        return max(1, min(usable_cores(), runs_that_fit(), 4))
 
     @contextlib.contextmanager
     def _pool(self, size: int) -> Iterator[ThreadPoolExecutor]:

@@ -1,7 +1,7 @@
 """The graphs that a probe captured, read back strictly: a field that we do not know is told, and never dropped in silence.
 
-The agent writes them in another process, and its side of the schema is written by hand (`agent/describe.py`); what is lost
-between the two would be searched and printed as if it had never been there.
+The agent writes them in another process, and its side of the schema is written by hand (`agent/capture/describe.py`); what
+is lost between the two would be searched and printed as if it had never been there.
 """
 
 from __future__ import annotations

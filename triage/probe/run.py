@@ -19,7 +19,7 @@ from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
-from triage.probe.launch import Cancel, Exit, Launch, launch
+from triage.probe.launch import Cancel, Launch, launch
 from triage.probe.staging import environment, harvest_neutral, make_stage
 from triage.probe.target import Target
 
@@ -175,10 +175,3 @@ def _text(path: Path) -> str:
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""
-
-
-def exit_words(done: Exit) -> str:
-    """`exit status 1`, `SIGSEGV`, `time limit`: how a process ended, in words."""
-    if done.timed_out:
-        return "time limit"
-    return done.signal_name or f"exit status {done.code}"

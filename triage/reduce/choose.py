@@ -125,7 +125,7 @@ def choose(
     """
     notes: list[str] = []
     siblings: list[tuple[FailureSignature, str]] = []
-    spare: Reproduced | None = None  # holds, and is made of calls that nobody writes
+    spare: Reproduced | None = None  # what is shown, unless a text reads better
     for attempt in attempts:
         if spare is not None and (not attempt.of_text or budget.spent()):
             continue
@@ -152,17 +152,16 @@ def choose(
                     break
         except KeyboardInterrupt:
             raise InterruptedReductionError(spare or _as_it_is(found, _Count())) from None
-        if result.holds or late:
-            said = (*notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
-            made = replace(result, notes=said, oracle=attempt.oracle)
-            if late or not _of_transforms(made) or spare is not None:
-                spare = made if spare is None or _reads_better(made, spare) else spare
-                break
-            spare = made
+        if not (result.holds or late):
+            told = f"ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
+            notes.append(f"Reducing {attempt.engine.subject} {told}")
             continue
-        notes.append(
-            f"Reducing {attempt.engine.subject} ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
-        )
+        said = (*notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
+        made = replace(result, notes=said, oracle=attempt.oracle)
+        if spare is None or _reads_better(made, spare):
+            spare = made
+        if late or attempt.of_text or not _of_transforms(made):
+            break
     if spare is not None:
         return replace(spare, siblings=compilers_own(siblings, problem.passing, runner, budget)), tuple(notes)
     fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)

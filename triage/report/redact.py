@@ -12,7 +12,7 @@ import getpass
 import re
 import socket
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -74,20 +74,18 @@ class Redactor:
     known: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
-    def of_this_machine(cls, environ: Mapping[str, str], project: Path, temporary: Iterable[Path] = ()) -> Redactor:
-        """For this user on this host. `temporary` are directories of the run beside the system's own."""
+    def of_this_machine(cls, environ: Mapping[str, str], project: Path) -> Redactor:
+        """For this user on this host."""
         try:
             user = getpass.getuser()
         except (OSError, KeyError, ImportError):  # a container may run under a number without a name
             user = environ.get("USER", "")
-        places = [Path(tempfile.gettempdir()), *temporary]
+        temporary = Path(tempfile.gettempdir())
         return cls(
             home=str(Path(environ.get("HOME") or environ.get("USERPROFILE") or "~").expanduser()),
             user=user,
             host=socket.gethostname(),
-            temporary=tuple(
-                dict.fromkeys(str(form) for place in places for form in (place.absolute(), place.resolve()))
-            ),
+            temporary=tuple(dict.fromkeys(str(form) for form in (temporary.absolute(), temporary.resolve()))),
             environ=dict(environ),
             project=str(project.absolute()),
         )

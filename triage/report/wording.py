@@ -15,6 +15,7 @@ from triage.judge.signature import headline
 from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
 from triage.model.stage import Stage, Symptom
+from triage.model.text import first_line
 from triage.report.markdown import clip, code, one_line, prose, table
 
 ROWS = 24
@@ -64,8 +65,8 @@ def title(report: TriageReport) -> str:
         Symptom.HANG: "torch.compile does not finish",
     }.get(verdict.symptom, "")
     if not what and signature is not None:
-        first = next((line for line in signature.message.splitlines() if line.strip()), "")
-        told = first.strip().startswith(f"{signature.exception_type}:")
+        first = first_line(signature.message)
+        told = first.startswith(f"{signature.exception_type}:")
         what = first if told else headline(signature.exception_type, first)
     what = what or "torch.compile fails"
     if report.own_code is not None:

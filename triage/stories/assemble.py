@@ -25,7 +25,7 @@ from triage.model.report import (
 )
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import Stage, Symptom
-from triage.model.text import clip
+from triage.model.text import clip, first_line
 from triage.probe.run import Probe
 from triage.report.excerpt import excerpt, hints_of, line_of
 from triage.report.repository import repository_state
@@ -194,8 +194,7 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
         notes.append(f"{runs} runs")
     alike = face(probe, conclusion.signature)
     if alike == "other" and probe.signature is not None:
-        first_line = next(iter(probe.signature.message.splitlines()), "")
-        notes.append(headline(probe.signature.exception_type, clip(first_line, 120)))
+        notes.append(headline(probe.signature.exception_type, clip(first_line(probe.signature.message), 120)))
     return LadderRow(
         rung=rung.name,
         on="script",

@@ -26,6 +26,7 @@ from triage.bisect.trial import CACHES_OFF, Sought, Trial
 from triage.bisect.worktrees import CommitBench, commit_axis
 from triage.environments.cache import DEFAULT_LIMIT
 from triage.environments.files import write_whole
+from triage.environments.machine import runs_that_fit
 from triage.errors import TargetError, TriageError, UsageError
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
 from triage.probe import stdin
@@ -167,11 +168,7 @@ def _set_up(ask: Ask, subject: Subject, python: str, earlier: State | None, cach
 
 def _jobs(settings: Settings) -> int:
     """Environments made, and in a linear search versions tested, side by side: as asked for, as far as memory allows."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        return 1
-    return max(1, min(settings.jobs or 1, int(memory / (3 * 1024**3))))
+    return max(1, min(settings.jobs or 1, runs_that_fit()))
 
 
 def _outlook(setup: Setup, hunt: Hunt) -> dict[str, object]:

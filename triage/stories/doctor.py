@@ -11,6 +11,7 @@ from pathlib import Path
 
 from triage.environments.describe import TargetEnvironment, describe_target
 from triage.model.rungs import LADDER
+from triage.model.text import first_line
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target, find_python
 from triage.session.session import neutral_store
@@ -118,8 +119,6 @@ def _rungs(python: str, run: Run) -> Iterator[Check]:
             if not probe.outcome.failed:
                 yield Check(rung, "good", f"compiles a trivial function ({probe.outcome.seconds:.1f} s)")
                 continue
-            message = (
-                probe.signature.message.splitlines()[0][:160] if probe.signature and probe.signature.message else ""
-            )
+            message = first_line(probe.signature.message)[:160] if probe.signature else ""
             kind = probe.signature.exception_type if probe.signature else probe.outcome.kind.value
             yield Check(rung, "bad", f"{kind}: {message}", "the environment, not a script, is broken: repair it first")

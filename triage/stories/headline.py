@@ -9,12 +9,10 @@ from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
-from triage.model.rungs import AS_IS, UNCOMPILED
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe
-
-_NAMES = {UNCOMPILED.name: "without torch.compile", AS_IS: "the script's own backend"}
 
 
 def summary_sentence(

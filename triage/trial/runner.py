@@ -229,7 +229,6 @@ def verify(
     *,
     runs: int = 3,
     timeout: float = 120.0,
-    rung: str | None = None,
     neutral: Path | None = None,
     end: float = math.inf,
 ) -> list[CandidateResult]:
@@ -237,7 +236,7 @@ def verify(
 
     The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`).
     """
-    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, end)
+    return _fresh([Query(source, None, timeout)] * runs, python, neutral, end)
 
 
 def verify_with_control(

@@ -73,13 +73,7 @@ def _setup(
 
 def _where(units: Dict[str, Unit], statement: Statement) -> List[Statement]:
     """The statements that have the effect: those inside the function, where one is called that does nothing but prepare."""
-    called = list(_called_by(units, statement.unit, statement.node))
-    inner = [
-        item
-        for unit, function in called
-        for item in _effects(units, unit, unit.inside(Statement(unit, function)), DEPTH - 1)
-    ]
-    return inner or [statement]
+    return list(_effects_of_called(units, statement.unit, statement.node, DEPTH - 1)) or [statement]
 
 
 def _can_be_carried(units: Dict[str, Unit], statement: Statement) -> bool:
@@ -161,10 +155,14 @@ def _effects(units: Dict[str, Unit], unit: Unit, statements: List[Statement], de
                 yield from inner
         elif _is_effect(units, unit, statement.node):
             yield statement
-        else:
-            for other, function in _called_by(units, unit, statement.node):
-                if depth < DEPTH:
-                    yield from _effects(units, other, other.inside(Statement(other, function)), depth + 1)
+        elif depth < DEPTH:
+            yield from _effects_of_called(units, unit, statement.node, depth + 1)
+
+
+def _effects_of_called(units: Dict[str, Unit], unit: Unit, node: ast.AST, depth: int) -> Iterator[Statement]:
+    """The effects inside the user's function that a statement calls."""
+    for other, function in _called_by(units, unit, node):
+        yield from _effects(units, other, other.inside(Statement(other, function)), depth)
 
 
 def _only_prepares(unit: Unit, block: ast.AST) -> bool:
@@ -255,17 +253,16 @@ def _called_by(units: Dict[str, Unit], unit: Unit, node: ast.AST):
 def _is_torchs(unit: Unit, node: ast.AST) -> bool:
     """Whether an expression begins with something of torch's: a module, or what was imported from one; no tensor or model."""
     name = _root(node)
-    if name not in unit.namespace:  # imported inside a function, as what is slow to import often is
-        return unit.origins().get(name, "").split(".")[0] == "torch"
-    value = unit.namespace[name]
-    if isinstance(value, type(sys)):
-        return value.__name__.split(".")[0] == "torch"
-    if isinstance(value, _modules()):
-        return False
-    homes = [getattr(value, "__module__", None), type(value).__module__]
-    if any(str(home).split(".")[0] == "torch" for home in homes):
-        return True
-    return unit.origins().get(name, "").split(".")[0] == "torch"
+    if name in unit.namespace:  # else it is imported inside a function, as what is slow to import often is
+        value = unit.namespace[name]
+        if isinstance(value, type(sys)):
+            return value.__name__.split(".")[0] == "torch"
+        if isinstance(value, _modules()):
+            return False
+        homes = [getattr(value, "__module__", None), type(value).__module__]
+        if any(str(home).split(".")[0] == "torch" for home in homes):
+            return True
+    return unit.origins.get(name, "").split(".")[0] == "torch"
 
 
 def _modules() -> Any:

@@ -58,7 +58,6 @@ class Unit:
         self.tree = ast.parse(text)
         self.statements = [Statement(self, node) for node in _flat(self.tree.body)]
         self.bindings: Dict[str, List[Statement]] = {}
-        self._origins: Optional[Dict[str, str]] = None
         self.add(self.statements)
 
     def add(self, statements: List[Statement]) -> None:
@@ -72,16 +71,16 @@ class Unit:
         """The statements of a function's or a `with` block's body."""
         return [Statement(self, node) for node in _flat(getattr(statement.node, "body", []))]
 
+    @functools.cached_property
     def origins(self) -> Dict[str, str]:
         """Name -> the module it is imported from, or is, for every import of the file, those inside functions too."""
-        if self._origins is None:
-            self._origins = {}
-            for node in ast.walk(self.tree):
-                if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    for alias in node.names:
-                        name = alias.asname or alias.name.split(".")[0]
-                        self._origins[name] = alias.name if isinstance(node, ast.Import) else imported_name(node, self)
-        return self._origins
+        found = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for alias in node.names:
+                    name = alias.asname or alias.name.split(".")[0]
+                    found[name] = alias.name if isinstance(node, ast.Import) else imported_name(node, self)
+        return found
 
     @property
     def package(self) -> str:

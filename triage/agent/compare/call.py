@@ -37,7 +37,7 @@ class Call:
         self._dice = None  # says what is drawn, where eager and compiled are to draw the same
         self._drawn = ()
         self._both = None
-        self._doubled = self._varied = None
+        self._varied = None
 
     @contextlib.contextmanager
     def as_it_began(self):
@@ -113,7 +113,7 @@ class Call:
         self.unsteady = [name for name in names if name not in steady]
         if self.unsteady:
             self._without_own_randomness()
-        unchanged = self._eager(mode=modes.unchanged(self.torch))
+        unchanged = self._eager(mode=modes.unchanged())
         self.measured = self._same(eager, unchanged, steady) == steady
         return steady
 
@@ -206,7 +206,7 @@ class Call:
         if not name.endswith(AFTER):
             return None
         before = self.runner.before()[name]
-        changed = [not measure.identical(self.torch, given.tensors[name], before) for given in (eager, compiled)]
+        changed = [not measure.identical(given.tensors[name], before) for given in (eager, compiled)]
         if changed[0] == changed[1]:
             return None
         words = "is changed in eager, not compiled" if changed[0] else "is changed compiled, not in eager"

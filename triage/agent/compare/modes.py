@@ -131,7 +131,7 @@ class _Thrown(object):
         return getattr(self.func, name)
 
 
-def unchanged(torch):
+def unchanged():
     """A mode that changes nothing. Where a result is another one under it, no mode can be trusted: `linalg_pinv` of complex
     numbers loses a conjugation when it is dispatched to Python (torch 2.13).
     """

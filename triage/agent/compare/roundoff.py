@@ -9,7 +9,7 @@ DEFAULTS = {"float64": (1e-7, 1e-7), "float32": (1.3e-6, 1e-5), "float16": (1e-3
 def rounds_otherwise(torch, eager, compiled, name):
     """Whether both are floating tensors of one form that hold other numbers."""
     one, other = eager.tensors[name], compiled.tensors.get(name)
-    return _alike(one, other) and measure.rounded(one) and not measure.identical(torch, one, other)
+    return _alike(one, other) and measure.rounded(one) and not measure.identical(one, other)
 
 
 def rounding(torch, name, eager, compiled, reference):

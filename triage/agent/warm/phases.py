@@ -16,7 +16,6 @@ import threading
 from .. import compat
 from . import proc
 
-PHASES = ("lowering", "scheduling", "codegen", "build", "run")
 CUTS = ("lowering", "scheduling", "codegen")
 
 

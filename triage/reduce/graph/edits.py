@@ -7,7 +7,6 @@ and know nothing of searches: which to try, and in what order, is decided elsewh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -60,23 +59,6 @@ class Cut:
     def apply(self, case: GraphCase) -> GraphCase:
         wiring = Wiring(case)
         return checked(case, keep(wiring, set(wiring.units) - self.units, escaping=self.escaping))
-
-
-@dataclass(frozen=True)
-class Truncate:
-    """The graph ends at this unit: it is returned, and only what it depends on is left."""
-
-    unit: str
-
-    @property
-    def what(self) -> str:
-        return f"up to {self.unit}"
-
-    def apply(self, case: GraphCase) -> GraphCase:
-        wiring = Wiring(case)
-        if self.unit not in wiring.members:
-            raise RefusedError(f"no operation {self.unit}")
-        return checked(case, keep(wiring, wiring.distances(self.unit, forward=False)))
 
 
 @dataclass(frozen=True)
@@ -138,24 +120,6 @@ class Merge:
 
 
 @dataclass(frozen=True)
-class CutToInput:
-    """One value becomes an input; whatever only it needed is gone."""
-
-    value: str
-
-    @property
-    def what(self) -> str:
-        return f"{self.value} given as an input"
-
-    def apply(self, case: GraphCase) -> GraphCase:
-        wiring = Wiring(case)
-        if self.value not in wiring.unit_of:
-            raise RefusedError(f"no operation {self.value}")
-        needed = _needed_without(wiring, {self.value})
-        return checked(case, keep(wiring, needed - {wiring.unit_of[self.value]}))
-
-
-@dataclass(frozen=True)
 class ReturnOnly:
     """One of the returned values alone; operations that it does not need are gone."""
 
@@ -187,32 +151,6 @@ class DropOutput:
             raise RefusedError(f"{self.value} is not one of several outputs")
         rest = tuple(trees.ref(name) for name in names if name != self.value)
         return checked(case, drop_dead(replace(case, outputs=rest)))
-
-
-@dataclass(frozen=True)
-class Promote:
-    """An inner value is returned as well."""
-
-    value: str
-
-    @property
-    def what(self) -> str:
-        return f"{self.value} returned as well"
-
-    def apply(self, case: GraphCase) -> GraphCase:
-        if self.value in trees.refs(list(case.outputs)):
-            raise RefusedError(f"{self.value} is returned already")
-        return checked(case, replace(case, outputs=(*case.outputs, trees.ref(self.value))))
-
-
-@dataclass(frozen=True)
-class DropUnusedInputs:
-    @property
-    def what(self) -> str:
-        return "without unused inputs"
-
-    def apply(self, case: GraphCase) -> GraphCase:
-        return checked(case, prune(case))
 
 
 @dataclass(frozen=True)
@@ -265,7 +203,7 @@ def checked(before: GraphCase, after: GraphCase) -> GraphCase:
 def drop_dead(case: GraphCase) -> GraphCase:
     """The case without operations that neither lead to an output nor change anything, and without unused inputs."""
     wiring = Wiring(case)
-    alive = _needed_without(wiring, set())
+    alive = _needed(wiring)
     names = {name for unit in alive for name in wiring.members[unit]}
     return prune(replace(case, nodes=tuple(node for node in case.nodes if node.name in names)))
 
@@ -279,9 +217,9 @@ def inputs_for_opaque(case: GraphCase) -> GraphCase:
     return keep(wiring, set(wiring.units) - opaque)
 
 
-def _needed_without(wiring: Wiring, cut: Collection[str]) -> set[str]:
-    """The units that outputs and mutations depend on, not looking through the values in `cut`; contexts included."""
-    waiting = [name for name in wiring.outputs() if name not in cut]
+def _needed(wiring: Wiring) -> set[str]:
+    """The units that outputs and mutations depend on; contexts included."""
+    waiting = list(wiring.outputs())
     waiting += [node.name for node in wiring.case.nodes if mutated(node) is not None]
     needed: set[str] = set()
     while waiting:
@@ -290,12 +228,5 @@ def _needed_without(wiring: Wiring, cut: Collection[str]) -> set[str]:
             continue
         needed.add(unit)
         waiting.extend(wiring.around[unit])
-        waiting.extend(_reads(wiring, unit, cut))
+        waiting.extend(name for member in wiring.members[unit] for name in wiring.reads[member])
     return needed
-
-
-def _reads(wiring: Wiring, unit: str, cut: Collection[str]) -> Iterable[str]:
-    for member in wiring.members[unit]:
-        for name in wiring.reads[member]:
-            if name not in cut:
-                yield name

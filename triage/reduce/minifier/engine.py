@@ -54,12 +54,10 @@ class ReproAfterEngine:
         *,
         neutral: Path | None = None,
         header: str | None = None,
-        program_seconds: float = PROGRAM_SECONDS,
         minify_seconds: float = MINIFY_SECONDS,
     ) -> None:
         self._target, self._directory, self._neutral = target, directory, neutral
-        self._header = header
-        self._program_seconds, self._minify_seconds = program_seconds, minify_seconds
+        self._header, self._minify_seconds = header, minify_seconds
 
     def reduce(
         self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
@@ -72,7 +70,7 @@ class ReproAfterEngine:
             header = header_of(problem) if self._header is None else self._header
             attempt = Attempt(self.name, problem, chosen, bench, runner, oracle, budget, emit, header)
             try:
-                attempt.go(self._program_seconds, self._minify_seconds)
+                attempt.go(PROGRAM_SECONDS, self._minify_seconds)
             except KeyboardInterrupt:
                 if attempt.best is None:
                     raise

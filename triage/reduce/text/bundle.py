@@ -34,16 +34,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Bundle:
-    """The one text. `names` says what a module's name is called in it; `own` is where the script's own text begins."""
+    """The one text. `names` says what a module's name is called in it."""
 
     text: str
     names: Mapping[tuple[str, str], str]
-    own: str
 
 
-def bundle(parts: Mapping[str, Part], main: str = MAIN) -> Bundle:
+def bundle(parts: Mapping[str, Part]) -> Bundle:
     """Raises UnbundledError, and SyntaxError where a text does not parse."""
-    return _Bundler(parts, main).made()
+    return _Bundler(parts).made()
 
 
 def imported_from(node: ast.ImportFrom, package: str) -> str:
@@ -122,8 +121,7 @@ class _Read:
 
 
 class _Bundler:
-    def __init__(self, parts: Mapping[str, Part], main: str) -> None:
-        self._main = main
+    def __init__(self, parts: Mapping[str, Part]) -> None:
         self._read = {name: _Read(part, parts) for name, part in parts.items()}
         self._final: dict[tuple[str, str], str] = {}
         self._taken: dict[str, object] = {}
@@ -136,12 +134,12 @@ class _Bundler:
                 if self._has(package, key):
                     del read.modules[name]
                     read.names[name] = (package, key)
-        for name in [self._main, *[other for other in order if other != self._main]]:
+        for name in [MAIN, *[other for other in order if other != MAIN]]:
             self._name(self._read[name])
         future: list[str] = []
         texts = {name: self._rewritten(self._read[name], future) for name in order}
         head = "".join(f"{line}\n" for line in dict.fromkeys(future))
-        return Bundle(head + "\n".join(texts[name] for name in order), dict(self._all_names()), texts[self._main])
+        return Bundle(head + "\n".join(texts[name] for name in order), dict(self._all_names()))
 
     def _order(self) -> list[str]:
         """Each module after those it imports."""
@@ -156,7 +154,7 @@ class _Bundler:
                 visit(other)
             found.append(name)
 
-        visit(self._main)
+        visit(MAIN)
         return found
 
     def _open_stars(self, order: list[str]) -> None:
@@ -236,7 +234,7 @@ class _Bundler:
             return deletion(script, statement)
         if isinstance(statement, ast.Import | ast.ImportFrom):
             return self._import(read, statement, top)
-        if read.part.name == self._main or not top:
+        if read.part.name == MAIN or not top:
             return None
         if isinstance(statement, ast.If) and _asks_for_main(statement):
             return deletion(script, statement)
@@ -280,7 +278,7 @@ class _Bundler:
             yield self._attribute(read, item)
         elif at_top and name in read.names and not item.binds:
             yield from _renamed(item, self._resolved(*read.names[name]))
-        elif at_top and name == "__name__" and read.part.name != self._main:
+        elif at_top and name == "__name__" and read.part.name != MAIN:
             yield from _renamed(item, repr(read.part.name))
         elif at_top:
             yield from _renamed(item, self._final.get((read.part.name, name), name))

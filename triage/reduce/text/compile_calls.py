@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triage.reduce.text.script import Edit, Script
-
-COMPILE = "torch.compile"
+from triage.reduce.text.shape import is_torch_compile
 
 
 def is_fullgraph(source: str) -> bool:
@@ -28,19 +27,20 @@ def with_setting(source: str, name: str, value: Any) -> str | None:
     """
     script = Script(source)
     edits = [_edit_of_call(script, call, name, value) for call in _calls(script)]
-    edits += [Edit(*script.span(bare), f"{COMPILE}({name}={value!r})") for bare in _bare(script) if value is not None]
+    if value is not None:
+        edits += [Edit(*script.span(bare), f"torch.compile({name}={value!r})") for bare in _bare(script)]
     return script.replaced(edits) if edits else None
 
 
 def _calls(script: Script) -> Iterator[ast.Call]:
-    return (node for node in script.nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == COMPILE)
+    return (node for node in script.nodes if isinstance(node, ast.Call) and is_torch_compile(node.func))
 
 
 def _bare(script: Script) -> Iterator[ast.expr]:
     """`@torch.compile`, without parentheses."""
     for node in script.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from (each for each in node.decorator_list if ast.unparse(each) == COMPILE)
+            yield from (each for each in node.decorator_list if is_torch_compile(each))
 
 
 def _edit_of_call(script: Script, call: ast.Call, name: str, value: Any) -> Edit:

@@ -26,11 +26,6 @@ def bound_globals(script: Script) -> frozenset[str]:
     return frozenset(_bound(_table(script)))
 
 
-def used_globals(script: Script) -> frozenset[str]:
-    """Names of the module's scope that are read anywhere."""
-    return frozenset(_used(_table(script)))
-
-
 def undefined(script: Script) -> frozenset[str]:
     """Names that are read, and that nothing binds. Empty where everything might be bound by a star import."""
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in script.nodes):

@@ -56,11 +56,11 @@ def told_by_torch(names: Iterable[str]) -> Iterator[str]:
     return (name for name in names if name.islower() or sum(map(str.isupper, name)) > 1 or "_" in name)
 
 
-def standins(text: str, public: Collection[str], kept: Collection[str] = ()) -> Iterator[str]:
-    """Made-up texts of this form, the least first, none longer than LARGEST_TEXT. Words that are `kept` stay as they are."""
+def standins(text: str, public: Collection[str]) -> Iterator[str]:
+    """Made-up texts of this form, the least first, none longer than LARGEST_TEXT."""
     seen = set[str]()
     for form in FORMS:
-        made = Masking(public, kept, sizes=form.sizes).of(shortened(text, form.lines))
+        made = Masking(public, sizes=form.sizes).of(shortened(text, form.lines))
         if made not in seen and len(made) <= LARGEST_TEXT:
             seen.add(made)
             yield made

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from triage.judge.judgement import RefusedError
 from triage.reduce.printing.kernels import broken_contracts
 from triage.reduce.text.script import Function, Script, blocks_of
+from triage.reduce.text.shape import is_torch_compile
 
 _LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -190,6 +191,6 @@ def _assigned(script: Script) -> Iterator[tuple[str, ast.expr]]:
 
 def _compiled_name(node: ast.expr) -> str:
     """`f` of `torch.compile(f, ...)`."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.compile" and node.args:
+    if isinstance(node, ast.Call) and is_torch_compile(node.func) and node.args:
         return getattr(node.args[0], "id", "")
     return ""

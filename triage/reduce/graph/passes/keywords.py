@@ -9,7 +9,7 @@ from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.graph.edits import checked
 from triage.reduce.graph.operations import EXPECTED, operations
-from triage.reduce.graph.passes.proposal import Choice, map_nodes
+from triage.reduce.graph.passes.proposal import Choice, map_node
 from triage.reduce.graph.slices import prune
 
 
@@ -26,11 +26,9 @@ class DropKeywords:
 
     def apply(self, case: GraphCase) -> GraphCase:
         def change(node: GraphNode) -> GraphNode:
-            if node.name != self.node:
-                return node
             return replace(node, kwargs={key: item for key, item in node.kwargs.items() if key not in self.keywords})
 
-        return checked(case, prune(map_nodes(case, change)))
+        return checked(case, prune(map_node(case, self.node, change)))
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:

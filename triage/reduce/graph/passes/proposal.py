@@ -109,6 +109,11 @@ def map_nodes(case: GraphCase, change: Callable[[GraphNode], GraphNode]) -> Grap
     )
 
 
+def map_node(case: GraphCase, name: str, change: Callable[[GraphNode], GraphNode]) -> GraphCase:
+    """The case with the nodes of this name changed."""
+    return map_nodes(case, lambda node: change(node) if node.name == name else node)
+
+
 def tensors(case: GraphCase) -> list[GraphInput]:
     """The tensor inputs."""
     return [item for item in case.inputs if item.kind == "tensor" and item.meta is not None]

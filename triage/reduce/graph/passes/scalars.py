@@ -12,7 +12,7 @@ from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.operations import operations
-from triage.reduce.graph.passes.proposal import Choice, map_nodes
+from triage.reduce.graph.passes.proposal import Choice, map_node
 from triage.reduce.graph.weight import number_cost
 from triage.reduce.graph.wiring import node_refs
 
@@ -52,8 +52,6 @@ class SetNumber:
 
     def apply(self, case: GraphCase) -> GraphCase:
         def change(node: GraphNode) -> GraphNode:
-            if node.name != self.node:
-                return node
             both = {"args": node.args, "kwargs": node.kwargs}
             try:
                 here = trees.at(both, self.path)
@@ -64,7 +62,7 @@ class SetNumber:
             both = trees.put(both, self.path, self.new)
             return replace(node, args=both["args"], kwargs=both["kwargs"])
 
-        return checked(case, map_nodes(case, change))
+        return checked(case, map_node(case, self.node, change))
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:

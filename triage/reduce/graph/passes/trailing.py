@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from triage.model.effects import mutated, operation
-from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.graphcase import GraphCase
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.operations import EXPECTED, operations
-from triage.reduce.graph.passes.proposal import Choice, map_nodes
+from triage.reduce.graph.passes.proposal import Choice, map_node
 from triage.reduce.graph.slices import prune
 
 
@@ -26,10 +26,8 @@ class DropTrailing:
         return f"with only {self.count} argument{'s' if self.count > 1 else ''} of {self.operation}"
 
     def apply(self, case: GraphCase) -> GraphCase:
-        def change(node: GraphNode) -> GraphNode:
-            return replace(node, args=node.args[: self.count]) if node.name == self.node else node
-
-        return checked(case, prune(map_nodes(case, change)))
+        shorter = map_node(case, self.node, lambda node: replace(node, args=node.args[: self.count]))
+        return checked(case, prune(shorter))
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:

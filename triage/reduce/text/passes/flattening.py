@@ -113,7 +113,7 @@ class _Flat:
         script = self._script
         first = method.args.args[0]
         scope = next(scope for scope in self._seen.scopes if scope.node is method)
-        edits = [Edit(script.span(first)[0], self._after_parameter(method, first))]
+        edits = [Edit(script.span(first)[0], self._after_parameter(first))]
         name = script.text.index(method.name, script.span(method)[0] + len("def"))
         edits.append(Edit(name, name + len(method.name), self._names.get(method.name, method.name)))
         for place in self._seen.of(first.arg, scope):
@@ -129,7 +129,7 @@ class _Flat:
         shadowed = {argument.arg for argument in method.args.args} | scope.bound
         return None if named or shadowed & set(self._names.values()) else edits
 
-    def _after_parameter(self, method: ast.FunctionDef, first: ast.arg) -> int:
+    def _after_parameter(self, first: ast.arg) -> int:
         script, end = self._script, self._script.span(first)[1]
         following = script.text[end : script.text.index(")", end) + 1]
         rest = following.lstrip()

@@ -132,12 +132,8 @@ def _default_for_parameter(script: Script, seen: Occurrences, node: Function) ->
 def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
     """A name that is bound once: its value where it is used, if that is plain or it is used once nearby."""
     target = node.targets[0]
-    if not isinstance(target, ast.Name):
-        return
-    scope = next((s for s in seen.scopes for item in s.found if item.node is target), seen.module)
-    places = seen.of(target.id, scope.owner(target.id))
-    uses = [place for place in places if not place.binds]
-    if len(places) - len(uses) != 1 or not uses or not all(place.placed for place in uses):
+    uses = _uses_if_bound_once(seen, target) if isinstance(target, ast.Name) else None
+    if not uses:
         return
     picked = isinstance(node.value, ast.Subscript) and isinstance(node.value.value, ast.Name)
     plain = picked or isinstance(node.value, ast.Name | ast.Constant | ast.Attribute)
@@ -146,7 +142,7 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     value = script.source(node.value)
     if "\n" in value:
         return
-    texts = [_for_use(script, place, node.value, value) for place in uses]
+    texts = [_for_use(script, place, value) for place in uses]
     yield one(
         Edit(*script.lines_span(node), f"{script.indent(node)}pass\n"),
         *(Edit(place.start, place.end, text) for place, text in zip(uses, texts, strict=True)),
@@ -164,17 +160,23 @@ def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     for target, value in pairs:
         if not isinstance(target, ast.Name) or not isinstance(value, ast.Name | ast.Constant | ast.Attribute):
             continue
-        scope = next((s for s in seen.scopes for item in s.found if item.node is target), seen.module)
-        places = seen.of(target.id, scope.owner(target.id))
-        uses = [place for place in places if not place.binds]
-        if len(places) - len(uses) != 1 or not all(place.placed for place in uses):
+        uses = _uses_if_bound_once(seen, target)
+        if uses is None:
             continue
         left, right = (
             ", ".join(script.source(item) for item in side)
             for side in zip(*(pair for pair in pairs if pair[0] is not target), strict=True)
         )
-        edits = [Edit(place.start, place.end, _for_use(script, place, value, script.source(value))) for place in uses]
+        edits = [Edit(place.start, place.end, _for_use(script, place, script.source(value))) for place in uses]
         yield one(Edit(*script.span(node), f"{left} = {right}"), *edits)
+
+
+def _uses_if_bound_once(seen: Occurrences, target: ast.Name) -> list[Occurrence] | None:
+    """Where the name is read; None where it is bound elsewhere too, or a use has no known place."""
+    scope = next((s for s in seen.scopes for item in s.found if item.node is target), seen.module)
+    places = seen.of(target.id, scope.owner(target.id))
+    uses = [place for place in places if not place.binds]
+    return uses if len(places) - len(uses) == 1 and all(place.placed for place in uses) else None
 
 
 def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
@@ -216,7 +218,7 @@ def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) ->
     return len(line) + len(script.source(node.value)) < WIDEST
 
 
-def _for_use(script: Script, place: Occurrence, value: ast.expr, text: str) -> str:
+def _for_use(script: Script, place: Occurrence, text: str) -> str:
     above = script.parents[place.node]
     called = isinstance(above, ast.Call) and above.func is place.node
     bare = isinstance(above, ast.Call | ast.Return | ast.Expr | ast.Assign | ast.keyword) and not called
