@@ -70,7 +70,7 @@ def test_what_torch_calls_its_functions_is_public_and_first_names_are_not():
 
 def test_arguments_and_files_travel_with_the_program_in_a_directory_that_goes(tmp_path: Path):
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "a.csv").write_text("anna,7\n")
+    (tmp_path / "data" / "a.csv").write_text("anna,7.5\n")  # no number of a temporary directory
     (tmp_path / "b.bin").write_bytes(b"\xff\x00")
     files = (tmp_path / "data" / "a.csv", tmp_path / "b.bin", Path("/etc/hostname"))
     argv = ("--n", "3", str(files[0]), "--for=bert")
@@ -79,12 +79,12 @@ def test_arguments_and_files_travel_with_the_program_in_a_directory_that_goes(tm
         "import os\nimport tempfile\nimport pathlib\nimport sys\n"
         "folder = tempfile.TemporaryDirectory()\nos.chdir(folder.name)\n"
         "os.makedirs('data', exist_ok=True)\n"
-        "pathlib.Path('data/a.csv').write_text('aaaa,1\\n')\n"
+        "pathlib.Path('data/a.csv').write_text('aaaa,1.0\\n')\n"
         "pathlib.Path('b.bin').write_bytes(bytes(2))\n"
         "sys.argv[1:] = ['--n', '3', 'data/a.csv', '--for=bert']\n"
     )
-    assert data.words() == ("anna", "7") and "bert" in data.public  # the report tells the command
-    assert "anna,7" in data.verbatim() and "anna,4" in data.verbatim(["anna"])
+    assert data.words() == ("anna", "7.5") and "bert" in data.public  # the report tells the command
+    assert "anna,7.5" in data.verbatim() and "anna,4.5" in data.verbatim(["anna"])
     assert data.withheld(["anna"]) == ("data/a.csv", "b.bin")
 
 
