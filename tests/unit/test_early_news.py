@@ -11,8 +11,9 @@ from triage.locate.conclude import Conclusion
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.interface import Reduction
+from triage.reduce.text.engine import _without_text
 from triage.session.events import Event
-from triage.stories.early import MARK, named_early, reduced_early, withdraw
+from triage.stories.early import MARK, EarlyNews, named_early, withdraw
 
 NAMED = "LoweringException: AssertionError: \n  target: aten.cumsum.default\n  args[0]: TensorBox(...)"
 SOURCE = "import torch\n\nboom()\n"
@@ -41,15 +42,30 @@ def conclusion() -> Conclusion:
 
 def test_a_reduction_is_on_disk_and_told_before_it_is_verified(tmp_path: Path) -> None:
     found = Told(tmp_path)
-    reduced_early(
-        found,  # type: ignore[arg-type]
-        conclusion(),
-        Reduction(SOURCE, "native", "graph", 1, 3, 1.0, True, True),
-    )
+    news = EarlyNews(found, conclusion())  # type: ignore[arg-type]
+    news.reduced(Reduction(SOURCE, "native", "graph", 1, 3, 1.0, True, True))
     assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
     line = plain_line(found.events[0])
     assert line is not None and line.startswith("reproducer of aten.cumsum.default, not verified yet: ")
     assert line.endswith("repro.py (1 op, 2 lines)")
+
+
+def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_journal(tmp_path: Path) -> None:
+    found = Told(tmp_path)
+    news = EarlyNews(found, conclusion())  # type: ignore[arg-type]
+    news.emit("reduced", source=SOURCE, lines=2, first=True)
+    assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
+    assert "source" not in found.events[0].facts
+    line = plain_line(found.events[0])
+    assert line is not None and line.startswith("fails the same way: 2 lines (") and "not verified yet" in line
+
+
+def test_a_candidate_that_holds_private_data_is_not_shown(tmp_path: Path) -> None:
+    found = Told(tmp_path)
+    news = EarlyNews(found, conclusion())  # type: ignore[arg-type]
+    _without_text(news.emit)("reduced", source=SOURCE, lines=2, first=True)
+    assert not (tmp_path / "repro.py").exists()
+    assert plain_line(found.events[0]) == "fails the same way: 2 lines"
 
 
 def test_what_did_not_hold_is_taken_back_and_what_holds_is_not(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bo
     trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), MAIN)}, files=(tmp_path / "c.json",))
     told: list[dict[str, object]] = []
 
-    def bench(prelude: str) -> Bench:
+    def bench(prelude: str, *, private: bool = False) -> Bench:
         def render(script: Script) -> str:
             return after_future(script, prelude)
 
@@ -231,7 +231,7 @@ def test_a_search_that_is_cut_short_still_shows_eager_first(most: int, tmp_path:
     runner = TextRunner()
     budget = Ends(runner, most)
 
-    def bench(prelude: str) -> Bench:
+    def bench(prelude: str, *, private: bool = False) -> Bench:
         oracle = TextOracle(lambda text: "torch.compile(f)(" in text and "def f(" in text)
         driver: Driver[Script] = Driver(runner, oracle, budget, lambda *a, **k: None, lambda script: script.text)
         return Bench(driver, Search(driver, 1, budget), lambda script: script.text, lambda script: script.text)

@@ -80,7 +80,8 @@ def plain_line(event: Event) -> str | None:
         size = f"{_ops(facts.get('ops'))}{facts.get('lines')} lines"
         if facts.get("smaller"):
             return f"smaller: {size}"
-        return f"fails the same way: {size}" if facts.get("first") else None
+        place = f" ({shown(facts['path'])}, not verified yet)" if facts.get("path") else ""
+        return f"fails the same way: {size}{place}" if facts.get("first") else None
     if event.kind == "data_needed":
         return _data_needed(facts)
     if event.kind == "reproducer_found":

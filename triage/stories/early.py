@@ -1,12 +1,13 @@
 """Early news: the guilty operation and the first reproducer, as soon as they are known and before they are verified.
 
-`repro.py` lies on disk from then on, and says in its first line that it was not verified. What the run ends in takes its
-place; where that is nothing, it goes.
+`repro.py` lies on disk from the first candidate on that fails the same way, is replaced by each smaller one, and says in its
+first line that it was not verified. What the run ends in takes its place; where that is nothing, it goes.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from triage.culprit.operation import culprit_of
 from triage.locate.conclude import Conclusion
@@ -15,7 +16,7 @@ from triage.reduce.printing.printer import code_lines
 from triage.stories.findings import Findings
 
 NAME = "repro.py"
-MARK = "# NOT VERIFIED YET: triage is still running this in fresh processes.\n"
+MARK = "# NOT VERIFIED YET: triage is still at work on this.\n"
 
 
 def named_early(found: Findings, conclusion: Conclusion) -> str | None:
@@ -24,17 +25,32 @@ def named_early(found: Findings, conclusion: Conclusion) -> str | None:
     return culprit.op if culprit is not None else None
 
 
-def reduced_early(found: Findings, conclusion: Conclusion, reduction: Reduction) -> None:
-    """Tell of a reduction, and leave it on disk, while fresh processes run it."""
-    culprit = culprit_of(conclusion, reduction.graph, found.cases)
-    (found.session.directory / NAME).write_text(MARK + reduction.source, encoding="utf-8")
-    found.session.emit(
-        "reproducer_found",
-        path=str(found.session.directory / NAME),
-        ops=reduction.ops,
-        lines=code_lines(reduction.source),
-        operation=culprit.op if culprit is not None else None,
-    )
+class EarlyNews:
+    """What a reduction finds on its way, on disk and told, while it goes on and while fresh processes run what it ends in."""
+
+    def __init__(self, found: Findings, conclusion: Conclusion) -> None:
+        self._found, self._conclusion = found, conclusion
+        self._file = found.session.directory / NAME
+
+    def emit(self, kind: str, **facts: Any) -> None:
+        """The session's `emit` for engines: the text of a candidate goes into the file, not into the journal."""
+        source = facts.pop("source", None) if kind == "reduced" else None
+        if source is not None:
+            self._file.write_text(MARK + source, encoding="utf-8")
+            facts["path"] = str(self._file)
+        self._found.session.emit(kind, **facts)
+
+    def reduced(self, reduction: Reduction) -> None:
+        """An engine is done: what it found is about to be verified."""
+        culprit = culprit_of(self._conclusion, reduction.graph, self._found.cases)
+        self._file.write_text(MARK + reduction.source, encoding="utf-8")
+        self._found.session.emit(
+            "reproducer_found",
+            path=str(self._file),
+            ops=reduction.ops,
+            lines=code_lines(reduction.source),
+            operation=culprit.op if culprit is not None else None,
+        )
 
 
 def withdraw(directory: Path) -> None:

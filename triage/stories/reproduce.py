@@ -30,7 +30,7 @@ from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
 from triage.session.clock import BudgetSpentError
-from triage.stories.early import reduced_early
+from triage.stories.early import EarlyNews
 from triage.stories.findings import Findings
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience
@@ -68,6 +68,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
 
     late, end = session.clock.spent, session.clock.end()
     searching = Reserving(session.clock, seconds_to_verify(found))
+    news = EarlyNews(found, conclusion)
 
     def verified(source: str, runs: int) -> Shown:
         # A fresh process also takes the time until its first compile, which no candidate does.
@@ -97,11 +98,11 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 oracle,
                 verified,
                 searching,
-                session.emit,
+                news.emit,
                 None if compared else _single_file(found),
                 header_of(found, conclusion),
                 forms_of(conclusion.signature.wrong)[0] if compared else None,
-                lambda reduction: reduced_early(found, conclusion, reduction),
+                news.reduced,
             )
             if found.reproduced is None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE

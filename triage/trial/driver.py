@@ -188,7 +188,7 @@ class Driver(Generic[C]):
             first, smaller = self._size is None, self._size is not None and size < self._size
             self._size = min(size, self._size or size)
             facts |= {"first": first, "smaller": smaller}
-            self._emit("reduced", phase=self.statistics.phase, queries=self.queries, **facts)
+            self._emit("reduced", phase=self.statistics.phase, queries=self.queries, source=source, **facts)
 
     def _ask(self, candidates: Sequence[C], *, first: bool) -> list[Judgement | None]:
         """An answer for each candidate; with `first`, only up to and including the first same failure."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
@@ -103,7 +104,7 @@ class SourceEngine:
         def shown(script: Script) -> str:
             return shaped(script, rung, header, door=problem.door)
 
-        def bench(prelude: str = "") -> Bench:
+        def bench(prelude: str = "", *, private: bool = False) -> Bench:
             def render(script: Script) -> str:
                 valid.check(script)
                 return shown(Script(after_future(script, prelude)) if prelude else script)
@@ -112,7 +113,7 @@ class SourceEngine:
                 paired,
                 oracle,
                 limit,
-                emit,
+                _without_text(emit) if prelude or private else emit,
                 render,
                 lambda script, source: {"lines": code_lines(source)},
                 rung=rung,
@@ -154,6 +155,16 @@ class SourceEngine:
 
     def _frames(self) -> tuple[Frame, ...]:
         return evidence.failing_frames(self._seen.exception)
+
+
+def _without_text(emit: Callable[..., None]) -> Callable[..., None]:
+    """What is told of candidates that hold the program's data: not their text."""
+
+    def told(kind: str, **facts: Any) -> None:
+        facts.pop("source", None)
+        emit(kind, **facts)
+
+    return told
 
 
 def _texts(frames: Sequence[Frame]) -> dict[str, str]:

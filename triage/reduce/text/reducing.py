@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from triage.judge.asking import Held, StopReductionError
 from triage.model.outcome import Frame
@@ -48,6 +48,12 @@ class Bench:
     shown: Callable[[Script], str]
 
 
+class NewBench(Protocol):
+    """Makes a bench on which candidates are run with this prelude; `private`: they hold data that is not to be shown."""
+
+    def __call__(self, prelude: str, *, private: bool = False) -> Bench: ...
+
+
 @dataclass(frozen=True)
 class Around:
     """Where the program finds its data, and whether that may be shown."""
@@ -64,7 +70,7 @@ class Reducing:
 
     def __init__(
         self,
-        bench: Callable[[str], Bench],
+        bench: NewBench,
         valid: Validity,
         learn: Callable[[], Trace | None],
         asked: Request,
@@ -136,7 +142,7 @@ class Reducing:
 
     def _with_own_words(self, trace: Trace, data: Data) -> Script | None:
         """Where nothing made up fails the same way: with the program's own data, which is shown only if that is allowed."""
-        private = self._new_bench("")
+        private = self._new_bench("", private=True)
         private.driver.begin("data")
         found = needed(private.driver, trace, data, self._asked)
         self._queries += private.driver.queries
