@@ -53,13 +53,13 @@ def svg(chart: Chart) -> str:
         f"width='{WIDTH}' height='{bottom + BOTTOM}' role='img'>",
         f"<title>{escape(chart.title)}</title>",
         f"<rect width='{WIDTH}' height='{bottom + BOTTOM}' fill='#ffffff'/>",
-        _text(16, 24, chart.title, size=16, weight="600"),
+        text_at(16, 24, chart.title, size=16, weight="600"),
         *_keys(chart.series),
         *_axis(chart.axis, ticks, bottom),
     ]
     place = TOP
     for group, height in zip(chart.groups, heights, strict=True):
-        parts.append(_text(LEFT - 10, place + (height - GROUP_GAP) / 2 + 4, group.name, anchor="end"))
+        parts.append(text_at(LEFT - 10, place + (height - GROUP_GAP) / 2 + 4, group.name, anchor="end"))
         for number, bar in enumerate(group.bars):
             parts += _bar(bar, place + number * (BAR + GAP), ticks, chart.series[bar.series][1])
         place += height
@@ -68,7 +68,7 @@ def svg(chart: Chart) -> str:
         parts.append(
             f"<line x1='{x:.1f}' y1='{TOP - 6}' x2='{x:.1f}' y2='{bottom}' stroke='#888888' stroke-dasharray='4 3'/>"
         )
-        parts.append(_text(x, TOP - 10, chart.mark[1], size=11, anchor="middle", colour="#666666"))
+        parts.append(text_at(x, TOP - 10, chart.mark[1], size=11, anchor="middle", colour="#666666"))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -92,7 +92,7 @@ def _bar(bar: Bar, y: float, ticks: Sequence[float], colour: str) -> list[str]:
     if bar.value is not None:
         look = f"fill='{colour}'" if bar.filled else f"fill='#ffffff' stroke='{colour}' stroke-width='1.5'"
         drawn.append(f"<rect x='{LEFT}' y='{y:.1f}' width='{max(end - LEFT, 2):.1f}' height='{BAR}' {look}/>")
-    return [*drawn, _text(end + 6, y + BAR - 3, bar.label, size=11)]
+    return [*drawn, text_at(end + 6, y + BAR - 3, bar.label, size=11)]
 
 
 def _axis(name: str, ticks: Sequence[float], bottom: float) -> list[str]:
@@ -100,20 +100,20 @@ def _axis(name: str, ticks: Sequence[float], bottom: float) -> list[str]:
     for tick in ticks:
         x = position(tick, ticks)
         parts.append(f"<line x1='{x:.1f}' y1='{TOP - 6}' x2='{x:.1f}' y2='{bottom}' stroke='#dddddd'/>")
-        parts.append(_text(x, bottom + 16, f"{tick:g}", size=11, anchor="middle"))
-    return [*parts, _text((LEFT + WIDTH - RIGHT) / 2, bottom + 34, name, size=11, anchor="middle")]
+        parts.append(text_at(x, bottom + 16, f"{tick:g}", size=11, anchor="middle"))
+    return [*parts, text_at((LEFT + WIDTH - RIGHT) / 2, bottom + 34, name, size=11, anchor="middle")]
 
 
 def _keys(series: Sequence[tuple[str, str]]) -> list[str]:
     parts, x = [], 16
     for name, colour in series:
         parts.append(f"<rect x='{x}' y='36' width='12' height='12' fill='{colour}'/>")
-        parts.append(_text(x + 18, 46, name, size=12))
+        parts.append(text_at(x + 18, 46, name, size=12))
         x += 40 + 7 * len(name)
     return parts
 
 
-def _text(
+def text_at(
     x: float,
     y: float,
     text: str,

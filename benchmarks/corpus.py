@@ -103,12 +103,12 @@ def run_case(case: Case, kept: Path, options: Sequence[str], limit: float) -> Fi
                 status: int | None = process.wait(limit)
             except subprocess.TimeoutExpired:
                 status = None
-                _end(process)
+                end_group(process)
         seconds = time.monotonic() - began
     return Finding(_read_report(kept / "run" / "report.json"), status, seconds)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: subprocess.Popen[bytes]) -> None:
     for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, how)
