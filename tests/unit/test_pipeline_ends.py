@@ -58,6 +58,18 @@ def test_a_bug_of_ours_does_not_cost_the_report(
     assert heard[-1].kind == "run_ended"
 
 
+def test_a_target_that_does_not_describe_itself_does_not_cost_the_report(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stuck(python: str, **_: Any) -> TargetEnvironment:
+        raise TargetError(f"{python} did not answer within 120 s.")
+
+    monkeypatch.setattr(story, "describe_target", stuck)
+    assert quiet_run()[1]().exit_code == 1
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["complete"] and report["environment"]["torch"] == "2.13.0"
+
+
 def test_an_interrupt_while_the_report_is_written_does_not_cost_it(
     quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
