@@ -156,6 +156,13 @@ def test_nor_is_one_that_fails_behind_another_door(walk: Callable[..., Walk]) ->
     assert machine.visited() == ["as_is", "uncompiled"]
 
 
+def test_nor_is_one_that_hangs_uncompiled(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(OutcomeKind.HANG) for rung in RUNGS}, seconds=300.0)
+    conclusion = go(walk(machine))
+    assert (conclusion.stage, conclusion.symptom) == (Stage.SCRIPT, Symptom.HANG)
+    assert machine.visited() == ["as_is", "uncompiled"]
+
+
 def test_what_runs_beside_a_script_that_fails_uncompiled_is_ended(walk: Callable[..., Walk]) -> None:
     machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
     heard: list[Event] = []

@@ -109,6 +109,8 @@ class Walk:
         blamed = self.rungs[guess]
         if first.outcome.kind is OutcomeKind.HANG:
             self._visit([UNCOMPILED])  # from it the others learn how long to wait
+            if self.conclusion().fails_uncompiled:
+                return self.conclusion()
         visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
         if first.outcome.seconds <= QUICK_SECONDS:
             # All in one go, the likely culprit twice: no core waits for the answer of another.
