@@ -231,6 +231,26 @@ class FindsWithData(Finds):
         return replace(super().reduce(), source="small\n", private="data\nsmall\n", needs=("c.json",))
 
 
+def test_ctrl_c_while_other_failures_are_looked_at_keeps_what_was_verified(tmp_path: Path) -> None:
+    class MetAnother(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            return replace(super().reduce(), siblings=((SIGNATURE, "raise KeyError('other')\n"),))
+
+    class Interrupted:
+        def run(self, *_: Any, **__: Any) -> CandidateResult:
+            raise KeyboardInterrupt
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
+    with pytest.raises(InterruptedReductionError) as caught:
+        choose(
+            problem, [Attempt(MetAnother(), ORACLE)], Interrupted(), ORACLE,  # type: ignore[arg-type]
+            lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+        )  # fmt: skip
+    best = caught.value.best
+    assert best is not None and best.verified and best.source == "raise KeyError('boom')\n"
+
+
 def test_what_needs_data_that_it_does_not_hold_is_run_with_it_and_not_called_verified() -> None:
     found, _ = controlled(FindsWithData(), {"data\nsmall\n": PASSES})
     assert (found.source, found.verified, found.verified_runs, found.needs) == ("small\n", False, 3, ("c.json",))

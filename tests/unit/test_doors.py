@@ -1,7 +1,12 @@
 """What fails behind another door of the compiler is not the script's fault."""
 
+import sys
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from triage.agent.hooks import doors
 from triage.judge.signature import signature_of
 from triage.locate.conclude import conclude
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
@@ -57,3 +62,48 @@ def test_a_missing_package_is_no_failure_of_the_compiler() -> None:
 
 def test_torch_without_a_door_is_the_scripts_fault() -> None:
     assert conclude(LADDER, 4, seen(("nn/functional.py", "linear"))).door is None
+
+
+class Program:
+    """What torch.export gives: not to be called itself."""
+
+    example_inputs = ((2, 3), {"scale": 4})
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def module(self) -> Any:
+        return self.model
+
+
+def model(*args: Any, **kwargs: Any) -> None:
+    CALLED.append((args, kwargs))
+
+
+CALLED: list[Any] = []
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((model, (2, 3), {"scale": 4}), {}),
+        ((model, (2, 3), "model.onnx"), {"kwargs": {"scale": 4}}),
+        ((model,), {"args": (2, 3), "kwargs": {"scale": 4}, "strict": True}),
+        ((), {"model": model, "args": (2, 3), "kwargs": {"scale": 4}, "f": "model.onnx"}),
+        ((Program(model),), {"f": "model.onnx"}),
+        ((), {"model": Program(model), "f": "model.onnx"}),
+    ],
+)
+def test_the_door_is_replaced_however_it_is_called(
+    monkeypatch: pytest.MonkeyPatch, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    def export(model: Any, args: tuple[Any, ...] = (), f: str | None = None, *, kwargs: Any = None) -> None:
+        raise AssertionError("the door itself")
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__file__="/v/torch/__init__.py"))
+    CALLED.clear()
+    module = SimpleNamespace(export=export)
+    doors.patches("torch.onnx.export")["torch.onnx"](module)
+    with pytest.raises(SystemExit) as ended:
+        module.export(*args, **kwargs)
+    assert ended.value.code == 0 and CALLED == [((2, 3), {"scale": 4})]

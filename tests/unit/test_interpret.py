@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.interpret import graph_order, notes_of, outcome_of, read_events, read_stacks
@@ -261,6 +262,14 @@ def test_events_of_a_killed_process_are_read_up_to_the_torn_line(tmp_path: Path)
     (tmp_path / "events-8.jsonl").write_text(json.dumps({"e": "torch", "t": 1.0}) + "\n")
     assert [found["e"] for found in read_events(tmp_path)] == ["torch", "start"]
     assert read_events(tmp_path / "missing") == []
+
+
+def test_a_byte_that_is_no_utf8_does_not_cost_the_report(tmp_path: Path) -> None:
+    message = "caf" + b"\xe9".decode("utf-8", "surrogateescape") + " \N{GRINNING FACE}"
+    (tmp_path / "events-1.jsonl").write_text(json.dumps(raised(at="uncaught", message=message)) + "\n")
+    found = outcome(1, *read_events(tmp_path))
+    signature = signature_of(found)
+    assert signature is not None and signature.message == "caf? \N{GRINNING FACE}" and len(signature.fingerprint) == 16
 
 
 def test_events_of_another_shape_are_passed_over() -> None:

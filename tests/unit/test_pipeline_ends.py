@@ -1,5 +1,6 @@
 """How a run ends that does not end well: a bug of ours, an unknown error of the command line, a reader that has gone."""
 
+import io
 import json
 import os
 import subprocess
@@ -21,6 +22,7 @@ from triage.session.events import Emitter, Event
 from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories import run as story
+from triage.stories.verify import Told
 
 
 def fail(*_: object, **__: object) -> None:
@@ -54,6 +56,18 @@ def test_a_bug_of_ours_does_not_cost_the_report(
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert not report["complete"] and "bug of its own (ZeroDivisionError)" in report["incomplete_reason"]
     assert heard[-1].kind == "run_ended"
+
+
+def test_a_target_that_does_not_describe_itself_does_not_cost_the_report(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stuck(python: str, **_: Any) -> TargetEnvironment:
+        raise TargetError(f"{python} did not answer within 120 s.")
+
+    monkeypatch.setattr(story, "describe_target", stuck)
+    assert quiet_run()[1]().exit_code == 1
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["complete"] and report["environment"]["torch"] == "2.13.0"
 
 
 def test_an_interrupt_while_the_report_is_written_does_not_cost_it(
@@ -109,6 +123,18 @@ def test_errors_become_words_and_codes(
     assert ended(["run", __file__]) == code
     told = capsys.readouterr().err
     assert told == ("Interrupted.\n" if code == 130 else "triage: a\n  why:  b\n  next: c\n")
+
+
+def test_a_letter_that_the_terminal_does_not_know_does_not_cost_the_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = "what \N{INFINITY} is"
+    out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr("triage.stories.verify.verify_again", lambda *_: Told(True, (asked,)))
+    assert ended(["verify", str(tmp_path)]) == 0
+    out.flush()
+    assert out.buffer.getvalue() == b"what \\u221e is\n"  # type: ignore[attr-defined]
 
 
 def test_a_reader_that_has_gone_is_no_error() -> None:

@@ -14,7 +14,7 @@ from triage.locate.conclude import Conclusion
 from triage.locate.ladder import suspect
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
-from triage.model.rungs import LADDER
+from triage.model.rungs import LADDER, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
@@ -146,13 +146,36 @@ def test_a_script_that_fails_uncompiled_is_not_walked_further(walk: Callable[...
     assert machine.visited() == ["as_is", "uncompiled"]
 
 
-def test_nor_is_one_that_fails_behind_another_door(walk: Callable[..., Walk]) -> None:
+IN_PLACE = in_place_of("torch.export")
+
+
+@pytest.mark.parametrize(
+    ("in_place", "stage"),
+    [
+        (None, Stage.DYNAMO),
+        (RaisedException("TypeError", "forward() takes 2 positional arguments", phase="uncaught"), Stage.DYNAMO),
+        (RaisedException("RuntimeError", "mat1 and mat2 cannot be multiplied", phase="uncaught"), Stage.SCRIPT),
+        (OutcomeKind.CRASH, Stage.SCRIPT),
+    ],
+)
+def test_nor_is_one_that_fails_behind_another_door(
+    walk: Callable[..., Walk], in_place: RaisedException | OutcomeKind | None, stage: Stage
+) -> None:
+    """But for one run with a plain call in the door's place: who fails there has a fault of its own."""
     frames = [Frame("/home/ann/export.py", 3, "main"), Frame(f"{SITE}/export/__init__.py", 9, "export")]
     frames.append(Frame(f"{SITE}/_dynamo/symbolic_convert.py", 9, "run"))
     failure = RaisedException("torch._dynamo.exc.UserError", "no", tuple(frames), phase="uncaught")
-    machine = Machine({rung: itertools.repeat(failure) for rung in RUNGS})
+    machine = Machine({rung: itertools.repeat(failure) for rung in RUNGS} | {IN_PLACE: [in_place]})
     conclusion = go(walk(machine))
-    assert conclusion.door is not None and conclusion.symptom is Symptom.EXCEPTION
+    assert (conclusion.stage, conclusion.symptom) == (stage, Symptom.EXCEPTION)
+    assert (conclusion.door is None) == (stage is Stage.SCRIPT)
+    assert machine.visited() == ["as_is", "uncompiled", "in-place"]
+
+
+def test_nor_is_one_that_hangs_uncompiled(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(OutcomeKind.HANG) for rung in RUNGS}, seconds=300.0)
+    conclusion = go(walk(machine))
+    assert (conclusion.stage, conclusion.symptom) == (Stage.SCRIPT, Symptom.HANG)
     assert machine.visited() == ["as_is", "uncompiled"]
 
 

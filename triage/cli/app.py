@@ -5,6 +5,7 @@ Nothing heavy is imported here: each command imports its story when it runs, so 
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -51,6 +52,7 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Every error ends in words and an exit code of the contract, never in a traceback of ours."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _print_anything()
     _end_like_ctrl_c()
     command = typer.main.get_command(app)
     try:
@@ -68,6 +70,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if code == EXIT_INTERRUPTED:  # however the parser's library tells it
         typer.echo("Interrupted.", err=True)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_anything() -> None:
+    """Where standard output has no UTF-8, a letter that it does not know is spelled out, as standard error does it."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _end_like_ctrl_c() -> None:

@@ -93,6 +93,19 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     )
 
 
+def its_own_fault(found: Conclusion) -> Conclusion:
+    """The conclusion where a script fails in another door of the compiler, and with a plain call in its place as well."""
+    return replace(found, stage=Stage.SCRIPT, door=None)
+
+
+def fails_in_place(probe: Probe) -> bool:
+    """Whether what a door was given fails in eager by itself. A TypeError says nothing: it may come of how it is called there."""
+    error = probe.outcome.exception
+    if error is None:
+        return probe.outcome.kind is OutcomeKind.CRASH
+    return probe.outcome.failed and not error.swallowed and short_type(error.type) != "TypeError"
+
+
 def not_to_blame(found: Conclusion) -> Conclusion:
     """The conclusion where the script's check fails uncompiled too, once its function draws other random numbers."""
     return replace(found, stage=Stage.NONE, symptom=Symptom.NONDETERMINISTIC, random_check=True)

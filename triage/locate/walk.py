@@ -20,14 +20,16 @@ from triage.locate.conclude import (
     discount,
     expected_exceptions,
     face,
+    fails_in_place,
     is_script_check,
+    its_own_fault,
     not_to_blame,
     with_graphs_compared,
 )
 from triage.locate.ladder import ladder_for, suspect
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
-from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
+from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.launch import Cancel
@@ -57,6 +59,7 @@ class Walk:
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
     other_stream: Probe | None = None
+    in_place: Probe | None = None  # of a script that fails in another door of the compiler: a plain call in its place
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     compared: Probe | None = None
@@ -71,7 +74,7 @@ class Walk:
         """What is known now."""
         found = conclude(self.rungs, self.top, self.seen)
         if found.fails_uncompiled:
-            return found
+            return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
         if self.other_stream is not None and self.other_stream.outcome.failed:
             return not_to_blame(found)
         if self.checked is None or (self.operators_break and self.checked.notes.wrong is None):
@@ -103,12 +106,18 @@ class Walk:
             # Whoever asks has seen it fail: it may be a failure that does not come every time.
             self._visit([top] * TRIES)
             first = next((probe for probe in self.seen[top.name] if probe.outcome.failed), first)
-        if not first.outcome.failed:
-            return self.conclusion()
+        if first.outcome.failed:
+            self._settle(first)
+            self._check_door()
+        return self.conclusion()
+
+    def _settle(self, first: Probe) -> None:
         guess = self._guess(first)
         blamed = self.rungs[guess]
         if first.outcome.kind is OutcomeKind.HANG:
             self._visit([UNCOMPILED])  # from it the others learn how long to wait
+            if self.conclusion().fails_uncompiled:
+                return
         visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
         if first.outcome.seconds <= QUICK_SECONDS:
             # All in one go, the likely culprit twice: no core waits for the answer of another.
@@ -120,7 +129,6 @@ class Walk:
         if not self.conclusion().fails_uncompiled:
             self._confirm(first)
             self._check_randomness()
-        return self.conclusion()
 
     # -- which rung next ------------------------------------------------------------------------------------------
 
@@ -195,6 +203,15 @@ class Walk:
         if found.outcome is None or not is_script_check(found.outcome):
             return
         self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
+
+    def _check_door(self) -> None:
+        """What fails in another door of the compiler must pass where the door only calls what it was given."""
+        door = self.conclusion().door
+        if door is not None:
+            name = in_place_of(door.name)
+            rung = Rung(name, name, Stage.NONE)
+            self.in_place = self.ask(rung, "in-place")
+            self.announce(rung, self.in_place)
 
     # -- running --------------------------------------------------------------------------------------------------
 

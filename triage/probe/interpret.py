@@ -55,10 +55,18 @@ def read_events(channel: Path) -> list[Event]:
         with contextlib.suppress(OSError):
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError):
-                    event = json.loads(line)
+                    event = _fact(line)
                     if isinstance(event, dict):
                         events.append(event)
     return sorted(events, key=lambda event: event.get("t", 0.0))
+
+
+def _fact(line: str) -> Any:
+    """What a line says. Half of a surrogate pair, as `os.fsdecode` makes of a byte that is not UTF-8, could not be written."""
+    fact = json.loads(line)
+    if "\\ud" in line:
+        return json.loads(json.dumps(fact, ensure_ascii=False).encode("utf-8", "replace"))
+    return fact
 
 
 def read_stacks(channel: Path) -> str:

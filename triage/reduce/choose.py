@@ -139,9 +139,9 @@ def choose(
             subject = attempt.engine.subject
             notes.append(f"{subject[0].upper()}{subject[1:]} could not be reduced: {found.reason}.".replace("..", "."))
             continue
-        if spare is None:
-            news(found)
         try:
+            if spare is None:
+                news(found)
             first = verified(found, problem, attempt.oracle, verify, emit)
             result = first
             late = budget.spent() and _out_of_time(first)
@@ -162,14 +162,17 @@ def choose(
             spare = made
         if late or attempt.of_text or not _of_transforms(made):
             break
-    if spare is not None:
-        return replace(spare, siblings=compilers_own(siblings, problem.passing, runner, budget)), tuple(notes)
-    fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)
-    fallback = fallback or _script(script, problem, oracle, verify, emit, notes)
-    if fallback is None:
-        return None, tuple(notes)
-    met = compilers_own(siblings, problem.passing, runner, budget)
-    return replace(fallback, siblings=met, notes=(*notes, *fallback.notes)), tuple(notes)
+    if spare is None:
+        fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)
+        fallback = fallback or _script(script, problem, oracle, verify, emit, notes)
+        if fallback is None:
+            return None, tuple(notes)
+        spare = replace(fallback, notes=(*notes, *fallback.notes))
+    try:
+        met = compilers_own(siblings, problem.passing, runner, budget)
+    except KeyboardInterrupt:  # what was verified is not lost by it
+        raise InterruptedReductionError(spare) from None
+    return replace(spare, siblings=met), tuple(notes)
 
 
 def _of_transforms(made: Reproduced) -> bool:

@@ -273,6 +273,10 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
             "No C++ compiler was found for the target ($CXX, else g++), and Inductor builds its CPU kernels with one: this may "
             "be the environment's failure. Install g++ or set CXX, then run it again; `triage doctor` checks it."
         )
+    in_place = found.walk.in_place
+    if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
+        told = headline(in_place.signature.exception_type, clip(first_line(in_place.signature.message), 200))
+        notes.append(f"It fails with {in_place.rung} too: {told}")
     notes += flaky_notes(conclusion, found.walk.seeded)
     if conclusion.stage is Stage.DYNAMO and conclusion.outcome is not None:
         notes += [f"torch's own hint: {hint}" for hint in hints_of(conclusion.outcome)]

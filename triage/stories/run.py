@@ -83,7 +83,7 @@ def run(
         _check_comparison(found)
         emit("located", **_located_facts(found))
         _reproduce(found)
-        found.environment = asked.answer(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
+        found.environment = asked.waited(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
     except KeyboardInterrupt:
         interrupted = True
         found.incomplete = "interrupted"
@@ -314,9 +314,14 @@ class _Asked:
 
     def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
         """What it said (within that time). Raises TargetError where it cannot be run."""
-        self._thread.join(seconds)  # the question has a time limit of its own
+        found = self.waited(seconds)
         if isinstance(self._error, TargetError):
             raise self._error
+        return found
+
+    def waited(self, seconds: float | None) -> TargetEnvironment | None:
+        """What it said (within that time). The script ran, so a question that was not answered costs a section only."""
+        self._thread.join(seconds)  # the question has a time limit of its own
         return self._answer
 
     def last_words(self, seconds: float) -> TargetEnvironment | None:

@@ -6,6 +6,7 @@ documentation: torch/export/__init__.py, torch/_inductor/__init__.py, torch/jit/
 """
 
 import functools
+import inspect
 import os
 import sys
 
@@ -42,10 +43,14 @@ def _replace(calls, module):
     home = os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
 
     def in_place(original, call):
+        first = next(iter(inspect.signature(original).parameters))  # what to run: mod, model, func, gm, ...
+
         @functools.wraps(original)
         def door(*args, **kwargs):
             if sys._getframe(1).f_code.co_filename.startswith(home):
                 return original(*args, **kwargs)
+            if not args and first in kwargs:
+                args = (kwargs.pop(first),)
             return call(*args, **kwargs)
 
         return door
@@ -55,10 +60,14 @@ def _replace(calls, module):
             setattr(module, name, in_place(getattr(module, name), call))
 
 
-def _called(function, args=(), kwargs=None, *others, **settings):
-    """`export(module, args, kwargs)`."""
+def _called(function, args=(), *others, kwargs=None, **settings):
+    """`export(module, args, kwargs)`, where ONNX has its file third; what was exported already is not called itself."""
+    if hasattr(function, "example_inputs") and not args:
+        _of_program(function)
+    if kwargs is None and others and isinstance(others[0], dict):
+        kwargs = others[0]
     args = args if isinstance(args, (tuple, list)) else (args,)
-    function(*args, **(kwargs if isinstance(kwargs, dict) else {}))
+    function(*args, **(kwargs or {}))
     raise SystemExit(0)
 
 
@@ -71,7 +80,8 @@ def _of_program(program, *others, **settings):
 
 def _traced(function, example_inputs=(), *others, **settings):
     """`jit.trace(function, inputs, example_kwarg_inputs=...)`."""
-    _called(function, () if example_inputs is None else example_inputs, settings.get("example_kwarg_inputs"))
+    inputs = () if example_inputs is None else example_inputs
+    _called(function, inputs, kwargs=settings.get("example_kwarg_inputs"))
 
 
 def _nothing(*args, **settings):
