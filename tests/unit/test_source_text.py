@@ -93,6 +93,9 @@ def test_names_belong_to_the_scope_that_binds_them():
             "@partial(torch.compile, dynamic=True)\ndef f():\n    pass\n",
             f"@partial(torch.compile, dynamic=True, backend={CALL})\ndef f():\n    pass\n",
         ),
+        ("torch.compile(\n    f,  # all\n)(x)\n", f"torch.compile(\n    f, backend={CALL}  # all\n)(x)\n"),
+        ("torch.compile(\n    f  # all)\n)(x)\n", f"torch.compile(\n    f, backend={CALL}  # all)\n)(x)\n"),
+        ("torch.compile(f, **x)\n", f'torch.compile(f, **{{**x, "backend": {CALL}}})\n'),
     ],
 )
 def test_the_backend_can_be_chosen_from_outside(text, expected):
