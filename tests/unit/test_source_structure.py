@@ -117,6 +117,18 @@ def test_one_turn_is_simpler_than_a_loop():
         (inlining.propose, "k = g()\nx.w = k\nf(b.w)\n", "k = g()\nf(k)\n"),
         (inlining.propose, "a, b = f, g()\nprint(a(b), a)\n", "b = g()\nprint(f(b), f)\n"),
         (inlining.propose, "a.width = 3\nf(b.width)\n", "f(3)\n"),
+        (inlining.propose, "def f(a, b):\n    g(b)\nf(x, b=2)\n", "def f(a, b):\n    g(2)\n\nf(x, b=2)\n"),
+        (
+            inlining.propose,
+            "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\n",
+            "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\n",
+        ),
+        (definitions.propose, "def f(a, *, b):\n    g(a)\nf(1, b=2)\n", "def f(a):\n    g(a)\n\nf(1)\n"),
+        (definitions.propose, "def f(*, b=1, **k):\n    g()\nf()\n", "def f(**k):\n    g()\n\nf()\n"),
+        (definitions.propose, "def f(a, /, b):\n    g(b)\nf(1, 2)\n", "def f(b):\n    g(b)\n\nf(2)\n"),
+        (definitions.propose, "def f(a, /):\n    g()\nf(1)\n", "def f():\n    g()\n\nf()\n"),
+        (definitions.propose, "def f(a=(1 / 2), /, b=3):\n    g()\nf()\n", "def f(a=(1 / 2), b=3):\n    g()\n\nf()\n"),
+        (definitions.propose, "def f(a, *, b):\n    g()\nf(1, b=1)\n", "def f(a, b):\n    g()\n\nf(1, b=1)\n"),
     ],
 )  # fmt: skip
 def test_plainer_forms(propose, text, expected):

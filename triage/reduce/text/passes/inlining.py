@@ -19,7 +19,7 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(statement, ast.FunctionDef):
             yield from _body_for_call(script, seen, statement)
             yield from _result_for_call(script, seen, statement)
-            yield from _argument_for_parameter(script, statement)
+            yield from _argument_for_parameter(script, seen, statement)
             yield from _default_for_parameter(script, seen, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
@@ -95,19 +95,24 @@ def _atom(text: str) -> str:
     return text if plain else f"({text})"
 
 
-def _argument_for_parameter(script: Script, node: Function) -> Iterator[Choice]:
+def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
     """What the only call passes, where it is a literal, in place of the parameter (which then is unused)."""
-    positional = node.args.args
+    owner = script.parents[node]
+    name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
+    if isinstance(owner, ast.ClassDef):
+        name, positional = (owner.name if name == "__init__" else ""), positional[1:]
     calls = [
         item
         for item in script.nodes
-        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == node.name
+        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == name
     ]
     if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
         return
-    seen = Occurrences(script)
     inner = next(scope for scope in seen.scopes if scope.node is node)
-    for argument, given in zip(positional, calls[0].args, strict=False):
+    named = {argument.arg: argument for argument in all_arguments(node.args)}
+    pairs = [*zip(positional, calls[0].args, strict=False)]
+    pairs += [(named[item.arg], item.value) for item in calls[0].keywords if item.arg in named]
+    for argument, given in pairs:
         if isinstance(given, ast.Constant):
             uses = [place for place in seen.of(argument.arg, inner) if not place.binds]
             if uses and all(place.placed for place in uses):
