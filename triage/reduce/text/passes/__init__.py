@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from triage.reduce.text.passes import (
     arguments,
+    brackets,
     classes,
     definitions,
     expressions,
@@ -52,5 +53,8 @@ TABLE = (
     Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
-PLAIN = Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said")
-LAST = Pass("names", renaming.propose, "short, usual names in place of long ones")
+POLISH = (
+    Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said"),
+    Pass("names", renaming.propose, "short, usual names in place of long ones"),
+    Pass("brackets", brackets.propose, "in one line what fits in one, without needless brackets and commas"),
+)
