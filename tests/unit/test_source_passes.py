@@ -282,6 +282,7 @@ def test_what_is_looked_for_in_a_tuple_is_not_looked_for_in_its_element():
         ("x = (n + 1) // 1\n", "x = n + 1\n"),
         ("x = y[(n + 1) * 1 - 2]\n", "x = y[(n + 1) - 2]\n"),
         ("f(0 + n, n ** 1)\n", "f(n, n ** 1)\n"),
+        ("x = (n > 0) * 1 * y\n", "x = (n > 0) * y\n"),
         ('print(f"x {1} eager")\n', 'print("x 1 eager")\n'),
         ('print(f"eager")\n', 'print("eager")\n'),
         ("x = torch.full((2, 3), 1.0)\n", "x = torch.ones((2, 3))\n"),
