@@ -87,6 +87,9 @@ def test_a_generator_in_place_of_its_context():
         ("for i, v in enumerate(g(x)):\n    f(v)\n", "v = g(x)[0]\nf(v)\n"),
         ("xs = [h()]\nfor x in xs:\n    f(x)\n", "xs = h()\nx = xs\nf(x)\n"),
         ("with a() as b:\n    f()\n", "with a():\n    f()\n"),
+        ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "f()\n"),
+        ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "b = a\ng(b)\n"),
+        ("match a:\n    case 1:\n        f()\n    case _:\n        g()\n", "match a:\n    case 1:\n        f()\n"),
     ],
 )
 def test_less_to_run_in_ones_head(text, expected):
@@ -112,6 +115,10 @@ def test_one_turn_is_simpler_than_a_loop():
         (inlining.propose, "a = [b]\na.append(c)\nf(a)\n", "a = [b, c]\nf(a)\n"),
         (inlining.propose, "a = b[0]\nf(a)\n", "f(b[0])\n"),
         (expressions.propose, "a, b = f(x)\n", "a = torch.ones(1)\n"),
+        (expressions.propose, "a = x[:, 1:2]\n", "a = x[:]\n"),
+        (expressions.propose, "a = x[:, 1:2]\n", "a = x[1:2]\n"),
+        (expressions.propose, "a = x[1:2:3]\n", "a = x[:2:3]\n"),
+        (expressions.propose, "a = x[1:2:3]\n", "a = x[1:2]\n"),
         (expressions.propose, "def f():\n    yield x\nf()\n", "def f():\n    yield\n\nf()\n"),
         (inlining.propose, "def f(a, k=3):\n    return a * k\nf(1)\n", "def f(a, k=3):\n    return a * 3\n\nf(1)\n"),
         (inlining.propose, "k = g()\nx.w = k\nf(b.w)\n", "k = g()\nf(k)\n"),
@@ -176,6 +183,10 @@ def test_two_loops_become_one_with_as_many_turns():
 def test_a_method_that_became_a_function_is_named_like_one():
     text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n\nA()\n"
     assert any(item.startswith("def f(x):") and "def __get__(self)" in item for item in results(text, renaming.propose))
+
+
+def test_a_subscript_is_no_tuple_of_one():
+    assert not any(",]" in item for item in results("a = x[:, 0]\n", expressions.propose))
 
 
 def test_a_number_in_place_of_what_is_only_handed_over():
