@@ -130,6 +130,11 @@ def test_one_turn_is_simpler_than_a_loop():
             "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\n",
             "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\n",
         ),
+        (
+            inlining.propose,
+            "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    h(g)\nf()\n",
+            "n = 0\n\ndef g():\n    global n\n    n += 1\n\nh(g)\n",
+        ),
         (definitions.propose, "def f(a, *, b):\n    g(a)\nf(1, b=2)\n", "def f(a):\n    g(a)\n\nf(1)\n"),
         (definitions.propose, "def f(*, b=1, **k):\n    g()\nf()\n", "def f(**k):\n    g()\n\nf()\n"),
         (definitions.propose, "def f(a, /, b):\n    g(b)\nf(1, 2)\n", "def f(b):\n    g(b)\n\nf(2)\n"),

@@ -49,9 +49,20 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
         tail = script.indent(statement) + script.source(statement.targets[0]) + f" = {script.source(last.value)}\n"
     elif isinstance(last, ast.Return):
         body.pop()
-    text = script.body_text(body, script.indent(statement)) if body else ""
-    text = re.sub(r"^[ \t]*(?:global|nonlocal) .*\n", "", text, flags=re.MULTILINE)
+    at_top = script.parents[statement] is script.tree
+    if at_top:
+        body = [item for item in body if not isinstance(item, ast.Global)]
+    text = "".join(script.body_text([item], script.indent(statement)) for item in body)
+    if at_top:
+        bound = next(scope for scope in seen.scopes if scope.node is node).bound
+        text = re.sub(r"^[ \t]*nonlocal .*", lambda line: _global(line.group(), bound), text, flags=re.MULTILINE)
     yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), text + tail))
+
+
+def _global(line: str, bound: set[str]) -> str:
+    """`nonlocal a` as `global a`, where `a` was local to a function that is statements of the module now."""
+    names = set(re.findall(r"\w+", line)[1:])
+    return line.replace("nonlocal", "global", 1) if names <= bound else line
 
 
 def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
