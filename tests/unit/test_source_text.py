@@ -67,6 +67,17 @@ def test_names_that_nothing_defines():
     assert undefined(Script(text)) == {"here", "later"}
 
 
+def test_a_caught_exception_is_named_behind_as():
+    text = "try:\n    f()\nexcept m.error as error:\n    print(error)\n"
+    places = [item.start for item in Occurrences(Script(text)).of("error")]
+    assert places == [text.index("error:"), text.index("error)")]
+
+
+def test_what_only_python_takes_for_no_end_of_a_line_is_escaped():
+    text = readable("x = 'a\u2028b'\ny = 1\n")
+    assert text == "x = 'a\\u2028b'\ny = 1\n" and tidy(text) == text
+
+
 def test_a_star_import_may_define_anything():
     assert undefined(Script("from m import *\nprint(x)\n")) == frozenset()
 
