@@ -49,7 +49,7 @@ def test_all_statements_of_a_value_go_together():
     ("text", "expected"),
     [
         ("with a:\n    b\n", "b\n"),
-        ("with open(x) as f:\n    f\n", "f = open(x)\nf\n"),
+        ("with open(x) as f:\n    f()\n", "f = open(x)\nf()\n"),
         ("with a, b:\n    c\n", "with a:\n    c\n"),
         ("if a:\n    b\nelse:\n    c\n", "c\n"),
         ("if a:\n    b\nelif d:\n    c\n", "if d:\n    c\n"),

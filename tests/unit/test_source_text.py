@@ -78,6 +78,10 @@ def test_what_only_python_takes_for_no_end_of_a_line_is_escaped():
     assert text == "x = 'a\\u2028b'\ny = 1\n" and tidy(text) == text
 
 
+def test_a_mere_name_goes_with_its_import_but_stays_in_a_function():
+    assert tidy("import tempfile\nx = 1\ntempfile\nx\ndef f():\n    x\nf()\n") == "x = 1\n\ndef f():\n    x\n\nf()\n"
+
+
 def test_a_star_import_may_define_anything():
     assert undefined(Script("from m import *\nprint(x)\n")) == frozenset()
 
