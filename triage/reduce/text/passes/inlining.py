@@ -26,6 +26,7 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _one_of_several(script, seen, statement)
             yield from _value_for_attribute(script, seen, statement)
             yield from _list_at_once(script, statement)
+            yield from _only_element(script, statement)
 
 
 def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
@@ -224,6 +225,25 @@ def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
         yield one(
             Edit(*script.span(node.value), f"[{elements}]"), Edit(*script.lines_span(block[place])),
         )  # fmt: skip
+
+
+def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:
+    """`xs = [x]` as `xs = x`, where only `xs[0]` is read; so for a dictionary, a ModuleList and a ModuleDict."""
+    target, value = node.targets[0], node.value
+    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        named = ast.unparse(value.func).split(".")[-1] in ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+        value = value.args[0] if named else value
+    held = (
+        value.elts if isinstance(value, ast.List | ast.Tuple) else value.values if isinstance(value, ast.Dict) else []
+    )
+    if len(held) != 1 or isinstance(held[0], ast.Starred) or not isinstance(target, ast.Name | ast.Attribute):
+        return
+    told = ast.unparse(target)
+    places = [item for item in script.nodes if isinstance(item, type(target)) and ast.unparse(item) == told]
+    reads = [script.parents[item] for item in places if item is not target]
+    if reads and all(isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) for item in reads):
+        edits = [Edit(*script.span(item), told) for item in reads]
+        yield one(Edit(*script.span(node.value), script.source(held[0])), *edits)
 
 
 def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) -> bool:

@@ -121,9 +121,9 @@ def _one_turn(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iter
             first = f"{indent}{name} = {script.source(values.args[0])}[0]\n"
             yield first
             yield f"{indent}{number} = 0\n{first}"
-    elif isinstance(values, ast.Name):
-        yield f"{indent}{script.source(target)} = {values.id}\n"
-        yield f"{indent}{script.source(target)} = {values.id}[0]\n"
+    elif isinstance(values, ast.Name | ast.Attribute):
+        yield f"{indent}{script.source(target)} = {script.source(values)}\n"
+        yield f"{indent}{script.source(target)} = {script.source(values)}[0]\n"
 
 
 def _one_element(script: Script, loop: ast.For | ast.AsyncFor) -> Iterator[tuple[Edit, ...]]:
