@@ -55,7 +55,7 @@ TABLE = (
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass("classes", classes.propose, "a function in place of a class with one method", False),
-    Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
+    Pass("flatten", flattening.propose, "plain functions in place of classes, generators, coroutines", False),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
 POLISH = (
