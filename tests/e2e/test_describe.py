@@ -76,6 +76,12 @@ def test_recorded_values_print_to_the_last_bit(captures: dict[str, Any]) -> None
     assert "torch.tensor([[1.0, 2.0]]).expand(3, 2)" in source
 
 
+def test_functions_are_called_where_people_find_them(captures: dict[str, Any]) -> None:
+    source = captures["functions_of_modules"][0]["nice"]["source"]
+    for name in ("torch.linalg.norm(", "torch.fft.fft(", "torch.special.expit(", "torch.masked.softmin("):
+        assert name in source and "torch._C" not in source
+
+
 def test_a_tensor_constant_is_written_out(captures: dict[str, Any]) -> None:
     source = captures["classic_tensor_constant"][0]["nice"]["source"]
     assert "x * torch.tensor([1.0, 2.0])" in source and "_tensor_constant" not in source

@@ -307,6 +307,13 @@ def flex():
 
 
 @program
+def functions_of_modules():
+    compiled(lambda x: torch.linalg.norm(torch.fft.fft(torch.special.expit(torch.masked.softmin(x, 0))).abs()))(
+        torch.randn(3)
+    )
+
+
+@program
 def shared_parameter():
     class Tied(nn.Module):
         def __init__(self):

@@ -1,8 +1,9 @@
 """Which operation is named: of several in a reproducer the one that the error points at."""
 
+import pytest
 from reduce_cases import case, meta, op, r, tensor
 
-from triage.culprit.operation import culprit_of
+from triage.culprit.operation import culprit_of, operator_name
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import SubGraph
@@ -43,3 +44,17 @@ def test_the_operation_that_the_message_names_comes_first():
 def test_the_last_one_where_nothing_tells_them_apart():
     found = culprit_of(concluded("compile"), graph(), ())
     assert found is not None and found.op == "aten.real"
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("torch.linalg.norm", "aten.linalg_norm"),
+        ("torch.fft.fft", "aten.fft_fft"),
+        ("torch.nn.functional.relu", "aten.relu"),
+        ("operator.mod", "aten.remainder"),
+        ("torch.masked.softmin", "torch.masked.softmin"),
+    ],
+)
+def test_the_operator_behind_a_function(target, name):
+    assert operator_name(op("a", target, "%x", out=meta(2))) == name

@@ -10,10 +10,10 @@ from source_helpers import results
 
 from triage.reduce.text.comments import lines_of, without_stale
 from triage.reduce.text.passes import (
-    LAST,
-    PLAIN,
+    POLISH,
     TABLE,
     arguments,
+    brackets,
     classes,
     definitions,
     expressions,
@@ -49,7 +49,7 @@ def test_all_statements_of_a_value_go_together():
     ("text", "expected"),
     [
         ("with a:\n    b\n", "b\n"),
-        ("with open(x) as f:\n    f\n", "f = open(x)\nf\n"),
+        ("with open(x) as f:\n    f()\n", "f = open(x)\nf()\n"),
         ("with a, b:\n    c\n", "with a:\n    c\n"),
         ("if a:\n    b\nelse:\n    c\n", "c\n"),
         ("if a:\n    b\nelif d:\n    c\n", "if d:\n    c\n"),
@@ -282,6 +282,7 @@ def test_what_is_looked_for_in_a_tuple_is_not_looked_for_in_its_element():
         ("x = (n + 1) // 1\n", "x = n + 1\n"),
         ("x = y[(n + 1) * 1 - 2]\n", "x = y[(n + 1) - 2]\n"),
         ("f(0 + n, n ** 1)\n", "f(n, n ** 1)\n"),
+        ("x = (n > 0) * 1 * y\n", "x = (n > 0) * y\n"),
         ('print(f"x {1} eager")\n', 'print("x 1 eager")\n'),
         ('print(f"eager")\n', 'print("eager")\n'),
         ("x = torch.full((2, 3), 1.0)\n", "x = torch.ones((2, 3))\n"),
@@ -304,6 +305,35 @@ def test_what_is_plain_already_stays(text):
     assert results(text, plain.propose) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f((x) + 1)\n", "f(x + 1)\n"),
+        ("y = (x + 1)\nif (y):\n    pass\n", "y = x + 1\nif y:\n    pass\n"),
+        ("f(((x)))\n", "f(x)\n"),
+        ("f(\n    a,\n    b=1,\n)\n", "f(a, b=1)\n"),
+        ("def f(a,):\n    return [a,]\nf(1)\n", "def f(a):\n    return [a]\n\nf(1)\n"),
+        ("f(\n    [\n        1\n        + 2\n    ],\n    (a,),\n)\n", "f([1 + 2], (a,))\n"),
+        ("x = (\n    a,\n)\n", "x = (a,)\n"),
+        ("f(  # all\n    [\n        1,\n    ],\n)\n", "f(  # all\n    [1],\n)\n"),
+    ],
+)
+def test_brackets_that_the_contents_do_not_need(text, expected):
+    assert results(text, brackets.propose) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x)\n", "x = (1, 2)\n", "x[a,]\n", "a * (b + c)\n", "(1).real\n", "f(x)(y)\n", "x = (y := 3)[1]\n", "a - (b * c)\n",
+        "class A(B):\n    pass\n", f"f(\n    {'a' * 60},\n    {'b' * 60},\n)\n", "f(\n    'a'  # b\n)\n", 'f("""\na""")\n',
+        "x = f'{(a, 1)}'\n", "print((yield))\n",
+    ],
+)  # fmt: skip
+def test_brackets_that_are_needed_stay(text):
+    assert results(text, brackets.propose) == []
+
+
 def test_comments_that_still_hold_stay():
     known = lines_of(["# By Anna\nimport torch\n# doubles\ny = x * 2\nz = y  # named\nz.add_(3)  # in place\n"])
     script = Script(
@@ -315,5 +345,5 @@ def test_comments_that_still_hold_stay():
 
 def test_each_pass_is_a_row_and_a_file():
     files = {file.stem for file in Path(imports.__file__).parent.glob("*.py")}
-    modules = [one.propose.__module__.rsplit(".", 1)[1] for one in (*TABLE, PLAIN, LAST)]
+    modules = [one.propose.__module__.rsplit(".", 1)[1] for one in (*TABLE, *POLISH)]
     assert files - {"__init__", "choice"} == set(modules) and len(set(modules)) == len(modules)

@@ -87,6 +87,10 @@ def test_a_generator_in_place_of_its_context():
         ("for i, v in enumerate(g(x)):\n    f(v)\n", "v = g(x)[0]\nf(v)\n"),
         ("xs = [h()]\nfor x in xs:\n    f(x)\n", "xs = h()\nx = xs\nf(x)\n"),
         ("with a() as b:\n    f()\n", "with a():\n    f()\n"),
+        ("for x in a.b:\n    f(x)\n", "x = a.b[0]\nf(x)\n"),
+        ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "f()\n"),
+        ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "b = a\ng(b)\n"),
+        ("match a:\n    case 1:\n        f()\n    case _:\n        g()\n", "match a:\n    case 1:\n        f()\n"),
     ],
 )
 def test_less_to_run_in_ones_head(text, expected):
@@ -112,11 +116,44 @@ def test_one_turn_is_simpler_than_a_loop():
         (inlining.propose, "a = [b]\na.append(c)\nf(a)\n", "a = [b, c]\nf(a)\n"),
         (inlining.propose, "a = b[0]\nf(a)\n", "f(b[0])\n"),
         (expressions.propose, "a, b = f(x)\n", "a = torch.ones(1)\n"),
+        (expressions.propose, "a = x[:, 1:2]\n", "a = x[:]\n"),
+        (expressions.propose, "a = x[:, 1:2]\n", "a = x[1:2]\n"),
+        (expressions.propose, "a = x[1:2:3]\n", "a = x[:2:3]\n"),
+        (expressions.propose, "a = x[1:2:3]\n", "a = x[1:2]\n"),
         (expressions.propose, "def f():\n    yield x\nf()\n", "def f():\n    yield\n\nf()\n"),
         (inlining.propose, "def f(a, k=3):\n    return a * k\nf(1)\n", "def f(a, k=3):\n    return a * 3\n\nf(1)\n"),
         (inlining.propose, "k = g()\nx.w = k\nf(b.w)\n", "k = g()\nf(k)\n"),
         (inlining.propose, "a, b = f, g()\nprint(a(b), a)\n", "b = g()\nprint(f(b), f)\n"),
         (inlining.propose, "a.width = 3\nf(b.width)\n", "f(3)\n"),
+        (inlining.propose, "def f(a, b):\n    g(b)\nf(x, b=2)\n", "def f(a, b):\n    g(2)\n\nf(x, b=2)\n"),
+        (
+            inlining.propose,
+            "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\n",
+            "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\n",
+        ),
+        (
+            inlining.propose,
+            "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    h(g)\nf()\n",
+            "n = 0\n\ndef g():\n    global n\n    n += 1\n\nh(g)\n",
+        ),
+        (inlining.propose, "a.b = ModuleList([c()])\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
+        (inlining.propose, "a = {'k': c}\nf(a['k'])\n", "a = c\nf(a)\n"),
+        (
+            flattening.propose,
+            "class A:\n    n = 3\n\n    @staticmethod\n    def g(x):\n        return x * A.n\nA.g(1)\n",
+            "n = 3\n\ndef g(x):\n    return x * n\n\ng(1)\n",
+        ),
+        (
+            flattening.propose,
+            "async def g(x):\n    return x\nasync def f():\n    return await g(1) + 1\nasyncio.run(f())\n",
+            "def g(x):\n    return x\n\ndef f():\n    return g(1) + 1\n\nf()\n",
+        ),
+        (definitions.propose, "def f(a, *, b):\n    g(a)\nf(1, b=2)\n", "def f(a):\n    g(a)\n\nf(1)\n"),
+        (definitions.propose, "def f(*, b=1, **k):\n    g()\nf()\n", "def f(**k):\n    g()\n\nf()\n"),
+        (definitions.propose, "def f(a, /, b):\n    g(b)\nf(1, 2)\n", "def f(b):\n    g(b)\n\nf(2)\n"),
+        (definitions.propose, "def f(a, /):\n    g()\nf(1)\n", "def f():\n    g()\n\nf()\n"),
+        (definitions.propose, "def f(a=(1 / 2), /, b=3):\n    g()\nf()\n", "def f(a=(1 / 2), b=3):\n    g()\n\nf()\n"),
+        (definitions.propose, "def f(a, *, b):\n    g()\nf(1, b=1)\n", "def f(a, b):\n    g()\n\nf(1, b=1)\n"),
     ],
 )  # fmt: skip
 def test_plainer_forms(propose, text, expected):
@@ -164,6 +201,26 @@ def test_two_loops_become_one_with_as_many_turns():
 def test_a_method_that_became_a_function_is_named_like_one():
     text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n\nA()\n"
     assert any(item.startswith("def f(x):") and "def __get__(self)" in item for item in results(text, renaming.propose))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    n = 3\nf(A, A.n)\n",
+        "class A:\n    n = 3\nn = A.n\n",
+        "class A:\n    def n(self):\n        pass\nA.n(1)\n",
+    ],
+)
+def test_a_class_that_is_more_than_a_place_for_names_stays(text):
+    assert results(text, flattening.propose) == []
+
+
+def test_a_list_that_is_used_as_one_stays():
+    assert not any("a = b" in item for item in results("a = [b]\nf(a[0], len(a))\n", inlining.propose))
+
+
+def test_a_subscript_is_no_tuple_of_one():
+    assert not any(",]" in item for item in results("a = x[:, 0]\n", expressions.propose))
 
 
 def test_a_number_in_place_of_what_is_only_handed_over():

@@ -67,6 +67,21 @@ def test_names_that_nothing_defines():
     assert undefined(Script(text)) == {"here", "later"}
 
 
+def test_a_caught_exception_is_named_behind_as():
+    text = "try:\n    f()\nexcept m.error as error:\n    print(error)\n"
+    places = [item.start for item in Occurrences(Script(text)).of("error")]
+    assert places == [text.index("error:"), text.index("error)")]
+
+
+def test_what_only_python_takes_for_no_end_of_a_line_is_escaped():
+    text = readable("x = 'a\u2028b'\ny = 1\n")
+    assert text == "x = 'a\\u2028b'\ny = 1\n" and tidy(text) == text
+
+
+def test_a_mere_name_goes_with_its_import_but_stays_in_a_function():
+    assert tidy("import tempfile\nx = 1\ntempfile\nx\ndef f():\n    x\nf()\n") == "x = 1\n\ndef f():\n    x\n\nf()\n"
+
+
 def test_a_star_import_may_define_anything():
     assert undefined(Script("from m import *\nprint(x)\n")) == frozenset()
 
@@ -93,6 +108,9 @@ def test_names_belong_to_the_scope_that_binds_them():
             "@partial(torch.compile, dynamic=True)\ndef f():\n    pass\n",
             f"@partial(torch.compile, dynamic=True, backend={CALL})\ndef f():\n    pass\n",
         ),
+        ("torch.compile(\n    f,  # all\n)(x)\n", f"torch.compile(\n    f, backend={CALL}  # all\n)(x)\n"),
+        ("torch.compile(\n    f  # all)\n)(x)\n", f"torch.compile(\n    f, backend={CALL}  # all)\n)(x)\n"),
+        ("torch.compile(f, **x)\n", f'torch.compile(f, **{{**x, "backend": {CALL}}})\n'),
     ],
 )
 def test_the_backend_can_be_chosen_from_outside(text, expected):

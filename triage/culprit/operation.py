@@ -27,6 +27,14 @@ _OPERATORS = {
     "or_": "bitwise_or",
     "xor": "bitwise_xor",
 }
+_PREFIXES = {  # of the operator's name, by the module of the function
+    "torch": "",
+    "torch._C._nn": "",
+    "torch.nn.functional": "",
+    "torch.linalg": "linalg_",
+    "torch.special": "special_",
+    "torch.fft": "fft_",
+}
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
 
@@ -116,11 +124,7 @@ def operator_name(node: GraphNode) -> str:
     module, _, name = target.rpartition(".")
     if module == "operator":
         return f"aten.{_OPERATORS.get(name, name)}"
-    if module in ("torch", "torch._C._nn", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft"):
-        return (
-            f"aten.{ {'torch.linalg': 'linalg_', 'torch.special': 'special_', 'torch.fft': ''}.get(module, '') }{name}"
-        )
-    return target
+    return f"aten.{_PREFIXES[module]}{name}" if module in _PREFIXES else target
 
 
 def operators_in(error: RaisedException | None) -> tuple[str, ...]:

@@ -32,6 +32,15 @@ _HOMES = (
 )
 
 
+# Built-in functions carry their module in their own name: `linalg_norm` is `torch.linalg.norm`.
+_PREFIXES = (
+    ("linalg_", "torch.linalg"),
+    ("fft_", "torch.fft"),
+    ("special_", "torch.special"),
+    ("sparse_", "torch.sparse"),
+)
+
+
 def printable(target: Any) -> Tuple[str, str]:
     """(name, "") where the target can be named, ("", reason) where it cannot."""
     if isinstance(target, str):
@@ -68,6 +77,14 @@ def _candidates(target: Any):
     qualified = getattr(target, "__qualname__", None)
     if isinstance(name, str) and module == "_operator":
         yield "operator." + name
+    if isinstance(name, str):
+        for prefix, home in _PREFIXES:
+            if name.lstrip("_").startswith(prefix):
+                yield home + "." + name.lstrip("_")[len(prefix) :]
+    if isinstance(name, str) and isinstance(module, str):
+        public = module.partition("._")[0]  # of `torch.masked._ops`
+        if public.startswith("torch."):
+            yield public + "." + name
     if isinstance(name, str) and module in _HOMES:
         yield module + "." + name
     if isinstance(name, str):

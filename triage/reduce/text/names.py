@@ -154,12 +154,12 @@ class Occurrences:
                 start = end - len(node.asname)
             self._add(scope, name, start, start + len(name), node, binds=True)
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            self._find_words(scope, node, [node.name], binds=True)
+            self._find_words(scope, node, [node.name], binds=True, behind=r"\bas\s+")
         elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
             start, end = self._script.span(node)
             self._add(scope, node.name, end - len(node.name), end, node, binds=True)
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            self._find_words(scope, node, [node.rest], binds=True)
+            self._find_words(scope, node, [node.rest], binds=True, behind=r"\*\*\s*")
         if isinstance(node, _SCOPES):
             self._visit_scope(node, scope)
         elif isinstance(node, _COMPREHENSIONS):
@@ -218,13 +218,15 @@ class Occurrences:
             if part is not None:
                 self._visit(part, inner)
 
-    def _find_words(self, scope: Scope, node: ast.AST, words: list[str], *, binds: bool = False) -> None:
+    def _find_words(
+        self, scope: Scope, node: ast.AST, words: list[str], *, binds: bool = False, behind: str = r"\b"
+    ) -> None:
         """Names that have no node of their own: after `def`, `class`, `as`, `global`."""
         start, end = self._script.span(node)
         for word in words:
-            found = re.compile(rf"\b{re.escape(word)}\b").search(self._script.text, start, end)
+            found = re.compile(rf"{behind}({re.escape(word)})\b").search(self._script.text, start, end)
             if found is not None:
-                self._add(scope, word, found.start(), found.end(), node, binds)
+                self._add(scope, word, *found.span(1), node, binds)
 
     def _add(self, scope: Scope, name: str, start: int, end: int, node: ast.AST, binds: bool) -> None:
         if binds:

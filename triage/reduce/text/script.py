@@ -193,4 +193,5 @@ def _has_own_lines(script: Script) -> bool:
         if line == statement.lineno and before.strip() and before.strip() != "el":
             return False
         last = line if list(blocks_of(statement)) else (statement.end_lineno or line)
-    return not any(mark in script.text for mark in ("\f", "\\\n", "\n\t"))
+    # What only `str.splitlines` takes for the end of a line would be another line to us than to Python.
+    return not any(mark in script.text for mark in ("\\\n", "\n\t", *"\f\v\x1c\x1d\x1e\x85\u2028\u2029"))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from triage.judge.asking import Budget, Judge
 from triage.model.stage import Verdict
 from triage.reduce.text.comments import without_stale
-from triage.reduce.text.passes import LAST, PLAIN, STATEMENTS, TABLE, Pass
+from triage.reduce.text.passes import POLISH, STATEMENTS, TABLE, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
 from triage.reduce.text.script import Edit, Script, compatible
@@ -56,7 +56,7 @@ class Search:
 
     def polish(self) -> None:
         """What changes the whole text and lets nothing else become smaller: once, at the end."""
-        for one in (PLAIN, LAST):
+        for one in POLISH:
             self._begin(1.0)
             self._driver.begin(one.name)
             self._run(one)

@@ -7,6 +7,8 @@ on the text without that: so nothing of it can be reduced away, and what is run 
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 
 from triage.judge.judgement import RefusedError
 from triage.model.rungs import DEFAULT_BACKEND, knows_modes
@@ -15,6 +17,7 @@ from triage.reduce.text.script import Edit, Script, quiet
 
 VARIABLE = "TORCH_COMPILE_BACKEND"
 _MODES = ("mode", "options")
+_LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT)
 
 
 def shaped(script: Script, rung: str | None, header: str, *, door: bool = False) -> str:
@@ -132,10 +135,22 @@ def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | Non
         if VARIABLE in told:
             return Edit(start, end, told)
         return Edit(start, end, f'os.environ.get("{VARIABLE}", {told if rung is None else default})')
-    end = script.span(use)[1] - 1
-    inside = script.text[script.span(use.func)[1] : end].strip()
-    comma = "" if inside in ("(", "") or inside.endswith(",") else ", "
-    return Edit(end, end, f'{comma}backend=os.environ.get("{VARIABLE}", {default})')
+    told = f'backend=os.environ.get("{VARIABLE}", {default})'
+    spread = next((item for item in reversed(use.keywords) if item.arg is None), None)
+    if spread is not None:  # it may hold a backend
+        start, end = script.span(spread.value)
+        return Edit(start, end, "{**" + script.text[start:end] + f', "backend": {told.partition("=")[2]}' + "}")
+    place, last = _last_token(script, use)
+    return Edit(place, place, {"(": "", ",": " "}.get(last, ", ") + told)
+
+
+def _last_token(script: Script, call: ast.Call) -> tuple[int, str]:
+    """Where the last token before a call's closing parenthesis ends, and that token: below it there may be comments."""
+    source = Script(f"({script.source(call)})")
+    tokens = tokenize.generate_tokens(io.StringIO(source.text).readline)
+    last = [item for item in tokens if item.type not in _LAYOUT][-3]
+    line, column = last.end
+    return script.span(call)[0] + source.offset(line, 0) + column - 1, last.string
 
 
 def _import_os(script: Script) -> str:

@@ -1,8 +1,8 @@
 """What is left over after an edit, cleaned up without a query: a pure function from text to text.
 
-A deleted statement leaves a `pass`; here it goes, as do statements that are a mere constant, and an `else` or `finally`
-that holds nothing else. Definitions, imports of the standard library and of torch, and plain functions and classes that
-nothing names any more go as well, and blank lines are kept to one.
+A deleted statement leaves a `pass`; here it goes, as do statements that are a mere constant (in the module: or a name), and
+an `else` or `finally` that holds nothing else. Definitions, imports of the standard library and of torch, and plain
+functions and classes that nothing names any more go as well, and blank lines are kept to one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 import itertools
 import re
 
-from triage.reduce.text.names import Occurrences, tells_its_base
+from triage.reduce.text.names import Occurrences, bound_globals, tells_its_base
 from triage.reduce.text.script import Block, Edit, Script, blocks_of
 from triage.reduce.text.weight import STANDARD
 
@@ -115,12 +115,13 @@ def is_elif(script: Script, statement: ast.stmt) -> bool:
 
 
 def _constants(script: Script) -> list[Edit]:
-    """Statements that are a constant, docstrings among them."""
-    return [
-        Edit(*script.span(node), "pass")
-        for node in script.nodes
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    ]
+    """Statements that are a constant, docstrings among them, or a name of the module (in a function the compiler meets it)."""
+    alone = [node for node in script.nodes if isinstance(node, ast.Expr)]
+    named = [node for node in alone if isinstance(node.value, ast.Name) and script.parents[node] is script.tree]
+    bound = bound_globals(script) if named else frozenset()
+    gone = [node for node in named if isinstance(node.value, ast.Name) and node.value.id in bound]
+    gone += [node for node in alone if isinstance(node.value, ast.Constant)]
+    return [Edit(*script.span(node), "pass") for node in gone]
 
 
 def _superfluous_pass(script: Script) -> list[Edit]:

@@ -26,6 +26,7 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(node, Function):
             yield from _defaults(script, node)
             yield from _parameters(script, node)
+            yield from _marks(script, node)
             yield from _returned(script, node)
 
 
@@ -143,12 +144,29 @@ def _without_parameter(script: Script, node: Function, argument: ast.arg) -> Edi
     defaults = [item for item in [*node.args.defaults, *node.args.kw_defaults] if item is not None]
     following = script.span(items[index + 1])[0] if index + 1 < len(items) else len(script.text)
     end = max([end, *(script.span(item)[1] for item in defaults if end <= script.span(item)[0] < following)])
-    stars = 2 if argument is node.args.kwarg else 1 if argument is node.args.vararg else 0
+    start -= 2 if argument is node.args.kwarg else 1 if argument is node.args.vararg else 0
+    if [argument] == node.args.kwonlyargs and node.args.vararg is None:
+        start = script.text.rindex("*", 0, start)
+    elif [argument] == node.args.posonlyargs:
+        end = script.text.index("/", end) + 1
     if index:
         return Edit(script.text.rindex(",", 0, start), end)
     if len(items) > 1:
-        return Edit(start - stars, script.text.index(",", end) + 2)
-    return Edit(start - stars, end)
+        return Edit(start, script.text.index(",", end) + 2)
+    return Edit(start, end)
+
+
+def _marks(script: Script, node: Function) -> Iterator[Choice]:
+    """`def f(a, b)` in place of `def f(a, /, b)` and `def f(a, *, b)`."""
+    given = node.args
+    if given.posonlyargs:
+        last = given.posonlyargs[-1]
+        behind = given.defaults[: len(given.defaults) - len(given.args)]
+        place = script.text.index("/", max(script.span(item)[1] for item in (last, *behind)))
+        yield one(Edit(script.text.rindex(",", 0, place), place + 1))
+    if given.kwonlyargs and given.vararg is None:
+        start = script.span(given.kwonlyargs[0])[0]
+        yield one(Edit(script.text.rindex("*", 0, start), start))
 
 
 def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:

@@ -43,6 +43,8 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _elements(script, node)
         elif isinstance(node, ast.Dict):
             yield from _pairs(script, node)
+        elif isinstance(node, ast.Slice):
+            yield from _bounds(script, node)
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and node.value is not None:
             yield from _only_the_value(script, node)
         elif isinstance(node, ast.Yield) and node.value is not None:
@@ -94,7 +96,7 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
     loose = isinstance(script.parents[node], _LOOSE)
     for part in sorted(parts[:_MOST_PARTS], key=lambda part: len(script.source(part))):
         text = script.source(part)
-        yield text if loose or isinstance(part, _ATOMS) else f"({text})"
+        yield text if loose or isinstance(part, (*_ATOMS, ast.Slice)) else f"({text})"
     if isinstance(node, ast.Compare | ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
         yield "True"
     elif isinstance(node, ast.Attribute | ast.Subscript | ast.BinOp):
@@ -135,6 +137,8 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 def _elements(script: Script, node: ast.List | ast.Tuple | ast.Set) -> Iterator[Choice]:
     items = node.elts
+    if len(items) == 2 and isinstance(script.parents[node], ast.Subscript):
+        return  # `x[a]` is proposed as a part, and `x[a,]` is what nobody writes
     for index, item in enumerate(items):
         if len(items) == 1:
             if not isinstance(node, ast.List):
@@ -148,6 +152,14 @@ def _elements(script: Script, node: ast.List | ast.Tuple | ast.Set) -> Iterator[
                 yield one(Edit(script.span(items[index - 1])[1], end))
         elif not (len(items) == 2 and isinstance(node, ast.Tuple)):
             yield one(Edit(script.span(item)[0], script.span(items[1])[0]))
+
+
+def _bounds(script: Script, node: ast.Slice) -> Iterator[Choice]:
+    """`a[:n]` in place of `a[0:n]`, `a[m:n]` in place of `a[m:n:2]`."""
+    for item in (node.step, node.upper, node.lower):
+        if item is not None:
+            start, end = script.span(item)
+            yield one(Edit(script.text.rindex(":", 0, start) if item is node.step else start, end))
 
 
 def _pairs(script: Script, node: ast.Dict) -> Iterator[Choice]:

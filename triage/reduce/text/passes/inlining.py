@@ -19,13 +19,14 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(statement, ast.FunctionDef):
             yield from _body_for_call(script, seen, statement)
             yield from _result_for_call(script, seen, statement)
-            yield from _argument_for_parameter(script, statement)
+            yield from _argument_for_parameter(script, seen, statement)
             yield from _default_for_parameter(script, seen, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
             yield from _one_of_several(script, seen, statement)
             yield from _value_for_attribute(script, seen, statement)
             yield from _list_at_once(script, statement)
+            yield from _only_element(script, statement)
 
 
 def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
@@ -49,9 +50,20 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
         tail = script.indent(statement) + script.source(statement.targets[0]) + f" = {script.source(last.value)}\n"
     elif isinstance(last, ast.Return):
         body.pop()
-    text = script.body_text(body, script.indent(statement)) if body else ""
-    text = re.sub(r"^[ \t]*(?:global|nonlocal) .*\n", "", text, flags=re.MULTILINE)
+    at_top = script.parents[statement] is script.tree
+    if at_top:
+        body = [item for item in body if not isinstance(item, ast.Global)]
+    text = "".join(script.body_text([item], script.indent(statement)) for item in body)
+    if at_top:
+        bound = next(scope for scope in seen.scopes if scope.node is node).bound
+        text = re.sub(r"^[ \t]*nonlocal .*", lambda line: _global(line.group(), bound), text, flags=re.MULTILINE)
     yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), text + tail))
+
+
+def _global(line: str, bound: set[str]) -> str:
+    """`nonlocal a` as `global a`, where `a` was local to a function that is statements of the module now."""
+    names = set(re.findall(r"\w+", line)[1:])
+    return line.replace("nonlocal", "global", 1) if names <= bound else line
 
 
 def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
@@ -95,19 +107,24 @@ def _atom(text: str) -> str:
     return text if plain else f"({text})"
 
 
-def _argument_for_parameter(script: Script, node: Function) -> Iterator[Choice]:
+def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
     """What the only call passes, where it is a literal, in place of the parameter (which then is unused)."""
-    positional = node.args.args
+    owner = script.parents[node]
+    name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
+    if isinstance(owner, ast.ClassDef):
+        name, positional = (owner.name if name == "__init__" else ""), positional[1:]
     calls = [
         item
         for item in script.nodes
-        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == node.name
+        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == name
     ]
     if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
         return
-    seen = Occurrences(script)
     inner = next(scope for scope in seen.scopes if scope.node is node)
-    for argument, given in zip(positional, calls[0].args, strict=False):
+    named = {argument.arg: argument for argument in all_arguments(node.args)}
+    pairs = [*zip(positional, calls[0].args, strict=False)]
+    pairs += [(named[item.arg], item.value) for item in calls[0].keywords if item.arg in named]
+    for argument, given in pairs:
         if isinstance(given, ast.Constant):
             uses = [place for place in seen.of(argument.arg, inner) if not place.binds]
             if uses and all(place.placed for place in uses):
@@ -208,6 +225,25 @@ def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
         yield one(
             Edit(*script.span(node.value), f"[{elements}]"), Edit(*script.lines_span(block[place])),
         )  # fmt: skip
+
+
+def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:
+    """`xs = [x]` as `xs = x`, where only `xs[0]` is read; so for a dictionary, a ModuleList and a ModuleDict."""
+    target, value = node.targets[0], node.value
+    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        named = ast.unparse(value.func).split(".")[-1] in ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+        value = value.args[0] if named else value
+    held = (
+        value.elts if isinstance(value, ast.List | ast.Tuple) else value.values if isinstance(value, ast.Dict) else []
+    )
+    if len(held) != 1 or isinstance(held[0], ast.Starred) or not isinstance(target, ast.Name | ast.Attribute):
+        return
+    told = ast.unparse(target)
+    places = [item for item in script.nodes if isinstance(item, type(target)) and ast.unparse(item) == told]
+    reads = [script.parents[item] for item in places if item is not target]
+    if reads and all(isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) for item in reads):
+        edits = [Edit(*script.span(item), told) for item in reads]
+        yield one(Edit(*script.span(node.value), script.source(held[0])), *edits)
 
 
 def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) -> bool:

@@ -14,6 +14,7 @@ from triage.reduce.text.script import Edit, Script
 
 _NEUTRAL = {ast.FloorDiv: 1, ast.Div: 1, ast.Mult: 1, ast.Pow: 1, ast.Add: 0, ast.Sub: 0}
 _COMMUTES = (ast.Mult, ast.Add)
+_BINDS_LESS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Lambda)
 
 
 def propose(script: Script) -> Iterator[Choice]:
@@ -57,7 +58,7 @@ def _without_neutral(script: Script, node: ast.BinOp) -> str | None:
     if kept is None:
         return None
     inside = not isinstance(script.parents[node], ast.Assign | ast.Return | ast.Expr | ast.Call | ast.keyword)
-    return f"({script.source(kept)})" if isinstance(kept, ast.BinOp | ast.IfExp) and inside else script.source(kept)
+    return f"({script.source(kept)})" if isinstance(kept, _BINDS_LESS) and inside else script.source(kept)
 
 
 def _only_choice(script: Script, node: ast.Compare) -> str | None:

@@ -1,4 +1,4 @@
-"""A block in place of the statement around it: `with`, `if`, `for`, `while`, `try`; loops become one turn."""
+"""A block in place of the statement around it: `with`, `if`, `for`, `while`, `try`, `match`; loops become one turn."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(statement, _TRY) and len(statement.handlers) > 1:  # type: ignore[attr-defined]
             for handler in statement.handlers:  # type: ignore[attr-defined]
                 yield Choice(((_without_handler(script, handler),),))
+        if isinstance(statement, ast.Match) and len(statement.cases) > 1:
+            for case in statement.cases:
+                yield Choice(((_without_case(script, case),),))
         if isinstance(statement, ast.With):
             for item in statement.items:
                 if item.optional_vars is not None:
@@ -65,6 +68,12 @@ def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
             yield f"{indent}{target} = {script.source(values.args[0]) if len(values.args) > 1 else 0}\n{body}"
         yield f"{indent}{target} = next(iter({script.source(values)}))\n{body}"
         yield from _one_loop_of_two(script, statement, indent)
+    elif isinstance(statement, ast.Match):
+        for case in statement.cases:
+            yield script.body_text(case.body, indent)
+            if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.pattern.name:
+                value = f"{indent}{case.pattern.name} = {script.source(statement.subject)}\n"
+                yield value + script.body_text(case.body, indent)
     elif isinstance(statement, ast.While):
         yield script.body_text(statement.body, indent)
     elif isinstance(statement, _TRY):
@@ -112,9 +121,9 @@ def _one_turn(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iter
             first = f"{indent}{name} = {script.source(values.args[0])}[0]\n"
             yield first
             yield f"{indent}{number} = 0\n{first}"
-    elif isinstance(values, ast.Name):
-        yield f"{indent}{script.source(target)} = {values.id}\n"
-        yield f"{indent}{script.source(target)} = {values.id}[0]\n"
+    elif isinstance(values, ast.Name | ast.Attribute):
+        yield f"{indent}{script.source(target)} = {script.source(values)}\n"
+        yield f"{indent}{script.source(target)} = {script.source(values)}[0]\n"
 
 
 def _one_element(script: Script, loop: ast.For | ast.AsyncFor) -> Iterator[tuple[Edit, ...]]:
@@ -152,6 +161,10 @@ def _header_end(script: Script, start: int, body: int) -> int:
     """The end of the line with the colon, which may have comments below it."""
     place = script.text.rfind(":", start, body)
     return script.text.index("\n", place) + 1
+
+
+def _without_case(script: Script, case: ast.match_case) -> Edit:
+    return Edit(script.offset(case.pattern.lineno, 0), script.lines_span(case.body[-1])[1])
 
 
 def _without_handler(script: Script, handler: ast.ExceptHandler) -> Edit:
