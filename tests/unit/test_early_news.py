@@ -83,3 +83,8 @@ def test_the_operation_that_the_error_names_is_told_with_the_stage(tmp_path: Pat
     operation = named_early(Told(tmp_path), conclusion())  # type: ignore[arg-type]
     facts = {"stage": Stage.INDUCTOR.value, "settled": True, "fails": True, "operation": operation}
     assert plain_line(Event("located", facts)) == "stage: inductor, operation: aten.cumsum.default"
+
+
+def test_another_door_is_told_with_the_stage() -> None:
+    facts = {"stage": "none", "settled": True, "fails": True, "operation": None, "door": "torch.export"}
+    assert plain_line(Event("located", facts)) == "fails in torch.export, stage: none"

@@ -121,6 +121,11 @@ def test_a_failure_of_the_script_is_no_compiler_bug() -> None:
     assert title(report).startswith("Fails without torch.compile too: ")
 
 
+def test_what_hangs_in_another_door_is_not_said_of_torch_compile() -> None:
+    verdict = ReportVerdict(Symptom.HANG, Stage.NONE, door="torch.export")
+    assert title(replace(BUG, verdict=verdict)) == "[torch.export] torch.export does not finish"
+
+
 def test_a_script_that_passes_is_nothing_to_report() -> None:
     report = TriageReport(tool=TOOL, command=("t.py",), verdict=ReportVerdict(summary="passes on every rung"))
     text = md(report, Sources())

@@ -15,6 +15,7 @@ from triage.judge.comparison import ComparisonOracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
+from triage.locate.doors import Door
 from triage.model import accuracy
 from triage.model.accuracy import Comparison, WrongResult
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
@@ -32,6 +33,7 @@ from triage.stories.reproduce import (
     MISSED,
     MOST_REPEATS,
     attempts_for,
+    compares,
     comparison_for,
     patience_for,
     problem_of,
@@ -163,6 +165,11 @@ def test_where_nothing_is_known_to_pass_the_control_is_uncompiled(tmp_path):
     conclusion = concluded()
     known = found(conclusion, tmp_path)
     assert problem_of(known, replace(conclusion, passing=None)).passing == UNCOMPILED.name
+
+
+def test_nothing_is_compared_behind_another_door():
+    check = concluded(CHECK)  # what torch.export raises has no wrapper either
+    assert compares(check) and not compares(replace(check, door=Door("torch.export", Stage.INDUCTOR)))
 
 
 @pytest.mark.parametrize(

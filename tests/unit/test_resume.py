@@ -13,6 +13,7 @@ from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
+from triage.stories import resume
 from triage.stories.resume import earlier_run
 from triage.trial.driver import digest
 
@@ -40,6 +41,20 @@ def test_probes_and_verdicts_are_what_they_were(tmp_path: Path) -> None:
     assert digest("eager", "x = 1\n") not in found.verdicts
     request = ProbeRequest("as_is", Target("python", ("python", "x.py"), tmp_path), None, 10.0, tmp_path)
     assert found.run_probe(request) == known
+
+
+@pytest.mark.parametrize(("timeout", "asked_again"), [(20.0, False), (300.0, True)])
+def test_what_hung_is_asked_again_where_it_is_given_more_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, timeout: float, asked_again: bool
+) -> None:
+    hung = Outcome(OutcomeKind.HANG, 20.1, -15, detail="no compilation had begun")
+    known = Probe("as_is", None, hung, signature_of(hung), AgentNotes(True), Path("a.log"))
+    journal(tmp_path, "train.py")("probe_facts", probe=known)
+    asked: list[ProbeRequest] = []
+    monkeypatch.setattr(resume, "run_probe", lambda request, cancel: asked.append(request))
+    request = ProbeRequest("as_is", Target("python", ("python", "x.py"), tmp_path), None, timeout, tmp_path)
+    found = earlier_run(tmp_path).run_probe(request)
+    assert asked == ([request] if asked_again else []) and (found == known) is not asked_again
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,13 @@ def test_a_probe_cut_by_the_budget_is_no_hang(walk: Callable[..., Walk]) -> None
     assert found.seen == {} and not found.conclusion().settled
 
 
+def test_a_hang_that_is_known_from_an_earlier_run_takes_nothing_of_the_budget(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    found = walk(machine, budget=100.0)
+    found.probe = lambda request, cancel: machine(replace(request, timeout=300.0), cancel)  # as it was then
+    assert found.first().outcome.kind is OutcomeKind.HANG
+
+
 def test_a_spent_budget_leaves_what_was_seen(walk: Callable[..., Walk]) -> None:
     machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS[4:]})
     found = walk(machine, budget=100.0)

@@ -71,7 +71,8 @@ def plain_line(event: Event) -> str | None:
         return f"{facts['name']}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
     if event.kind == "located":
         operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
-        return f"stage: {facts['stage']}{operation}" if facts["settled"] and facts["fails"] else None
+        door = f"fails in {facts['door']}, " if facts.get("door") else ""
+        return f"{door}stage: {facts['stage']}{operation}" if facts["settled"] and facts["fails"] else None
     if event.kind == "engine_started":
         return f"reducing {facts['subject']}"
     if event.kind == "engine_step":
@@ -306,7 +307,7 @@ def _next(done: Run) -> str:
     if verdict.symptom is Symptom.NONE:
         return "nothing to do: the script passes"
     if verdict.door is not None and done.report.reproducer is None:
-        return "read report.md; the script could not be made smaller, so shorten it by hand before you report it"
+        return "read report.md; the script was not made smaller, so shorten it by hand before you report it"
     if verdict.symptom is Symptom.ROUNDING:
         return "nothing to report: compare with double precision, or raise the tolerance of the check (see report.md)"
     explained = done.report.explanation

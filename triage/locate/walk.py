@@ -329,8 +329,8 @@ class Walk:
         )
         self.session.emit("probe_started", rung=rung.name, name=name, timeout=request.timeout)
         probe = self.probe(request, cancel or self.session.cancel)
-        if probe.outcome.kind is OutcomeKind.HANG and request.timeout < patience:
-            raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe
+        if probe.outcome.kind is OutcomeKind.HANG and request.timeout < patience and probe.outcome.seconds < patience:
+            raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe (nor that of a resumed run's)
         if not probe.cancelled and not self.session.cancel.is_set():
             self.session.emit("probe_facts", probe=probe)
         return probe

@@ -62,7 +62,7 @@ def title(report: TriageReport) -> str:
         return "Results differ by rounding under torch.compile"
     what = {
         Symptom.WRONG_RESULT: _wrong(report),
-        Symptom.HANG: "torch.compile does not finish",
+        Symptom.HANG: f"{verdict.door or 'torch.compile'} does not finish",
     }.get(verdict.symptom, "")
     if not what and signature is not None:
         first = first_line(signature.message)

@@ -106,7 +106,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             )
             if found.reproduced is None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
-                found.reproducer_note = " ".join([*notes, found.capture_note or "", last]).strip()
+                found.reproducer_note = " ".join(filter(None, [*notes, found.capture_note, last]))
         made = found.reproduced
         if made is not None and made.verified and not problem.door:  # the settings are those of torch.compile
             judge = made.oracle or oracle
@@ -135,7 +135,12 @@ def settings_of(made: Reproduced, rung: str) -> list[Variant]:
 def compares(conclusion: Conclusion) -> bool:
     """Whether candidates are judged by what the agent finds wrong with their graphs."""
     outcome = conclusion.outcome
-    if outcome is None or conclusion.signature is None or conclusion.stage is Stage.DYNAMO:
+    if (
+        outcome is None
+        or conclusion.signature is None
+        or conclusion.stage is Stage.DYNAMO
+        or conclusion.door is not None
+    ):
         return False
     return is_comparison(outcome) or conclusion.wrong is not None or is_script_check(outcome)
 

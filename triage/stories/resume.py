@@ -15,11 +15,12 @@ from typing import Any
 
 from triage.errors import UsageError
 from triage.model.codec import decode
-from triage.model.stage import Verdict
+from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
 
 JOURNAL = "journal.jsonl"
+ENOUGH = 0.8  # of a limit: a process may be ended a little before it
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,16 @@ class Earlier:
         return module, raw, words[1:] if raw else words
 
     def run_probe(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
-        """The probe as it was, if it was run; else run it."""
+        """The probe as it was, if it was run; else run it. One that was ended at a shorter limit is given the time it has now."""
         known = self.probes.get(request.name)
-        if known is not None and known.rung == request.rung:
+        if known is not None and known.rung == request.rung and not _cut_short(known, request.timeout):
             return known
         return run_probe(request, cancel)
+
+
+def _cut_short(known: Probe, timeout: float) -> bool:
+    """Whether a probe hung for clearly less than the limit of today (`--timeout` may be given anew)."""
+    return known.outcome.kind is OutcomeKind.HANG and known.outcome.seconds < ENOUGH * timeout
 
 
 def earlier_run(directory: Path) -> Earlier:

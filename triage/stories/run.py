@@ -288,6 +288,7 @@ def _located_facts(found: Findings) -> dict[str, object]:
         "failing": conclusion.failing.name if conclusion.failing else None,
         "fails": conclusion.symptom is not Symptom.NONE,
         "operation": named_early(found, conclusion),
+        "door": conclusion.door.name if conclusion.door is not None else None,
     }
 
 
