@@ -167,7 +167,7 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
 
 
 def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
-    """`a, b = f, g()` as `b = g()`, with f where a is used."""
+    """`a, b = f, g()` as `b = g()`, with f where a is used; so for `self.a, self.b`."""
     targets, values = node.targets[0], node.value
     if not isinstance(targets, ast.Tuple) or not isinstance(values, ast.Tuple) or len(targets.elts) != len(values.elts):
         return
@@ -175,16 +175,22 @@ def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     if len(pairs) < 2 or any(isinstance(item, ast.Starred) for pair in pairs for item in pair):
         return
     for target, value in pairs:
-        if not isinstance(target, ast.Name) or not isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+        if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+            uses = _uses_if_bound_once(seen, target)
+            edits = [
+                Edit(place.start, place.end, _for_use(script, place, script.source(value))) for place in uses or ()
+            ]
+        elif isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
+            uses = _reads_if_set_once(script, target)
+            edits = [Edit(*script.span(item), script.source(value)) for item in uses or ()]
+        else:
             continue
-        uses = _uses_if_bound_once(seen, target)
         if uses is None:
             continue
         left, right = (
             ", ".join(script.source(item) for item in side)
             for side in zip(*(pair for pair in pairs if pair[0] is not target), strict=True)
         )
-        edits = [Edit(place.start, place.end, _for_use(script, place, script.source(value))) for place in uses]
         yield one(Edit(*script.span(node), f"{left} = {right}"), *edits)
 
 
@@ -199,16 +205,24 @@ def _uses_if_bound_once(seen: Occurrences, target: ast.Name) -> list[Occurrence]
 def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
     """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name."""
     target, value = node.targets[0], node.value
-    everywhere = isinstance(value, ast.Constant) or (
+    if isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
+        reads = _reads_if_set_once(script, target)
+        if reads:
+            gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
+            yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
+
+
+def _is_seen_everywhere(seen: Occurrences, value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) or (
         isinstance(value, ast.Name) and any(place.node is value for place in seen.of(value.id))
     )
-    if not isinstance(target, ast.Attribute) or not everywhere:
-        return
+
+
+def _reads_if_set_once(script: Script, target: ast.Attribute) -> list[ast.Attribute] | None:
+    """Where an attribute of this name is read; None where it is set elsewhere too."""
     places = [item for item in script.nodes if isinstance(item, ast.Attribute) and item.attr == target.attr]
     reads = [item for item in places if isinstance(item.ctx, ast.Load)]
-    if reads and len(places) == len(reads) + 1:
-        gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
-        yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
+    return reads if len(places) == len(reads) + 1 else None
 
 
 def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
