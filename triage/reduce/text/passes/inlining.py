@@ -30,8 +30,11 @@ def propose(script: Script) -> Iterator[Choice]:
 
 
 def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
-    """`def main(): ...` and `main()` as the statements of main."""
-    if all_arguments(node.args) or node.decorator_list or script.parents[node] is not script.tree:
+    """`def main(): ...` and `main()` as the statements of main, below what its parameters are."""
+    if node.decorator_list or script.parents[node] is not script.tree:
+        return
+    parameters = all_arguments(node.args)
+    if len(parameters) > len(node.args.args):  # only plain ones
         return
     uses = [place for place in seen.of(node.name) if not place.binds]
     if len(uses) != 1:
@@ -42,6 +45,10 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     statement = script.parents[call]
     if not isinstance(statement, ast.Expr | ast.Assign | ast.Return):
         return
+    if call.keywords or len(call.args) != len(parameters) or any(isinstance(item, ast.Starred) for item in call.args):
+        return
+    told = zip((item.arg for item in parameters), map(script.source, call.args), strict=True)
+    given = "".join(f"{script.indent(statement)}{name} = {value}\n" for name, value in told if name != value)
     body = list(node.body)
     last = body[-1]
     tail = ""
@@ -57,7 +64,7 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     if at_top:
         bound = next(scope for scope in seen.scopes if scope.node is node).bound
         text = re.sub(r"^[ \t]*nonlocal .*", lambda line: _global(line.group(), bound), text, flags=re.MULTILINE)
-    yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), text + tail))
+    yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), given + text + tail))
 
 
 def _global(line: str, bound: set[str]) -> str:
@@ -226,19 +233,24 @@ def _reads_if_set_once(script: Script, target: ast.Attribute) -> list[ast.Attrib
 
 
 def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
-    """`xs = []` and, right below, `xs.append(x)` as `xs = [x]`."""
-    if not isinstance(node.value, ast.List) or not isinstance(node.targets[0], ast.Name):
+    """`xs = []` and `xs.append(x)`, the next statement that names it, as `xs = [x]`."""
+    target = node.targets[0]
+    if not isinstance(node.value, ast.List) or not isinstance(target, ast.Name):
         return
     block = next(block for block in blocks_of(script.parents[node]) if node in block)
-    place = block.index(node) + 1
-    call = getattr(block[place], "value", None) if place < len(block) else None
-    if not isinstance(call, ast.Call) or len(call.args) != 1:
+    told = (item for item in block[block.index(node) + 1 :] if _names(item, target.id))
+    statement = next(told, None)
+    call = getattr(statement, "value", None)
+    if statement is None or not isinstance(call, ast.Call) or len(call.args) != 1:
         return
-    if ast.unparse(call.func) == f"{node.targets[0].id}.append":
+    if ast.unparse(call.func) == f"{target.id}.append" and not _names(call.args[0], target.id):
         elements = ", ".join(map(script.source, [*node.value.elts, call.args[0]]))
-        yield one(
-            Edit(*script.span(node.value), f"[{elements}]"), Edit(*script.lines_span(block[place])),
-        )  # fmt: skip
+        made = f"{script.indent(statement)}{target.id} = [{elements}]\n"
+        yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), made))
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node))
 
 
 def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:
