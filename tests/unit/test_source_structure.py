@@ -152,7 +152,7 @@ def test_one_turn_is_simpler_than_a_loop():
         (
             expressions.propose,
             "@register('m')\nclass M:\n    pass\nf(TABLE['m'](1))\n",
-            "@register('m')\nclass M:\n    pass\n\nf(M(1))\n",
+            "class M:\n    pass\n\nf(M(1))\n",
         ),
         (inlining.propose, "a = []\nb = g()\na.append(b)\nf(a)\n", "b = g()\na = [b]\nf(a)\n"),
         (

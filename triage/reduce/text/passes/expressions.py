@@ -57,12 +57,15 @@ def propose(script: Script) -> Iterator[Choice]:
 def _registered(script: Script) -> Iterator[Choice]:
     """`Model()` in place of `TABLE["model"]()` and `get("model")()`, where nothing but its decorator sees Model."""
     named = {node.id for node in script.nodes if isinstance(node, ast.Name)}
-    made = [node.name for node in script.tree.body if isinstance(node, Definition) and node.decorator_list]
+    made = [node for node in script.tree.body if isinstance(node, Definition) and node.decorator_list]
     for call in script.nodes:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript | ast.Call):
-            for name in made:
-                if name not in named:
-                    yield one(Edit(*script.span(call.func), name))
+            for node in made:
+                if node.name not in named:
+                    place = script.offset(node.decorator_list[0].lineno, 0)
+                    plain = Edit(place, script.offset(node.lineno, 0))
+                    direct = Edit(*script.span(call.func), node.name)
+                    yield Choice(((plain, direct), (direct,)))
 
 
 def _is_given(script: Script, node: ast.Name) -> bool:
