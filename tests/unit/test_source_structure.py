@@ -160,6 +160,11 @@ def test_one_turn_is_simpler_than_a_loop():
             "def f(a, b):\n    g(a)\n    return h(b)\nx = f(1, b)\n",
             "a = 1\ng(a)\nx = h(b)\n",
         ),
+        (
+            definitions.propose,
+            "def f(a, b):\n    return g(b)\nx = f(1, 2)\nx(3)\nf(1, 2)(4)\n",
+            "def f(b):\n    return g(b)\n\nx = f(2)\nx(3)\nf(2)(4)\n",
+        ),
         (definitions.propose, "def f(a, *, b):\n    g(a)\nf(1, b=2)\n", "def f(a):\n    g(a)\n\nf(1)\n"),
         (definitions.propose, "def f(*, b=1, **k):\n    g()\nf()\n", "def f(**k):\n    g()\n\nf()\n"),
         (definitions.propose, "def f(a, /, b):\n    g(b)\nf(1, 2)\n", "def f(b):\n    g(b)\n\nf(2)\n"),
