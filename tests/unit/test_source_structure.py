@@ -148,6 +148,23 @@ def test_one_turn_is_simpler_than_a_loop():
             "async def g(x):\n    return x\nasync def f():\n    return await g(1) + 1\nasyncio.run(f())\n",
             "def g(x):\n    return x\n\ndef f():\n    return g(1) + 1\n\nf()\n",
         ),
+        (inlining.propose, "a.b, a.c = d, 1\nf(a.b, a.c)\nd = 1\n", "a.c = 1\nf(d, a.c)\nd = 1\n"),
+        (
+            expressions.propose,
+            "@register('m')\nclass M:\n    pass\nf(TABLE['m'](1))\n",
+            "class M:\n    pass\n\nf(M(1))\n",
+        ),
+        (inlining.propose, "a = []\nb = g()\na.append(b)\nf(a)\n", "b = g()\na = [b]\nf(a)\n"),
+        (
+            inlining.propose,
+            "def f(a, b):\n    g(a)\n    return h(b)\nx = f(1, b)\n",
+            "a = 1\ng(a)\nx = h(b)\n",
+        ),
+        (
+            definitions.propose,
+            "def f(a, b):\n    return g(b)\nx = f(1, 2)\nx(3)\nf(1, 2)(4)\n",
+            "def f(b):\n    return g(b)\n\nx = f(2)\nx(3)\nf(2)(4)\n",
+        ),
         (definitions.propose, "def f(a, *, b):\n    g(a)\nf(1, b=2)\n", "def f(a):\n    g(a)\n\nf(1)\n"),
         (definitions.propose, "def f(*, b=1, **k):\n    g()\nf()\n", "def f(**k):\n    g()\n\nf()\n"),
         (definitions.propose, "def f(a, /, b):\n    g(b)\nf(1, 2)\n", "def f(b):\n    g(b)\n\nf(2)\n"),

@@ -177,11 +177,11 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
         names = {owner.name}
     elif isinstance(owner, ast.ClassDef) and node.name in ("forward", "__call__"):
         names = set()
-    made = set(names) | ({owner.name} if isinstance(owner, ast.ClassDef) and node.name != "__init__" else set())
+    makers = {owner.name} if isinstance(owner, ast.ClassDef) and node.name != "__init__" else set()
     aliases: set[str] = set()
     for _ in range(3):
         for item in script.nodes:
-            if isinstance(item, ast.Assign) and (made | aliases) & _names_in(item.value):
+            if isinstance(item, ast.Assign) and _holds_one(script, item.value, names | aliases, makers):
                 aliases |= {target.id for target in item.targets if isinstance(target, ast.Name)}
     heirs = _heirs(script, owner) if isinstance(owner, ast.ClassDef) and node.name == "__init__" else []
     names |= {heir.name for heir in heirs}
@@ -199,9 +199,19 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
         by_attribute = isinstance(function, ast.Attribute) and method and function.attr == node.name
         if isinstance(owner, ast.ClassDef) and isinstance(function, ast.Attribute) and function.attr == "apply":
             by_attribute = node.name == "forward" and owner.name in _names_in(function)  # torch.autograd.Function
-        by_result = isinstance(function, ast.Call) and (made | aliases) & _names_in(function)
+        by_result = isinstance(function, ast.Call) and _holds_one(script, function, names | aliases, makers)
         if by_name or by_attribute or (by_result and node.name != "__init__"):
             yield item
+
+
+def _holds_one(script: Script, value: ast.AST, names: set[str], makers: set[str]) -> bool:
+    """Whether a value may hold one of these: what only calls it holds something else; calling a maker makes one."""
+    for item in ast.walk(value):
+        if isinstance(item, ast.Name) and item.id in makers | names:
+            above = script.parents[item]
+            if item.id in makers or not (isinstance(above, ast.Call) and above.func is item):
+                return True
+    return False
 
 
 def _heirs(script: Script, kind: ast.ClassDef) -> list[ast.ClassDef]:

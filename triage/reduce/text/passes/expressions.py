@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script
+from triage.reduce.text.script import Definition, Edit, Script
 from triage.reduce.text.shape import is_torch_compile
 
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
@@ -31,6 +31,7 @@ _VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was 
 
 def propose(script: Script) -> Iterator[Choice]:
     """The largest expressions first within a statement; statements in order."""
+    yield from _registered(script)
     for node in script.nodes:
         if isinstance(node, ast.expr) and _may_go(script, node):
             edits = [Edit(*script.span(node), text) for text in _smaller(script, node)]
@@ -51,6 +52,20 @@ def propose(script: Script) -> Iterator[Choice]:
             yield one(Edit(script.span(node)[0] + len("yield"), script.span(node.value)[1]))
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _plain_exception(script, node.exc)
+
+
+def _registered(script: Script) -> Iterator[Choice]:
+    """`Model()` in place of `TABLE["model"]()` and `get("model")()`, where nothing but its decorator sees Model."""
+    named = {node.id for node in script.nodes if isinstance(node, ast.Name)}
+    made = [node for node in script.tree.body if isinstance(node, Definition) and node.decorator_list]
+    for call in script.nodes:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript | ast.Call):
+            for node in made:
+                if node.name not in named:
+                    place = script.offset(node.decorator_list[0].lineno, 0)
+                    plain = Edit(place, script.offset(node.lineno, 0))
+                    direct = Edit(*script.span(call.func), node.name)
+                    yield Choice(((plain, direct), (direct,)))
 
 
 def _is_given(script: Script, node: ast.Name) -> bool:

@@ -30,8 +30,11 @@ def propose(script: Script) -> Iterator[Choice]:
 
 
 def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
-    """`def main(): ...` and `main()` as the statements of main."""
-    if all_arguments(node.args) or node.decorator_list or script.parents[node] is not script.tree:
+    """`def main(): ...` and `main()` as the statements of main, below what its parameters are."""
+    if node.decorator_list or script.parents[node] is not script.tree:
+        return
+    parameters = all_arguments(node.args)
+    if len(parameters) > len(node.args.args):  # only plain ones
         return
     uses = [place for place in seen.of(node.name) if not place.binds]
     if len(uses) != 1:
@@ -42,6 +45,10 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     statement = script.parents[call]
     if not isinstance(statement, ast.Expr | ast.Assign | ast.Return):
         return
+    if call.keywords or len(call.args) != len(parameters) or any(isinstance(item, ast.Starred) for item in call.args):
+        return
+    told = zip((item.arg for item in parameters), map(script.source, call.args), strict=True)
+    given = "".join(f"{script.indent(statement)}{name} = {value}\n" for name, value in told if name != value)
     body = list(node.body)
     last = body[-1]
     tail = ""
@@ -57,7 +64,7 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     if at_top:
         bound = next(scope for scope in seen.scopes if scope.node is node).bound
         text = re.sub(r"^[ \t]*nonlocal .*", lambda line: _global(line.group(), bound), text, flags=re.MULTILINE)
-    yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), text + tail))
+    yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), given + text + tail))
 
 
 def _global(line: str, bound: set[str]) -> str:
@@ -167,7 +174,7 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
 
 
 def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
-    """`a, b = f, g()` as `b = g()`, with f where a is used."""
+    """`a, b = f, g()` as `b = g()`, with f where a is used; so for `self.a, self.b`."""
     targets, values = node.targets[0], node.value
     if not isinstance(targets, ast.Tuple) or not isinstance(values, ast.Tuple) or len(targets.elts) != len(values.elts):
         return
@@ -175,16 +182,22 @@ def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     if len(pairs) < 2 or any(isinstance(item, ast.Starred) for pair in pairs for item in pair):
         return
     for target, value in pairs:
-        if not isinstance(target, ast.Name) or not isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+        if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+            uses = _uses_if_bound_once(seen, target)
+            edits = [
+                Edit(place.start, place.end, _for_use(script, place, script.source(value))) for place in uses or ()
+            ]
+        elif isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
+            uses = _reads_if_set_once(script, target)
+            edits = [Edit(*script.span(item), script.source(value)) for item in uses or ()]
+        else:
             continue
-        uses = _uses_if_bound_once(seen, target)
         if uses is None:
             continue
         left, right = (
             ", ".join(script.source(item) for item in side)
             for side in zip(*(pair for pair in pairs if pair[0] is not target), strict=True)
         )
-        edits = [Edit(place.start, place.end, _for_use(script, place, script.source(value))) for place in uses]
         yield one(Edit(*script.span(node), f"{left} = {right}"), *edits)
 
 
@@ -199,32 +212,45 @@ def _uses_if_bound_once(seen: Occurrences, target: ast.Name) -> list[Occurrence]
 def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
     """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name."""
     target, value = node.targets[0], node.value
-    everywhere = isinstance(value, ast.Constant) or (
+    if isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
+        reads = _reads_if_set_once(script, target)
+        if reads:
+            gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
+            yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
+
+
+def _is_seen_everywhere(seen: Occurrences, value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) or (
         isinstance(value, ast.Name) and any(place.node is value for place in seen.of(value.id))
     )
-    if not isinstance(target, ast.Attribute) or not everywhere:
-        return
+
+
+def _reads_if_set_once(script: Script, target: ast.Attribute) -> list[ast.Attribute] | None:
+    """Where an attribute of this name is read; None where it is set elsewhere too."""
     places = [item for item in script.nodes if isinstance(item, ast.Attribute) and item.attr == target.attr]
     reads = [item for item in places if isinstance(item.ctx, ast.Load)]
-    if reads and len(places) == len(reads) + 1:
-        gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
-        yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
+    return reads if len(places) == len(reads) + 1 else None
 
 
 def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
-    """`xs = []` and, right below, `xs.append(x)` as `xs = [x]`."""
-    if not isinstance(node.value, ast.List) or not isinstance(node.targets[0], ast.Name):
+    """`xs = []` and `xs.append(x)`, the next statement that names it, as `xs = [x]`."""
+    target = node.targets[0]
+    if not isinstance(node.value, ast.List) or not isinstance(target, ast.Name):
         return
     block = next(block for block in blocks_of(script.parents[node]) if node in block)
-    place = block.index(node) + 1
-    call = getattr(block[place], "value", None) if place < len(block) else None
-    if not isinstance(call, ast.Call) or len(call.args) != 1:
+    told = (item for item in block[block.index(node) + 1 :] if _names(item, target.id))
+    statement = next(told, None)
+    call = getattr(statement, "value", None)
+    if statement is None or not isinstance(call, ast.Call) or len(call.args) != 1:
         return
-    if ast.unparse(call.func) == f"{node.targets[0].id}.append":
+    if ast.unparse(call.func) == f"{target.id}.append" and not _names(call.args[0], target.id):
         elements = ", ".join(map(script.source, [*node.value.elts, call.args[0]]))
-        yield one(
-            Edit(*script.span(node.value), f"[{elements}]"), Edit(*script.lines_span(block[place])),
-        )  # fmt: skip
+        made = f"{script.indent(statement)}{target.id} = [{elements}]\n"
+        yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), made))
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node))
 
 
 def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:
