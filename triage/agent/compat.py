@@ -322,6 +322,41 @@ def autocast_off():
     return stack
 
 
+def autocast_as_now():
+    """A function that gives a context in which operations are cast as they are now. What is cast inside is not kept: a cast
+    weight, and with it the weight, would stay in memory until the program leaves its own autocast.
+    """
+    import contextlib
+
+    torch = sys.modules["torch"]
+    found = []
+    for device in ("cpu", "cuda"):
+        try:
+            found.append((device, *autocast_of(device)))
+        except Exception:  # a torch built without it
+            continue
+
+    def again():
+        stack = contextlib.ExitStack()
+        for device, enabled, dtype in found:
+            if enabled or autocast_of(device)[0]:
+                stack.enter_context(torch.autocast(device, dtype=dtype, enabled=enabled, cache_enabled=False))
+        return stack
+
+    return again
+
+
+def autocast_of(device):
+    """(whether operations on this device are cast by themselves now, the dtype they are cast to)."""
+    torch = sys.modules["torch"]
+    try:
+        return torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+    except (TypeError, AttributeError):  # torch before 2.4 asks without a device
+        if device == "cpu":
+            return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
+        return torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
+
+
 def copy_graph_deeply(gm):
     """As `copy_graph`, with the graphs of nested functions copied too: a backend may rewrite them in place."""
     copied = copy_graph(gm)
