@@ -51,3 +51,23 @@ def test_weights_that_were_cast_are_not_kept() -> None:
     with torch.autocast(**LOW):
         runner.run(function)
         assert seen[0]() is None
+
+
+def test_a_graph_that_raises_leaves_nothing_switched() -> None:
+    def state() -> tuple[Any, ...]:
+        torch.autocast_increment_nesting()
+        levels = torch._C._functorch.get_dynamic_layer_stack_depth()
+        return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.autocast_decrement_nesting(), levels
+
+    def function() -> None:
+        torch._C._set_grad_enabled(False)
+        torch.amp.autocast_mode._enter_autocast("cpu", torch.bfloat16, True, None)
+        torch._C._functorch._vmap_increment_nesting(2, "error")
+        raise RuntimeError("no such kernel")
+
+    before = state()
+    runner = run.Runner(torch, copies.Copier(torch, []), [], True)
+    for double in (False, True):
+        with pytest.raises(RuntimeError, match="no such kernel"):
+            runner.run(function, double=double)
+        assert state() == before

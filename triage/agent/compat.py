@@ -329,21 +329,46 @@ def autocast_as_now():
     import contextlib
 
     torch = sys.modules["torch"]
-    found = []
-    for device in ("cpu", "cuda"):
-        try:
-            found.append((device, *autocast_of(device)))
-        except Exception:  # a torch built without it
-            continue
+    devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+    found = [(device, *autocast_of(device)) for device in devices]
 
     def again():
         stack = contextlib.ExitStack()
         for device, enabled, dtype in found:
-            if enabled or autocast_of(device)[0]:
-                stack.enter_context(torch.autocast(device, dtype=dtype, enabled=enabled, cache_enabled=False))
+            stack.enter_context(torch.autocast(device, dtype=dtype, enabled=enabled, cache_enabled=False))
         return stack
 
     return again
+
+
+class NothingLeftEntered(object):
+    """A context that leaves what a graph entered and, since it raised, never left: autocast and the levels of torch.func.
+
+    A program one level too deep in autocast keeps what it cast for good, and computes with weights of an earlier step.
+    """
+
+    def __enter__(self):
+        self.casts, self.levels = _autocast_depth(), _functorch_depth()
+
+    def __exit__(self, *facts):
+        torch = sys.modules["torch"]
+        if self.levels is not None and _functorch_depth() > self.levels:
+            torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(self.levels)
+        while _autocast_depth() > self.casts:
+            if torch.autocast_decrement_nesting() == 0:
+                torch.clear_autocast_cache()
+
+
+def _autocast_depth():
+    torch = sys.modules["torch"]
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+def _functorch_depth():
+    """None where this torch cannot be asked (before 2.2)."""
+    ask = getattr(sys.modules["torch"]._C._functorch, "get_dynamic_layer_stack_depth", None)
+    return ask() if ask is not None else None
 
 
 def autocast_of(device):

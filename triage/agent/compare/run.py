@@ -67,13 +67,13 @@ class Runner:
 
     @contextlib.contextmanager
     def _as_called(self, double):
-        """Gradients and casts are on or off as they were at the call.
+        """Gradients and casts are on or off as they were at the call, and a graph that raises leaves nothing switched.
 
         In double precision new tensors are double too, and nothing is cast.
         """
         torch = self.torch
         casts = compat.autocast_off if double else self.cast
-        with torch.set_grad_enabled(self.grad_enabled), casts():
+        with compat.NothingLeftEntered(), torch.set_grad_enabled(self.grad_enabled), casts():
             if not double:
                 yield
                 return
