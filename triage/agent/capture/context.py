@@ -47,15 +47,8 @@ def current_context() -> Dict[str, Any]:
 
 
 def _autocast() -> List[str]:
-    import torch
-
     for device in ("cuda", "cpu"):
-        try:
-            enabled = torch.is_autocast_enabled(device)
-            dtype = torch.get_autocast_dtype(device) if enabled else None
-        except TypeError:  # torch before 2.4 asks without a device
-            enabled = torch.is_autocast_cpu_enabled() if device == "cpu" else torch.is_autocast_enabled()
-            dtype = torch.get_autocast_cpu_dtype() if device == "cpu" else torch.get_autocast_gpu_dtype()
+        enabled, dtype = compat.autocast_of(device)
         if enabled:
             return [device, str(dtype).split(".")[-1]]
     return []

@@ -31,6 +31,9 @@ class Runner:
     def __init__(self, torch, copier, names, gradients):
         self.torch, self.copier, self.names = torch, copier, names
         self.gradients = gradients and torch.is_grad_enabled()
+        # A run may come when the program has left them: most programs take gradients outside of autocast.
+        self.cast = compat.autocast_as_now()
+        self.grad_enabled = torch.is_grad_enabled()
         self.incoming = None  # by output, what the program's own backward pass brought; None for made-up ones
         self.sent = {}  # by output, what the first run sent back
 
@@ -53,7 +56,7 @@ class Runner:
         try:
             if seed is not None:
                 torch.manual_seed(OTHER_SEED + seed)
-            with _precision(torch, double), mode or contextlib.nullcontext():
+            with self._as_called(double), mode or contextlib.nullcontext():
                 given = self._gather(function(*arguments), arguments)
                 if self.gradients:
                     self._backward(given, leaves)
@@ -61,6 +64,25 @@ class Runner:
             restore()
         given.live = None
         return given
+
+    @contextlib.contextmanager
+    def _as_called(self, double):
+        """Gradients and casts are on or off as they were at the call, and a graph that raises leaves nothing switched.
+
+        In double precision new tensors are double too, and nothing is cast.
+        """
+        torch = self.torch
+        casts = compat.autocast_off if double else self.cast
+        with compat.NothingLeftEntered(), torch.set_grad_enabled(self.grad_enabled), casts():
+            if not double:
+                yield
+                return
+            before = torch.get_default_dtype()
+            torch.set_default_dtype(torch.float64)
+            try:
+                yield
+            finally:
+                torch.set_default_dtype(before)
 
     def given(self, result, arguments):
         """What a call gave that somebody else has made."""
@@ -157,18 +179,3 @@ def flat(result):
                 yield inner
     else:
         yield result
-
-
-@contextlib.contextmanager
-def _precision(torch, double):
-    """New tensors are double too; automatic casts to lower precision are off."""
-    if not double:
-        yield
-        return
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with compat.autocast_off():
-            yield
-    finally:
-        torch.set_default_dtype(before)

@@ -1,0 +1,73 @@
+"""One call of a compiled graph, judged in this process: nothing of it reaches the program, and it is judged as it was made."""
+
+import importlib
+import weakref
+from typing import Any
+
+import pytest
+
+from triage.agent import boot
+
+torch = pytest.importorskip("torch")
+boot.load_agent()
+call, copies, kept, run = (
+    importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("call", "copies", "kept", "run")
+)
+
+LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
+
+
+def judged(compiled: Any, graph: Any, *args: Any, gradients: bool = True) -> Any:
+    """The call, and what is found wrong with it, where `compiled` stands for the graph."""
+    made = call.Call(torch, compiled, kept.Kept(torch, torch.fx.symbolic_trace(graph)), args, gradients)
+    with made.as_it_began():
+        return made, made.wrong(compiled(*args), args)
+
+
+def leaf(*shape: int) -> Any:
+    return torch.randn(*shape).requires_grad_()
+
+
+def test_gradients_that_come_outside_of_autocast_are_compared_under_it() -> None:
+    def compiled(x: Any, w: Any) -> tuple[Any, ...]:
+        with torch.autocast(**LOW):  # compiled code has its casts in it
+            return (torch.sin(x @ w),)
+
+    with torch.autocast(**LOW):
+        made, wrong = judged(compiled, lambda x, w: (torch.sin(x @ w),), torch.randn(4, 8), leaf(8, 8))
+    assert wrong == []
+    made.under({"output 0": torch.ones(4, 8, dtype=torch.bfloat16)})
+    assert made.wrong_again() == []
+
+
+def test_weights_that_were_cast_are_not_kept() -> None:
+    runner = run.Runner(torch, copies.Copier(torch, [leaf(4, 4)]), ["w"], True)
+    seen = []
+
+    def function(w: Any) -> Any:
+        seen.append(weakref.ref(w))
+        return w @ w
+
+    with torch.autocast(**LOW):
+        runner.run(function)
+        assert seen[0]() is None
+
+
+def test_a_graph_that_raises_leaves_nothing_switched() -> None:
+    def state() -> tuple[Any, ...]:
+        torch.autocast_increment_nesting()
+        levels = torch._C._functorch.get_dynamic_layer_stack_depth()
+        return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.autocast_decrement_nesting(), levels
+
+    def function() -> None:
+        torch._C._set_grad_enabled(False)
+        torch.amp.autocast_mode._enter_autocast("cpu", torch.bfloat16, True, None)
+        torch._C._functorch._vmap_increment_nesting(2, "error")
+        raise RuntimeError("no such kernel")
+
+    before = state()
+    runner = run.Runner(torch, copies.Copier(torch, []), [], True)
+    for double in (False, True):
+        with pytest.raises(RuntimeError, match="no such kernel"):
+            runner.run(function, double=double)
+        assert state() == before
