@@ -24,8 +24,11 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.probe.target import Target
 from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.interface import NoReduction
 from triage.reduce.minifier.engine import ReproAfterEngine
+from triage.reduce.text import engine as engine_of_text
 from triage.reduce.text.engine import SourceEngine
+from triage.session.clock import Clock
 from triage.session.settings import Settings
 from triage.stories.reproduce import (
     CHECK_NOTE,
@@ -183,3 +186,16 @@ def test_nothing_is_compared_behind_another_door():
 )
 def test_what_candidates_are_compared_on(conclusion, compared):
     assert comparison_for(conclusion) == compared
+
+
+def test_a_script_of_another_encoding_whose_run_cannot_be_watched_is_not_reduced(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine_of_text, "trace", lambda *_: None)  # as where the program ends with os._exit
+    conclusion = concluded(stage=Stage.DYNAMO)
+    known = found(conclusion, tmp_path)
+    known.target.script.write_bytes(b"# coding: latin-1\nname = '\xe9'\n")
+    (attempt,) = attempts_for(known, conclusion, SignatureOracle(conclusion.signature))
+    runner = SimpleNamespace(jobs=1)
+    done = attempt.engine.reduce(
+        problem_of(known, conclusion), runner, attempt.oracle, Clock(0.0), lambda *_, **__: None
+    )
+    assert isinstance(done, NoReduction) and done.reason == "the program's run could not be watched"

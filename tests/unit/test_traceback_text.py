@@ -1,5 +1,6 @@
 """Tracebacks as programs, launchers and loggers print them."""
 
+import time
 import traceback
 
 import numpy
@@ -51,6 +52,25 @@ def test_the_last_one_counts_and_a_torn_one_does_not() -> None:
     assert found is not None and (found.type, found.message) == ("KeyError", "'w'")
     torn = last_traceback(PLAIN + 'Traceback (most recent call last):\n  File "x.py", line 3, in f\n')
     assert torn is not None and torn.type == "RuntimeError"
+
+
+@pytest.mark.parametrize("last", ["subprocess.CalledProcessError: no\n", "no error line\n"])
+def test_megabytes_of_tracebacks_that_do_not_tell_are_read_in_moments(last: str) -> None:
+    one = "".join(PLAIN.splitlines(keepends=True)[1:-1]) + last
+    began = time.monotonic()
+    found = last_traceback(one * 10_000)
+    assert time.monotonic() - began < 5
+    assert (found is not None) == last.startswith("subprocess")
+
+
+def test_what_failed_stands_before_thousands_of_a_loggers_own_errors() -> None:
+    wrong = (
+        "--- Logging error ---\n" + PLAIN.replace("RuntimeError: size mismatch", "TypeError: not all arguments") + "\n"
+    )
+    began = time.monotonic()
+    found = last_traceback(PLAIN + "\n" + wrong.replace("step 1 loss 0.3\n", "") * 10_000)
+    assert time.monotonic() - began < 5
+    assert found is not None and found.type == "RuntimeError"
 
 
 def test_ranks_that_print_at_the_same_time() -> None:

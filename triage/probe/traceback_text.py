@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from triage.model.outcome import Frame, RaisedException
 
 _START = "Traceback (most recent call last):"
+_LOGGING = "--- Logging error ---"
+MOST_READ, LONGEST = 100, 200_000  # tracebacks; characters of one
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _RANK = re.compile(r"^\[(?:rank|default)(?P<rank>\d+)\]:\s?")
 _LOGGER = re.compile(r"^[EW]\d{4} \S+ \d+ \S+\]\s?(?:\[[\d/]+\]\s?)?")
@@ -22,17 +24,20 @@ _LAUNCHERS = ("ChildFailedError", "CalledProcessError")  # torchrun; a Python pr
 
 
 def last_traceback(text: str, limit: int = 400) -> RaisedException | None:
-    """The last complete traceback in `text`, without ranks' and loggers' prefixes. None where there is none."""
+    """The last complete traceback in `text`, without ranks' and loggers' prefixes. None where there is none.
+
+    A program may print thousands, in megabytes: of those that do not tell, only the last ones are read.
+    """
     launcher = None
-    place = text.rfind(_START)
-    while place >= 0:
+    place, left = text.rfind(_START), MOST_READ
+    while place >= 0 and left:
         begin = text.rfind("\n", 0, place) + 1
         # A logger whose stream is closed (pytest's, at exit) tells of it and goes on.
-        logging = text[:begin].rstrip().endswith("--- Logging error ---")
-        found = None if logging else _parse(text[begin:].splitlines()[:limit])
-        if found is not None and not found.type.endswith(_LAUNCHERS):
-            return found
-        launcher = launcher or found
+        if not text[max(0, begin - len(_LOGGING) - 2) : begin].rstrip().endswith(_LOGGING):
+            found, left = _parse(text[begin : begin + LONGEST].splitlines()[:limit]), left - 1
+            if found is not None and not found.type.endswith(_LAUNCHERS):
+                return found
+            launcher = launcher or found
         place = text.rfind(_START, 0, place)
     return launcher
 

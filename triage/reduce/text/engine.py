@@ -147,7 +147,8 @@ class SourceEngine:
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))
         if found is None and self._target.script is not None:
-            return without_trace(self._target.script.read_text(encoding="utf-8"))
+            with contextlib.suppress(OSError, UnicodeDecodeError):  # it may be written in another encoding
+                return without_trace(self._target.script.read_text(encoding="utf-8"))
         return found
 
     def _folder(self) -> Path:
