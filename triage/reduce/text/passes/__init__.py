@@ -16,6 +16,7 @@ from triage.reduce.text.passes import (
     definitions,
     expressions,
     flattening,
+    functions,
     imports,
     inlining,
     literals,
@@ -55,7 +56,13 @@ TABLE = (
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass("classes", classes.propose, "a function in place of a class with one method", False),
-    Pass("flatten", flattening.propose, "plain functions in place of classes, generators, coroutines", False),
+    Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
+    Pass(
+        "functions",
+        functions.propose,
+        "plain functions in place of coroutines, static methods, autograd functions",
+        False,
+    ),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
 POLISH = (
