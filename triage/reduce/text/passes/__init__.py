@@ -43,12 +43,7 @@ class Pass:
 STATEMENTS = "statements"
 TABLE = (
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
-    Pass(
-        "unwrap",
-        unwrapping.propose,
-        "a block in place of the with, if, for, try around it; a handler or case less",
-        False,
-    ),
+    Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("imports", imports.propose, "torch.nn in place of nn: an import less"),
