@@ -283,6 +283,20 @@ def test_a_backward_pass_that_is_not_possible_is_refused() -> None:
         print_case(detached)
 
 
+def test_a_copy_to_the_cpu_from_another_device_says_so() -> None:
+    to, like = {"device": {"device": "cpu"}}, "torch.ops.aten.ones_like.default"
+    for device, told in (("cuda", 'torch.ones_like(x, device="cpu")'), ("cpu", "torch.ones_like(x)")):
+        one = case([tensor("x", 2, device=device)], [node("a", like, "%x", **to, out=meta(2))], "%a", level="aten")
+        assert body(one)[1] == f"    return {told}"
+    copied = node("a", "torch.ops.aten._to_copy.default", "%x", dtype={"dtype": "float64"}, **to, out=meta(2))
+    assert 'device="cpu"' in print_case(case([tensor("x", 2, device="cuda")], [copied], "%a", level="aten"))
+
+
+def test_an_exponent_takes_its_sign_without_brackets() -> None:
+    one = case([tensor("x", 2)], [node("a", "operator.pow", "%x", -1, out=meta(2))], "%a")
+    assert body(one)[1] == "    return x ** -1"
+
+
 def test_aten_graphs_in_ordinary_torch() -> None:
     nodes = [
         node("a", "torch.ops.aten.slice.Tensor", "%p", 1, 1, 9223372036854775807, out=meta(2, 2)),

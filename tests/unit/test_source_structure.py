@@ -6,7 +6,7 @@ import pytest
 from source_helpers import reduced, results
 
 from triage.reduce.text.eager_first import eager_first
-from triage.reduce.text.passes import definitions, expressions, flattening, inlining, renaming, unwrapping
+from triage.reduce.text.passes import definitions, expressions, flattening, functions, inlining, renaming, unwrapping
 from triage.reduce.text.script import Script
 
 MODULE = """
@@ -113,6 +113,9 @@ def test_one_turn_is_simpler_than_a_loop():
         ),
         (expressions.propose, "try:\n    raise E('x', [])\nexcept* V:\n    pass\n", "try:\n    raise V\nexcept* V:\n    pass\n"),
         (expressions.propose, "a = [x * 2 for y in z]\n", "a = [x * 2]\n"),
+        (expressions.propose, "a = [f(y, y) for y in z]\n", "a = f(z[0], z[0])\n"),
+        (expressions.propose, "class B:\n    pass\nclass M(B):\n    pass\nB.all[0](1)\n",
+         "class B:\n    pass\n\nclass M(B):\n    pass\n\nM(1)\n"),
         (inlining.propose, "a = [b]\na.append(c)\nf(a)\n", "a = [b, c]\nf(a)\n"),
         (inlining.propose, "a = b[0]\nf(a)\n", "f(b[0])\n"),
         (expressions.propose, "a, b = f(x)\n", "a = torch.ones(1)\n"),
@@ -139,12 +142,12 @@ def test_one_turn_is_simpler_than_a_loop():
         (inlining.propose, "a.b = ModuleList([c()])\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
         (inlining.propose, "a = {'k': c}\nf(a['k'])\n", "a = c\nf(a)\n"),
         (
-            flattening.propose,
+            functions.propose,
             "class A:\n    n = 3\n\n    @staticmethod\n    def g(x):\n        return x * A.n\nA.g(1)\n",
             "n = 3\n\ndef g(x):\n    return x * n\n\ng(1)\n",
         ),
         (
-            flattening.propose,
+            functions.propose,
             "async def g(x):\n    return x\nasync def f():\n    return await g(1) + 1\nasyncio.run(f())\n",
             "def g(x):\n    return x\n\ndef f():\n    return g(1) + 1\n\nf()\n",
         ),
@@ -165,6 +168,13 @@ def test_one_turn_is_simpler_than_a_loop():
             "def f(a, b):\n    return g(b)\nx = f(1, 2)\nx(3)\nf(1, 2)(4)\n",
             "def f(b):\n    return g(b)\n\nx = f(2)\nx(3)\nf(2)(4)\n",
         ),
+        (
+            functions.propose,
+            "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n"
+            "    @staticmethod\n    def backward(ctx, g):\n        return g\ny = F.apply(1)\n",
+            "def F(x):\n    return x * 2\n\ny = F(1)\n",
+        ),
+        (inlining.propose, "def f(a, *b):\n    return g(*b, a)\nx = f(1, 2, 3)\n", "x = g(2, 3, 1)\n"),
         (definitions.propose, "def f(a, *, b):\n    g(a)\nf(1, b=2)\n", "def f(a):\n    g(a)\n\nf(1)\n"),
         (definitions.propose, "def f(*, b=1, **k):\n    g()\nf()\n", "def f(**k):\n    g()\n\nf()\n"),
         (definitions.propose, "def f(a, /, b):\n    g(b)\nf(1, 2)\n", "def f(b):\n    g(b)\n\nf(2)\n"),
@@ -229,7 +239,7 @@ def test_a_method_that_became_a_function_is_named_like_one():
     ],
 )
 def test_a_class_that_is_more_than_a_place_for_names_stays(text):
-    assert results(text, flattening.propose) == []
+    assert results(text, functions.propose) == []
 
 
 def test_a_list_that_is_used_as_one_stays():

@@ -139,9 +139,9 @@ class Speller:
 
     def binary(self, name: str, left: Any, right: Any) -> Expression:
         symbol, strength = table.BINARY[name]
-        # Comparisons do not chain here and ** binds to the right; all others bind to the left.
+        # Comparisons do not chain here and ** binds to the right, where it takes a sign; all others bind to the left.
         before = strength + 1 if strength == 3 or name == "pow" else strength
-        after = strength + 1 if name != "pow" else strength
+        after = strength + 1 if name != "pow" else UNARY
         text = f"{self.argument(left).inside(before)} {symbol} {self.argument(right).inside(after)}"
         return Expression(text, strength)
 
@@ -176,6 +176,8 @@ class Speller:
         name = operator.split(".")[0]
         args = node.args
         kwargs = {key: item for key, item in node.kwargs.items() if item not in table.DEFAULT_KEYWORDS.get(key, ())}
+        if "device" in node.kwargs and any(self._is_elsewhere(item) for item in args):
+            kwargs["device"] = node.kwargs["device"]  # without it, that of what is copied or imitated
         if operator in table.ONLY_ATEN:
             return None
         if operator in table.ATEN_BINARY and len(args) == 2 and not kwargs:
@@ -189,6 +191,11 @@ class Speller:
         if name in table.TORCH_FUNCTIONS and not any(isinstance(item, list) and None in item for item in args):
             return self.call("torch." + name, args, kwargs)
         return self._rewritten(operator, args, kwargs)
+
+    def _is_elsewhere(self, value: Any) -> bool:
+        """Whether it is a tensor on another device than the CPU."""
+        meta = self.meta(_reference(value))
+        return meta is not None and meta.device != "cpu"
 
     def _prims(self, node: GraphNode) -> Expression | None:
         """What Inductor's first passes put into ATen graphs, as what it came from."""

@@ -16,6 +16,7 @@ from triage.reduce.text.passes import (
     definitions,
     expressions,
     flattening,
+    functions,
     imports,
     inlining,
     literals,
@@ -42,12 +43,7 @@ class Pass:
 STATEMENTS = "statements"
 TABLE = (
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
-    Pass(
-        "unwrap",
-        unwrapping.propose,
-        "a block in place of the with, if, for, try around it; a handler or case less",
-        False,
-    ),
+    Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("imports", imports.propose, "torch.nn in place of nn: an import less"),
@@ -55,7 +51,13 @@ TABLE = (
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass("classes", classes.propose, "a function in place of a class with one method", False),
-    Pass("flatten", flattening.propose, "plain functions in place of classes, generators, coroutines", False),
+    Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
+    Pass(
+        "functions",
+        functions.propose,
+        "plain functions in place of coroutines, static methods, autograd functions",
+        False,
+    ),
     Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
 POLISH = (

@@ -55,17 +55,20 @@ def propose(script: Script) -> Iterator[Choice]:
 
 
 def _registered(script: Script) -> Iterator[Choice]:
-    """`Model()` in place of `TABLE["model"]()` and `get("model")()`, where nothing but its decorator sees Model."""
+    """`Model()` in place of `TABLE["model"]()` and `get("model")()`, where only a decorator or a base sees Model."""
     named = {node.id for node in script.nodes if isinstance(node, ast.Name)}
-    made = [node for node in script.tree.body if isinstance(node, Definition) and node.decorator_list]
+    made = [
+        node
+        for node in script.tree.body
+        if isinstance(node, Definition) and (node.decorator_list or (isinstance(node, ast.ClassDef) and node.bases))
+    ]
     for call in script.nodes:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript | ast.Call):
             for node in made:
                 if node.name not in named:
-                    place = script.offset(node.decorator_list[0].lineno, 0)
-                    plain = Edit(place, script.offset(node.lineno, 0))
                     direct = Edit(*script.span(call.func), node.name)
-                    yield Choice(((plain, direct), (direct,)))
+                    marks = Edit(script.offset(script.first_line(node), 0), script.offset(node.lineno, 0))
+                    yield Choice(((marks, direct), (direct,)) if node.decorator_list else ((direct,),))
 
 
 def _is_given(script: Script, node: ast.Name) -> bool:
@@ -118,11 +121,26 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
         yield "1"
     elif isinstance(node, ast.Call) and isinstance(script.parents[node], ast.Call | ast.keyword):
         yield "None"
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        yield from _one_turn(script, node)
     if isinstance(node, ast.ListComp):
         yield "[]"
         yield f"[{script.source(node.elt)}]"
     if isinstance(script.parents[node], ast.Assign) and not isinstance(node, ast.Tuple | ast.List | ast.Dict):
         yield from _VALUES
+
+
+def _one_turn(script: Script, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Iterator[str]:
+    """`f(xs)`, `f(xs[0])` in place of `[f(x) for x in xs]`."""
+    loop = node.generators[0]
+    if len(node.generators) > 1 or not isinstance(loop.target, ast.Name):
+        return
+    start, end = script.span(node.elt)
+    uses = [item for item in ast.walk(node.elt) if isinstance(item, ast.Name) and item.id == loop.target.id]
+    values = script.source(loop.iter)
+    for given in (values, f"{values}[0]") if isinstance(loop.iter, _ATOMS) else ():
+        text = Script(script.text[:end]).replaced(Edit(*script.span(item), given) for item in uses)[start:]
+        yield text if isinstance(node.elt, _ATOMS) or isinstance(script.parents[node], _LOOSE) else f"({text})"
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:

@@ -1,4 +1,4 @@
-"""Functions and global names in place of classes; bodies in place of a generator's `with`, a method's call; plain functions."""
+"""Functions and global names in place of a class with one instance; bodies in place of a generator's `with`, a method's call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ def propose(script: Script) -> Iterator[Choice]:
     yield from _generators(script)
     yield from _methods(script)
     yield from _classes(script)
-    yield from _namespaces(script)
-    yield from _coroutines(script)
 
 
 def _classes(script: Script) -> Iterator[Choice]:
@@ -259,63 +257,3 @@ def _within(node: ast.AST) -> Iterator[tuple[ast.stmt, int]]:
         for statement in block:
             yield statement, 0
             yield from _within(statement)
-
-
-def _namespaces(script: Script) -> Iterator[Choice]:
-    """A class that only holds functions and values, `A.f(x)` and `A.n`: what it holds, with no class around it."""
-    seen = Occurrences(script)
-    for node in script.tree.body:
-        if not isinstance(node, ast.ClassDef) or node.decorator_list or node.bases or node.keywords:
-            continue
-        held = [_held(script, item) for item in node.body]
-        names = {name for name in held if name is not None}
-        elsewhere = {item.name for scope in seen.scopes if scope.node is not node for item in scope.found} | KNOWN
-        uses = [script.parents[place.node] for place in seen.of(node.name) if not place.binds]
-        plain = all(
-            isinstance(use, ast.Attribute) and isinstance(use.ctx, ast.Load) and use.attr in names for use in uses
-        )
-        if None in held or not uses or not plain or names & elsewhere:
-            continue
-        start, end = script.lines_span(node)
-        edits = [Edit(*script.span(use), use.attr) for use in uses if isinstance(use, ast.Attribute)]
-        marks = [mark for item in node.body for mark in getattr(item, "decorator_list", ())]
-        edits += [Edit(script.offset(mark.lineno, 0), script.offset(mark.lineno + 1, 0)) for mark in marks]
-        inner = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits if start <= edit.start < end]
-        first = script.lines_span(node.body[0])[0] - start
-        body = Script(script.text[start:end]).replaced([Edit(0, first), *inner])
-        whole = Edit(start, end, reindent(body, script.indent(node.body[0]), ""))
-        yield one(whole, *(edit for edit in edits if not start <= edit.start < end))
-
-
-def _held(script: Script, item: ast.stmt) -> str | None:
-    """The name of a static method or a value; None for what needs the class."""
-    if isinstance(item, ast.FunctionDef) and [script.source(mark) for mark in item.decorator_list] == ["staticmethod"]:
-        return item.name
-    if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
-        return item.targets[0].id
-    return None
-
-
-def _coroutines(script: Script) -> Iterator[Choice]:
-    """`def f` and `f()` in place of `async def f`, and `await f()` and `asyncio.run(f())`: of all coroutines, then of each."""
-    made = [node for node in script.nodes if isinstance(node, ast.AsyncFunctionDef)]
-    for chosen in ([made] if len(made) > 1 else []) + [[node] for node in made]:
-        names = {node.name for node in chosen}
-        edits = [Edit(start, start + len("async def"), "def") for start in (script.span(node)[0] for node in chosen)]
-        for node in script.nodes:
-            called = _awaited(node)
-            if called is not None and ast.unparse(called.func).split(".")[-1] in names:
-                (start, end), (first, last) = script.span(node), script.span(called)
-                edits += [Edit(start, first), Edit(last, end)]
-        yield one(*(edit for edit in edits if edit.start < edit.end))
-
-
-def _awaited(node: ast.AST) -> ast.Call | None:
-    """`f()` of `await f()` and of `asyncio.run(f())`."""
-    value: ast.AST | None = None
-    if isinstance(node, ast.Await):
-        value = node.value
-    elif isinstance(node, ast.Call) and len(node.args) == 1:
-        name = ast.unparse(node.func)
-        value = node.args[0] if name == "asyncio.run" or name.endswith("run_until_complete") else None
-    return value if isinstance(value, ast.Call) else None

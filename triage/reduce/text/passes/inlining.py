@@ -79,7 +79,10 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
         return
     if script.parents[node] is not script.tree or node.decorator_list:
         return
-    names = [argument.arg for argument in all_arguments(node.args)]
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    rest = node.args.vararg
+    if node.args.kwonlyargs or node.args.kwarg or (rest is not None and not _is_handed_on(script, node, rest.arg)):
+        return
     inner = next(scope for scope in seen.scopes if scope.node is node)
     edits = [Edit(*script.lines_span(node))]
     uses = [place for place in seen.of(node.name) if not place.binds]
@@ -89,10 +92,13 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
             not isinstance(call, ast.Call)
             or call.func is not place.node
             or call.keywords
-            or len(call.args) != len(names)
+            or len(call.args) < len(names)
+            or (len(call.args) > len(names) and rest is None)
         ):
             return
-        given = dict(zip(names, (script.source(item) for item in call.args), strict=True))
+        given = dict(zip(names, map(script.source, call.args), strict=False))
+        if rest is not None:
+            given[rest.arg] = ", ".join(map(script.source, call.args[len(names) :]))
         edits.append(Edit(*script.span(call), _filled(script, seen, inner, node.body[0].value, given)))
     if 0 < len(uses) < 3:
         yield one(*edits)
@@ -101,8 +107,21 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
 def _filled(script: Script, seen: Occurrences, inner: Scope, value: ast.expr, given: dict[str, str]) -> str:
     start, end = script.span(value)
     places = [place for name in given for place in seen.of(name, inner) if start <= place.start < end]
-    text = Script(script.text[:end]).replaced([Edit(p.start, p.end, _atom(given[p.name])) for p in places])[start:]
-    return _atom(text)
+    edits = []
+    for place in places:
+        above = script.parents[place.node]
+        if isinstance(above, ast.Starred):  # `*args`: all of them, in their place
+            edits.append(Edit(*script.span(above), given[place.name]))
+        else:
+            edits.append(Edit(place.start, place.end, _atom(given[place.name])))
+    return _atom(Script(script.text[:end]).replaced(edits)[start:])
+
+
+def _is_handed_on(script: Script, node: ast.FunctionDef, name: str) -> bool:
+    """Whether `*name` is only handed on as it is, in calls."""
+    uses = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id == name]
+    above = [script.parents[use] for use in uses]
+    return all(isinstance(item, ast.Starred) and isinstance(script.parents[item], ast.Call) for item in above)
 
 
 def _atom(text: str) -> str:
@@ -182,17 +201,16 @@ def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     if len(pairs) < 2 or any(isinstance(item, ast.Starred) for pair in pairs for item in pair):
         return
     for target, value in pairs:
+        edits: list[Edit] | None = None
         if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Constant | ast.Attribute):
             uses = _uses_if_bound_once(seen, target)
-            edits = [
-                Edit(place.start, place.end, _for_use(script, place, script.source(value))) for place in uses or ()
-            ]
+            if uses is not None:
+                edits = [Edit(use.start, use.end, _for_use(script, use, script.source(value))) for use in uses]
         elif isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
-            uses = _reads_if_set_once(script, target)
-            edits = [Edit(*script.span(item), script.source(value)) for item in uses or ()]
-        else:
-            continue
-        if uses is None:
+            reads = _reads_if_set_once(script, target)
+            if reads is not None:
+                edits = [Edit(*script.span(item), script.source(value)) for item in reads]
+        if edits is None:
             continue
         left, right = (
             ", ".join(script.source(item) for item in side)
