@@ -71,3 +71,30 @@ def test_a_graph_that_raises_leaves_nothing_switched() -> None:
         with pytest.raises(RuntimeError, match="no such kernel"):
             runner.run(function, double=double)
         assert state() == before
+
+
+def attend(q: Any, k: Any, v: Any) -> tuple[Any, ...]:
+    return (q @ k.t()) @ v, v.view(2, 2, 8)
+
+
+def rotate(q: Any, k: Any) -> tuple[Any, ...]:
+    q.mul_(2)
+    return (k.sin(),)
+
+
+def test_parts_of_one_result_share_its_memory_in_eager_too() -> None:
+    q, k, v = (leaf(3, 4, 8) * 2).unbind(0)
+    _, wrong = judged(attend, attend, q, k, v)
+    assert wrong == []
+    whole = leaf(4, 8) * 2
+    for gradients in (False, True):
+        _, wrong = judged(rotate, rotate, whole[:2], whole, gradients=gradients)
+        assert wrong == []
+
+
+def test_a_wrong_gradient_of_such_a_part_is_found() -> None:
+    def compiled(q: Any, k: Any, v: Any) -> tuple[Any, ...]:
+        return attend(q, k.detach(), v)
+
+    _, wrong = judged(compiled, attend, *(leaf(3, 4, 8) * 2).unbind(0))
+    assert [facts["item"] for facts in wrong] == ["gradient of q"]
