@@ -98,3 +98,24 @@ def test_a_wrong_gradient_of_such_a_part_is_found() -> None:
 
     _, wrong = judged(compiled, attend, *(leaf(3, 4, 8) * 2).unbind(0))
     assert [facts["item"] for facts in wrong] == ["gradient of q"]
+
+
+def fused_dropout_add(x: torch.Tensor, residual: torch.Tensor, p: float) -> torch.Tensor:
+    return x * p + residual
+
+
+def of(function: Any, *rest: Any) -> Any:
+    """A graph that calls this function on its inputs."""
+    graph = torch.fx.Graph()
+    graph.output(graph.call_function(function, tuple(graph.placeholder(name) for name in "xy"[: 3 - len(rest)]) + rest))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def test_dropout_is_switched_off_and_functions_of_the_users_are_left_alone() -> None:
+    for function in (torch.nn.functional.dropout, torch.dropout, torch.ops.aten.native_dropout.default):
+        assert kept.without_dropout(of(function, 0.5, True)) == 1
+    torch.library.custom_op("triage_tests::fused_dropout_add", fused_dropout_add, mutates_args=())
+    for function in (fused_dropout_add, torch.ops.triage_tests.fused_dropout_add.default):
+        gm = of(function, 0.5)
+        assert kept.without_dropout(gm) == 0
+        assert gm(torch.ones(2), torch.ones(2)).tolist() == [1.5, 1.5]
