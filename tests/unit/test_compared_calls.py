@@ -71,3 +71,51 @@ def test_a_graph_that_raises_leaves_nothing_switched() -> None:
         with pytest.raises(RuntimeError, match="no such kernel"):
             runner.run(function, double=double)
         assert state() == before
+
+
+def attend(q: Any, k: Any, v: Any) -> tuple[Any, ...]:
+    return (q @ k.t()) @ v, v.view(2, 2, 8)
+
+
+def rotate(q: Any, k: Any) -> tuple[Any, ...]:
+    q.mul_(2)
+    return (k.sin(),)
+
+
+def test_parts_of_one_result_share_its_memory_in_eager_too() -> None:
+    q, k, v = (leaf(3, 4, 8) * 2).unbind(0)
+    _, wrong = judged(attend, attend, q, k, v)
+    assert wrong == []
+    whole = leaf(4, 8) * 2
+    for gradients in (False, True):
+        _, wrong = judged(rotate, rotate, whole[:2], whole, gradients=gradients)
+        assert wrong == []
+
+
+def test_a_wrong_gradient_of_such_a_part_is_found() -> None:
+    def compiled(q: Any, k: Any, v: Any) -> tuple[Any, ...]:
+        return attend(q, k.detach(), v)
+
+    _, wrong = judged(compiled, attend, *(leaf(3, 4, 8) * 2).unbind(0))
+    assert [facts["item"] for facts in wrong] == ["gradient of q"]
+
+
+def fused_dropout_add(x: torch.Tensor, residual: torch.Tensor, p: float) -> torch.Tensor:
+    return x * p + residual
+
+
+def of(function: Any, *rest: Any) -> Any:
+    """A graph that calls this function on its inputs."""
+    graph = torch.fx.Graph()
+    graph.output(graph.call_function(function, tuple(graph.placeholder(name) for name in "xy"[: 3 - len(rest)]) + rest))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def test_dropout_is_switched_off_and_functions_of_the_users_are_left_alone() -> None:
+    for function in (torch.nn.functional.dropout, torch.dropout, torch.ops.aten.native_dropout.default):
+        assert kept.without_dropout(of(function, 0.5, True)) == 1
+    torch.library.custom_op("triage_tests::fused_dropout_add", fused_dropout_add, mutates_args=())
+    for function in (fused_dropout_add, torch.ops.triage_tests.fused_dropout_add.default):
+        gm = of(function, 0.5)
+        assert kept.without_dropout(gm) == 0
+        assert gm(torch.ones(2), torch.ones(2)).tolist() == [1.5, 1.5]

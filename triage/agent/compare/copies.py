@@ -3,6 +3,7 @@
 A copy may be in double precision, or have nudged values. Invariant: nothing that is done to a copy reaches the program.
 """
 
+import math
 import os
 
 from ..capture import values
@@ -36,6 +37,22 @@ class Copier:
                     self.arguments.append((item, key, self._layout(item)))
                 else:
                     self.arguments.append((item, None, None))
+        self.parts = self._parts() if torch.is_grad_enabled() else set()
+
+    def _parts(self):
+        """Storages that hold several results of the program, all parts of one that takes gradients (`qkv.unbind()`)."""
+        held = {}
+        for item, key, _ in self.arguments:
+            if key is not None:
+                held.setdefault(key, []).append(item)
+        return {
+            key
+            for key, items in held.items()
+            if len(items) > 1
+            and all(item.dtype == self.bases[key].dtype for item in items)
+            and any(item.requires_grad for item in items)
+            and not any(item.requires_grad and item.is_leaf for item in items)
+        }
 
     def _check(self, item):
         if not values.is_real(item) or item.layout != self.torch.strided or item.is_quantized:
@@ -63,7 +80,7 @@ class Copier:
         Raises CannotCopyError where the inputs cannot be doubles.
         """
         torch = self.torch
-        made, leaves, fresh, known = [], [], {}, {}
+        made, leaves, fresh, known, whole = [], [], {}, {}, {}
         for position, (item, key, layout) in enumerate(self.arguments):
             if key is None:
                 made.append(item)
@@ -72,6 +89,13 @@ class Copier:
                 fresh[key] = self._fresh(self.bases[key], double, shaken, around)
             if double and self.bases[key].dtype != item.dtype:
                 raise CannotCopyError("two inputs read one storage as different dtypes")
+            if key in self.parts:
+                if key not in whole:
+                    leaf = self._whole(item, fresh[key]).requires_grad_()
+                    leaves.append((position, leaf))
+                    whole[key] = leaf.clone()  # what the program computed may be changed in place, a leaf may not
+                made.append((whole[key] if item.requires_grad else whole[key].detach()).as_strided(*layout))
+                continue
             with torch.no_grad():
                 dtype = fresh[key].dtype if double else item.dtype
                 copy = self._placed(item, layout, fresh[key], dtype, known)
@@ -83,6 +107,13 @@ class Copier:
                     copy = copy.clone() if rule.dense(layout[0], layout[1]) else copy.view_as(copy)
             made.append(copy)
         return made, leaves
+
+    def _whole(self, item, fresh):
+        """All that a storage holds, in the form of the tensor that the item is a part of, where that fills it."""
+        shape, stride, offset = self._layout(item if item._base is None else item._base)
+        if offset or math.prod(shape) != fresh.numel() or not rule.dense(shape, stride):
+            return fresh.detach()
+        return fresh.detach().as_strided(shape, stride)
 
     def _placed(self, item, layout, fresh, dtype, known):
         """The tensor of this layout in a new storage; a view has a copy of the tensor that it is a view of.

@@ -17,7 +17,8 @@ def without_dropout(gm):
     """Set the probability of every dropout in the graph, and in those nested in it, to 0; tells how many there were."""
     found = 0
     for node in gm.graph.nodes:
-        name = getattr(node.target, "__name__", "") if node.op == "call_function" else ""
+        known = node.op == "call_function" and _of_torch(node.target)
+        name = getattr(node.target, "__name__", "") if known else ""
         position, keyword = _PROBABILITY.get(name, (1, "p") if "dropout" in name else (None, None))
         if position is None:
             continue
@@ -34,6 +35,13 @@ def without_dropout(gm):
     if found:
         gm.recompile()
     return found
+
+
+def _of_torch(function):
+    """Whether it is torch's: an operator of the user's with that name has its arguments in an order of its own."""
+    if isinstance(function, compat.operator_types()):
+        return str(function).startswith("aten.")
+    return (getattr(function, "__module__", None) or "torch").split(".")[0] == "torch"
 
 
 def collective(gm):
