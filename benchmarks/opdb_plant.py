@@ -29,8 +29,12 @@ def plans(operations: Sequence[str], rng: random.Random) -> Iterator[Fault]:
             yield Fault("target", name, kind)
 
 
-def decoys(target: Fault, rng: random.Random) -> Iterator[Fault]:
-    """The same operation, wrong in another way when it is met in other circumstances."""
+def decoys(target: Fault, shown: str, rng: random.Random) -> Iterator[Fault]:
+    """The same operation, wrong in another way when it is met in other circumstances.
+
+    `shown` is how the target shows in the script: an infinity inside may be a NaN there, and a decoy that gives a NaN no other
+    failure.
+    """
     for when in rng.sample(HIDDEN_WHEN, len(HIDDEN_WHEN)):
-        kind = rng.choice([kind for kind in KINDS if kind != target.kind])
+        kind = rng.choice([kind for kind in KINDS if kind not in (target.kind, shown)])
         yield replace(target, name="decoy", kind=kind, when=when)

@@ -79,7 +79,7 @@ def screened(
     """Scripts whose own check fails, found by torch itself; what was found before is not looked for again.
 
     `only`: all, real (what differs is more than rounding) or rounding. `strides`: their check looks at these too. `plant`:
-    it fails through a planted fault, given beside the script.
+    it fails through a planted fault, given beside the script; with `only` rounding those that round by themselves, `spared`.
     """
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"screened-{backend}-{seed}{'-strides' if strides else '-plant' if plant else ''}.jsonl"
@@ -93,7 +93,15 @@ def screened(
         raise SystemExit(f"The samples could not be looked through (pip install expecttest?): see {out / 'screen.log'}")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     found = [script | {"dtype": line["dtype"]} for line in lines for script in line["scripts"]]
+    if plant and only == "rounding":
+        found = [spared(script) for script in found if script["healthy"] == "rounding"]
     return [script for script in found if script["dtype"] in dtypes and fits(script, only)][:count]
+
+
+def spared(script: Mapping[str, Any]) -> dict[str, Any]:
+    """A planted sample without the fault that shows: what it rounds otherwise is left, and the decoy."""
+    faults = [fault for fault in script["faults"] if fault["name"] != "target"]
+    return {**script, "name": f"{script['name']}-spared", "kind": script["healthy"], "faults": faults}
 
 
 def fits(script: Mapping[str, Any], only: str) -> bool:

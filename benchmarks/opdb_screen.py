@@ -54,10 +54,10 @@ def main(file):
 
 
 def wanted(scripts, only):
-    """How many of these are asked for: all, the real ones, or those that only round otherwise."""
+    """How many of these are asked for: all, the real ones, or those that (with no fault) only round otherwise."""
+    kinds = [(only == "rounding" and script.get("healthy")) or script["kind"] for script in scripts]
     return sum(
-        only == "all" or (script["kind"] in (opdb_judge.ROUNDING, opdb_judge.ALIKE)) == (only == "rounding")
-        for script in scripts
+        only == "all" or (kind in (opdb_judge.ROUNDING, opdb_judge.ALIKE)) == (only == "rounding") for kind in kinds
     )
 
 
@@ -170,7 +170,7 @@ def planted(make, rng, until):
 
 def lying_in_wait(source, target, shown, healthy, rng):
     """A decoy that shows nothing in this script."""
-    for decoy in opdb_plant.decoys(target, rng):
+    for decoy in opdb_plant.decoys(target, shown, rng):
         if shows(source, [decoy, target]) == shown and shows(source, [decoy]) in ("", healthy):
             return [decoy]
     return []

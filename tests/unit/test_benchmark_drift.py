@@ -336,7 +336,14 @@ def test_gross_values_are_planned_first_more_often_than_a_shape():
 
 
 def test_a_decoy_is_of_another_kind_on_the_same_operation():
-    target = Fault("target", "sin", "nan")
-    found = list(opdb_plant.decoys(target, random.Random(1)))
-    assert sorted(fault.when for fault in found) == sorted(HIDDEN_WHEN)
-    assert all(fault.op == "sin" and fault.kind != "nan" and fault.name != "target" for fault in found)
+    target = Fault("target", "sin", "inf")
+    found = [fault for seed in range(20) for fault in opdb_plant.decoys(target, "nan", random.Random(seed))]
+    assert {fault.when for fault in found} == set(HIDDEN_WHEN)
+    assert all(fault.op == "sin" and fault.name != "target" for fault in found)
+    assert {fault.kind for fault in found} == set(opdb_plant.KINDS) - {"nan", "inf"}
+
+
+def test_a_spared_sample_keeps_its_rounding_and_the_decoy():
+    faults = [{"name": "decoy", "kind": "nan"}, {"name": "target", "kind": "values"}]
+    made = opdb_runs.spared({"name": "sin-0", "source": "", "kind": "values", "healthy": "rounding", "faults": faults})
+    assert (made["name"], made["kind"], made["faults"]) == ("sin-0-spared", "rounding", faults[:1])
