@@ -4,7 +4,8 @@
 loose on each, and asks of its reproducer which fault that shows (`drift_programs`, `drift_judge`). `--oracle any` swaps in
 the loosest oracle, under which whatever fails is the failure: what a reducer without a signature would do.
 `drift.py opdb` takes PyTorch's own operator samples that come out differently compiled, and compares the kind of failure
-of script and reproducer by a judge of its own (`opdb_judge`). Results are kept as JSON lines as they are learned: the same
+of script and reproducer by a judge of its own (`opdb_judge`); with `--plant`, samples that a planted fault makes wrong
+(`opdb_plant`). Results are kept as JSON lines as they are learned: the same
 command goes on where it was interrupted. To be run by hand: `python benchmarks/drift.py planted --count 60`.
 """
 
@@ -19,10 +20,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import drift_table
 import opdb_runs
-from drift_forks import fresh
+from drift_forks import Plot, fresh
 from drift_judge import TARGET, Finding, judge
 from drift_programs import Program, program
 from drift_reduce import NATIVE, SOURCE, Bench, Reduced
@@ -54,28 +56,41 @@ def planted(arguments: argparse.Namespace) -> int:
 def opdb(arguments: argparse.Namespace) -> int:
     """Whole runs of triage on operator samples, less those that are known already."""
     out: Path = arguments.out
-    dtypes = arguments.dtypes.split(",")
-    scripts = opdb_runs.screened(
-        out, arguments.count, dtypes, arguments.backend, arguments.seed, arguments.only, strides=arguments.strides
-    )
-    print(f"{len(scripts)} scripts whose own check fails", file=sys.stderr)
-    file = out / f"opdb-{arguments.backend}{'-strides' if arguments.strides else ''}.jsonl"
+    variant = "-strides" if arguments.strides else "-plant" if arguments.plant else ""
+    file = out / f"opdb-{arguments.backend}{variant}.jsonl"
     known = {row.name for row in opdb_runs.read(file)}
     try:
         with tempfile.TemporaryDirectory(prefix="drift-") as scratch, contextlib.ExitStack() as stack:
+            plot = Plot(Path(scratch))
+            scripts = _screened(arguments)
             bench = None if arguments.whole else Bench(sys.executable, Path(scratch), reducer=NATIVE, loose=False)
             if bench is not None:
                 stack.callback(bench.close)
             for script in scripts if not arguments.screen else ():
                 if script["name"] not in known:
-                    row = opdb_runs.measured(script, out, bench)
+                    row = opdb_runs.measured(script, out, plot, bench)
                     opdb_runs.append(file, row)
                     print(f"{row.name}: {row.kind}: {row.verdict} {row.ends_in} ({row.seconds:.0f} s)", file=sys.stderr)
     finally:
         text = opdb_runs.table(opdb_runs.read(file))
-        (out / "opdb.md").write_text(text, encoding="utf-8")
+        (out / f"opdb{variant}.md").write_text(text, encoding="utf-8")
         print(text)
     return 0
+
+
+def _screened(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    scripts = opdb_runs.screened(
+        arguments.out,
+        arguments.count,
+        arguments.dtypes.split(","),
+        arguments.backend,
+        arguments.seed,
+        arguments.only,
+        strides=arguments.strides,
+        plant=arguments.plant,
+    )
+    print(f"{len(scripts)} scripts whose own check fails", file=sys.stderr)
+    return scripts
 
 
 def seeds_of(arguments: argparse.Namespace) -> list[int]:
@@ -167,7 +182,9 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     two.add_argument(
         "--only", choices=("all", "real", "rounding"), default="all", help="by what the judge says of them"
     )
-    two.add_argument("--strides", action="store_true", help="scripts whose check looks at strides")
+    scripts = two.add_mutually_exclusive_group()
+    scripts.add_argument("--strides", action="store_true", help="scripts whose check looks at strides")
+    scripts.add_argument("--plant", action="store_true", help="samples with one operation made wrong in the compiler")
     two.add_argument("--whole", action="store_true", help="`triage run` in new processes, not in forks of a warm one")
     two.add_argument("--screen", action="store_true", help="only look for scripts")
     two.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="keeps all (default: benchmarks/out/drift)")

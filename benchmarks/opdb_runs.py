@@ -11,11 +11,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from drift_programs import Program
+from drift_forks import TRACE_FILE, Plot
+from drift_programs import Fault, Program
 from drift_reduce import Bench
 from opdb_text import STRICT
 
@@ -50,6 +51,8 @@ class Row:
     ops: int | None = None
     seconds: float = 0.0
     status: int | None = None
+    faults: tuple[str, ...] = ()
+    healthy: str = ""
 
     @property
     def verdict(self) -> str:
@@ -57,22 +60,31 @@ class Row:
             return BLAMED if self.blamed else LEFT
         if not self.blamed:
             return MISSED
-        if self.ends_in is None or not self.verified:
+        if self.ends_in in (None, CRASH) or not self.verified:
             return LOST
         return SAME if self.ends_in == self.kind else CHANGED
 
 
 def screened(
-    out: Path, count: int, dtypes: Sequence[str], backend: str, seed: int, only: str, *, strides: bool
-) -> list[dict[str, str]]:
+    out: Path,
+    count: int,
+    dtypes: Sequence[str],
+    backend: str,
+    seed: int,
+    only: str,
+    *,
+    strides: bool,
+    plant: bool = False,
+) -> list[dict[str, Any]]:
     """Scripts whose own check fails, found by torch itself; what was found before is not looked for again.
 
-    `only`: all, real (what differs is more than rounding) or rounding. `strides`: their check looks at these too.
+    `only`: all, real (what differs is more than rounding) or rounding. `strides`: their check looks at these too. `plant`:
+    it fails through a planted fault, given beside the script; with `only` rounding those that round by themselves, `spared`.
     """
     out.mkdir(parents=True, exist_ok=True)
-    file = out / f"screened-{backend}-{seed}{'-strides' if strides else ''}.jsonl"
+    file = out / f"screened-{backend}-{seed}{'-strides' if strides else '-plant' if plant else ''}.jsonl"
     request = {"count": count, "seed": seed, "dtypes": dtypes, "backend": backend, "per_op": 1, "only": only}
-    request |= {"out": str(file), "strides": strides}
+    request |= {"out": str(file), "strides": strides, "plant": plant}
     asked = out / "request.json"
     asked.write_text(json.dumps(request), encoding="utf-8")
     with (out / "screen.log").open("w", encoding="utf-8") as log:
@@ -81,34 +93,46 @@ def screened(
         raise SystemExit(f"The samples could not be looked through (pip install expecttest?): see {out / 'screen.log'}")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     found = [script | {"dtype": line["dtype"]} for line in lines for script in line["scripts"]]
+    if plant and only == "rounding":
+        found = [spared(script) for script in found if script["healthy"] == "rounding"]
     return [script for script in found if script["dtype"] in dtypes and fits(script, only)][:count]
 
 
-def fits(script: Mapping[str, str], only: str) -> bool:
+def spared(script: Mapping[str, Any]) -> dict[str, Any]:
+    """A planted sample without the fault that shows: what it rounds otherwise is left, and the decoy."""
+    faults = [fault for fault in script["faults"] if fault["name"] != "target"]
+    return {**script, "name": f"{script['name']}-spared", "kind": script["healthy"], "faults": faults}
+
+
+def fits(script: Mapping[str, Any], only: str) -> bool:
     return only == "all" or (script["kind"] in HARMLESS) == (only == "rounding")
 
 
-def measured(script: Mapping[str, str], out: Path, bench: Bench | None = None) -> Row:
+def measured(script: Mapping[str, Any], out: Path, plot: Plot, bench: Bench | None = None) -> Row:
     """Judge the script, run triage on it, judge what that ends in. With a bench, in forks of its warm interpreters."""
+    faults = [Fault(**fault) for fault in script.get("faults", ())]
+    plot.plant(faults)
     folder = out / "opdb" / script["name"]
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "script.py"
     file.write_text(script["source"], encoding="utf-8")
-    return _warm(script, folder, bench) if bench is not None else _whole(script, file, folder)
+    row = _warm(script, folder, bench, faults) if bench is not None else _whole(script, file, folder)
+    told = tuple(f"{fault.kind} of {fault.op} ({fault.when})" for fault in faults)
+    return replace(row, faults=told, healthy=script.get("healthy", ""))
 
 
-def _warm(script: Mapping[str, str], folder: Path, bench: Bench) -> Row:
+def _warm(script: Mapping[str, Any], folder: Path, bench: Bench, faults: Sequence[Fault]) -> Row:
     strides = STRICT in script["source"]
     shutil.rmtree(folder / "run", ignore_errors=True)
-    reduced = bench.reduce(Program(0, 0, script["source"], (), 1), folder / "run")
+    reduced = bench.reduce(Program(0, 0, script["source"], tuple(faults), 1), folder / "run")
     (folder / "repro.py").write_text(reduced.source or f"# {reduced.note}\n", encoding="utf-8")
     blamed = reduced.stage not in ("", "none", "script") and reduced.symptom not in ("none", "rounding")
     return Row(
         script["name"],
         script["dtype"],
-        judged_warm(script["source"], bench, strides=strides),
+        judged_warm(script["source"], bench, faults, strides=strides),
         blamed,
-        judged_warm(reduced.source, bench, strides=strides) if blamed and reduced.source else None,
+        judged_warm(reduced.source, bench, faults, strides=strides) if blamed and reduced.source else None,
         reduced.symptom,
         reduced.stage,
         reduced.verified,
@@ -118,7 +142,7 @@ def _warm(script: Mapping[str, str], folder: Path, bench: Bench) -> Row:
     )
 
 
-def _whole(script: Mapping[str, str], file: Path, folder: Path) -> Row:
+def _whole(script: Mapping[str, Any], file: Path, folder: Path) -> Row:
     strides = STRICT in script["source"]
     began = time.monotonic()
     status, report = triaged(file, folder)
@@ -166,16 +190,16 @@ def triaged(file: Path, folder: Path) -> tuple[int | None, dict[str, Any]]:
     return done.returncode, json.loads(report.read_text(encoding="utf-8")) | {"directory": str(run)}
 
 
-def judged_warm(source: str, bench: Bench, *, strides: bool) -> str:
-    """The same in a fork, which has imported torch."""
+def judged_warm(source: str, bench: Bench, faults: Sequence[Fault] = (), *, strides: bool) -> str:
+    """The same in a fork, which has imported torch. It may write into its own directory only, so what it says is the trace."""
     with tempfile.TemporaryDirectory() as folder:
-        file, out = Path(folder) / "judged.py", Path(folder) / "out.json"
+        file = Path(folder) / "judged.py"
         file.write_text(source, encoding="utf-8")
-        words = [str(file), str(out), *(["strides"] if strides else [])]
-        bench.forks.ended(
-            f"import sys\nsys.path.insert(0, {str(HERE)!r})\nimport opdb_judge\nopdb_judge.main(*{words!r})\n", ()
+        words = [str(file), TRACE_FILE, *(["strides"] if strides else [])]
+        ended = bench.forks.ended(
+            f"import sys\nsys.path.insert(0, {str(HERE)!r})\nimport opdb_judge\nopdb_judge.main(*{words!r})\n", faults
         )
-        return str(json.loads(out.read_text(encoding="utf-8"))["kind"]) if out.is_file() else CRASH
+        return next((str(fact["kind"]) for fact in ended.trace if "kind" in fact), CRASH)
 
 
 def judged(file: Path, *, strides: bool) -> str:
@@ -207,6 +231,7 @@ def table(rows: Sequence[Row]) -> str:
     told = [
         f"* {row.name}: {row.kind or 'nothing'} by the judge, {row.symptom} of stage {row.stage} by triage, ended in "
         f"{'nothing' if row.ends_in is None else row.ends_in or 'a script that passes'}: {row.verdict}"
+        + (f" (planted: {', '.join(row.faults)})" if row.faults else "")
         for row in rows
         if row.verdict not in (SAME, LEFT)
     ]

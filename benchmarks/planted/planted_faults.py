@@ -62,6 +62,7 @@ def read_faults():
 
 def planted(gm, faults):
     """What a backend returns: the graph as a function of one list."""
+    tell({"operations": [operation(node.target) for node in gm.graph.nodes if node.op == "call_function"]})
 
     def run(args):
         healthy = outputs_of(gm, [], [_copy(each) for each in args]) if os.environ.get(TRACE) else None
@@ -141,17 +142,28 @@ def _values(result):
     return ~result if str(result.dtype) == "torch.bool" else result * -3 + 7
 
 
-def _nan(result):
-    result = result.clone()
-    if result.is_floating_point() and result.numel():
-        result[(0,) * result.dim()] = float("nan")
-    return result
+def _first(number):
+    """Its first element is this one, if it may be."""
+
+    def change(result):
+        result = result.clone()
+        if (result.is_floating_point() or result.is_complex()) and result.numel():
+            result[(0,) * result.dim()] = float(number)
+        return result
+
+    return change
 
 
 def _dtype(result):
     import torch
 
+    if result.is_complex():
+        return result.to(torch.complex64 if result.dtype == torch.complex128 else torch.complex128)
     return result.to(torch.float32 if result.dtype == torch.float64 else torch.float64)
+
+
+def _shape(result):
+    return result.unsqueeze(0)
 
 
 def _strides(result):
@@ -161,7 +173,14 @@ def _strides(result):
     return wide[..., 0]
 
 
-CHANGES = {"values": _values, "nan": _nan, "dtype": _dtype, "strides": _strides}
+CHANGES = {
+    "values": _values,
+    "nan": _first("nan"),
+    "inf": _first("inf"),
+    "dtype": _dtype,
+    "shape": _shape,
+    "strides": _strides,
+}
 
 
 def difference(healthy, found):

@@ -3,12 +3,15 @@
 import ast
 import importlib.util
 import itertools
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import drift_table
 import opdb_judge
+import opdb_plant
 import opdb_runs
 import opdb_text
 import pytest
@@ -16,7 +19,7 @@ from drift import parse_arguments, seeds_of
 from drift_forks import Ended
 from drift_judge import BROKEN, DRIFTED, MIXED, PASSES, TARGET, end_of, judge, raised
 from drift_operations import OPERATIONS, PLANTABLE
-from drift_programs import ENDS, KINDS, Fault, complaint, program
+from drift_programs import ENDS, HIDDEN_WHEN, KINDS, Fault, complaint, program
 
 torch = pytest.importorskip("torch")
 
@@ -80,9 +83,23 @@ def ran(kind, when="always", shape=(2, 3)):
     return planted_faults.difference(healthy, found)
 
 
-@pytest.mark.parametrize("kind", ["values", "nan", "dtype"])
+@pytest.mark.parametrize("kind", ["values", "nan", "dtype", "shape"])
 def test_a_planted_fault_shows(kind):
     assert ran(kind) == kind
+
+
+@pytest.mark.parametrize("kind", opdb_plant.KINDS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.complex64], ids=str)
+def test_a_wrong_result_of_each_kind_in_each_dtype(kind, dtype):
+    healthy = torch.ones(2, 3, dtype=dtype)
+    assert opdb_judge.kind_of(healthy, planted_faults.CHANGES[kind](healthy), healthy) == kind
+
+
+def test_a_planted_compiler_tells_its_operations(tmp_path, monkeypatch):
+    trace = tmp_path / "trace.jsonl"
+    monkeypatch.setenv(planted_faults.TRACE, str(trace))
+    planted_faults.planted(torch.fx.symbolic_trace(lambda x: torch.ops.aten.sin.default(x) + 1), [])
+    assert json.loads(trace.read_text()) == {"operations": ["sin", "add"]}
 
 
 def test_a_layout_shows_where_nothing_comes_after_it():
@@ -272,6 +289,7 @@ def test_what_has_no_literal_is_refused():
         ("nan", True, "", True, opdb_runs.CHANGED),
         ("nan", True, "nan", False, opdb_runs.LOST),
         ("nan", True, None, False, opdb_runs.LOST),
+        (opdb_runs.CRASH, True, opdb_runs.CRASH, True, opdb_runs.LOST),
         ("nan", False, None, False, opdb_runs.MISSED),
         ("rounding", True, "values", True, opdb_runs.BLAMED),
         ("rounding", False, None, False, opdb_runs.LEFT),
@@ -279,3 +297,53 @@ def test_what_has_no_literal_is_refused():
 )
 def test_what_became_of_a_sample(kind, blamed, ends_in, verified, verdict):
     assert opdb_runs.Row("x", "bfloat16", kind, blamed, ends_in, verified=verified).verdict == verdict
+
+
+def test_the_judge_speaks_by_the_trace():
+    class Forks:
+        def ended(self, source, faults):
+            self.source, self.faults = source, faults
+            return Ended(0, trace=({"fired": "target"}, {"kind": "nan", "kinds": ["nan"]}))
+
+    bench = SimpleNamespace(forks=Forks())
+    assert opdb_runs.judged_warm("", bench, (OURS,), strides=True) == "nan"
+    assert "'planted-trace.jsonl', 'strides'" in bench.forks.source and bench.forks.faults == (OURS,)
+    bench.forks.ended = lambda source, faults: Ended(-6, trace=({"fired": "target"},))
+    assert opdb_runs.judged_warm("", bench, (OURS,), strides=False) == opdb_runs.CRASH
+
+
+# -- faults under operator samples --------------------------------------------------------------------------------------
+
+
+def plans(seed):
+    return list(opdb_plant.plans(["sin", "cos", "add", "mul", "sin"], random.Random(seed)))
+
+
+def test_plans_are_made_from_a_seed():
+    assert plans(1) == plans(1) != plans(2)
+
+
+def test_each_kind_is_planned_in_several_places():
+    found = plans(1)
+    assert {fault.kind for fault in found} == set(opdb_plant.KINDS) == set(planted_faults.CHANGES)
+    assert len(set(found)) == len(found) == opdb_plant.PLACES * len(opdb_plant.KINDS)
+    assert list(opdb_plant.plans([], random.Random(1))) == []
+
+
+def test_gross_values_are_planned_first_more_often_than_a_shape():
+    first = [plans(seed)[0].kind for seed in range(200)]
+    assert first.count("values") > first.count("shape") > 0
+
+
+def test_a_decoy_is_of_another_kind_on_the_same_operation():
+    target = Fault("target", "sin", "inf")
+    found = [fault for seed in range(20) for fault in opdb_plant.decoys(target, "nan", random.Random(seed))]
+    assert {fault.when for fault in found} == set(HIDDEN_WHEN)
+    assert all(fault.op == "sin" and fault.name != "target" for fault in found)
+    assert {fault.kind for fault in found} == set(opdb_plant.KINDS) - {"nan", "inf"}
+
+
+def test_a_spared_sample_keeps_its_rounding_and_the_decoy():
+    faults = [{"name": "decoy", "kind": "nan"}, {"name": "target", "kind": "values"}]
+    made = opdb_runs.spared({"name": "sin-0", "source": "", "kind": "values", "healthy": "rounding", "faults": faults})
+    assert (made["name"], made["kind"], made["faults"]) == ("sin-0-spared", "rounding", faults[:1])
