@@ -151,6 +151,15 @@ def test_only_a_hang_needs_patience(tmp_path):
     assert patience_for(found(concluded(), tmp_path), concluded()) is None
 
 
+def test_a_hang_in_another_door_waits_as_long_as_a_plain_call_there_suggests(tmp_path):
+    hang = concluded(HANG)
+    learned = found(hang, tmp_path)
+    learned.walk.in_place = learned.walk.seen[hang.passing.name][0]
+    hang = replace(hang, passing=None, door=Door("torch.export", Stage.NONE))
+    patience = patience_for(learned, hang)
+    assert patience is not None and patience.seconds() == HANG_SECONDS
+
+
 def test_the_problem_names_the_rung_that_shows_it_and_the_one_that_passes(tmp_path):
     conclusion = concluded(stage=Stage.AOT_AUTOGRAD, direction=Direction.BACKWARD)
     problem = problem_of(found(conclusion, tmp_path), conclusion)

@@ -170,10 +170,11 @@ def seconds_for(found: Findings) -> float:
 
 def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
     """For a failure that is a hang: at first some times what the whole program takes where it passes."""
-    if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or conclusion.passing is None:
+    probes = found.walk.seen[conclusion.passing.name] if conclusion.passing is not None else [found.walk.in_place]
+    passing = [probe.outcome.seconds for probe in probes if probe is not None]
+    if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or not passing:
         return None
-    passing = min(probe.outcome.seconds for probe in found.walk.seen[conclusion.passing.name])
-    return Patience(min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * passing)))
+    return Patience(min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * min(passing))))
 
 
 def seconds_to_verify(found: Findings) -> float:
