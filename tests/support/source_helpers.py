@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from triage.judge.judgement import CandidateResult, Judgement
 from triage.model.outcome import AgentNotes, Outcome
@@ -57,8 +57,10 @@ class TextOracle:
         return Judgement(Verdict.SAME_FAILURE if same else Verdict.NO_FAILURE)
 
 
-def reduced(text: str, predicate: Predicate, jobs: int = 1, *, checked: bool = False) -> tuple[str, int]:
-    """(smallest text, queries). `checked`: what is no valid program is refused."""
+def reduced(
+    text: str, predicate: Predicate, jobs: int = 1, *, checked: bool = False, known: Collection[str] | None = None
+) -> tuple[str, int]:
+    """(smallest text, queries). `checked`: what is no valid program is refused. `known`: lines that may keep comments."""
     valid = Validity()
     driver: Driver[Script] = Driver(
         TextRunner(jobs),
@@ -73,7 +75,7 @@ def reduced(text: str, predicate: Predicate, jobs: int = 1, *, checked: bool = F
     if checked:
         valid.of(start)
     search.reduce(start)
-    search.polish()
+    search.polish(known)
     return search.current.text, driver.queries
 
 

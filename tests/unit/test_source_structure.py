@@ -175,6 +175,12 @@ def test_one_turn_is_simpler_than_a_loop():
             "def F(x):\n    return x * 2\n\ny = F(1)\n",
         ),
         (inlining.propose, "def f(a, *b):\n    return g(*b, a)\nx = f(1, 2, 3)\n", "x = g(2, 3, 1)\n"),
+        (
+            inlining.propose,
+            "def f(h):\n    def g():\n        nonlocal h\n        h = 1\n    g()\nk(f)\n",
+            "def f(h):\n    h = 1\n\nk(f)\n",
+        ),
+        (definitions.propose, "@d(a=1)\nclass A:\n    pass\nA()\n", "@d\nclass A:\n    pass\n\nA()\n"),
         (definitions.propose, "def f(a, *, b):\n    g(a)\nf(1, b=2)\n", "def f(a):\n    g(a)\n\nf(1)\n"),
         (definitions.propose, "def f(*, b=1, **k):\n    g()\nf()\n", "def f(**k):\n    g()\n\nf()\n"),
         (definitions.propose, "def f(a, /, b):\n    g(b)\nf(1, 2)\n", "def f(b):\n    g(b)\n\nf(2)\n"),
@@ -244,6 +250,13 @@ def test_a_class_that_is_more_than_a_place_for_names_stays(text):
 
 def test_a_list_that_is_used_as_one_stays():
     assert not any("a = b" in item for item in results("a = [b]\nf(a[0], len(a))\n", inlining.propose))
+
+
+def test_a_comment_that_goes_keeps_no_lines_apart():
+    text = "import torch\ndef f():\n    pass\ntorch.compile(\n    f,  # all\n)\n"
+    assert reduced(text, lambda candidate: "compile(\n    f" in candidate or "compile(f" in candidate, known=())[
+        0
+    ].endswith("torch.compile(f)\n")
 
 
 def test_a_subscript_is_no_tuple_of_one():

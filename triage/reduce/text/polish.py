@@ -126,8 +126,7 @@ def _searched(driver: Driver[Script], search: Search, start: Script, known: Coll
                 search.fewer_statements(start)
             elif driver.best is not None:
                 search.reduce(start)
-                search.polish()
-                search.without_stale_comments(known)
+                search.polish(known)
     except KeyboardInterrupt:
         return True
     return False

@@ -127,8 +127,7 @@ class Reducing:
         if list(foreign_imports(found)):
             found = self._without_packages(found, trace)
         self._minimal = self._search.reduce(found)
-        self._search.polish()
-        self._search.without_stale_comments(lines_of(module.text for module in trace.modules.values()))
+        self._search.polish(lines_of(module.text for module in trace.modules.values()))
 
     def _start(self, trace: Trace) -> Script | None:
         """A script that fails the same way, with made-up data where that will do."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from triage.judge.asking import Budget, Judge
 from triage.model.stage import Verdict
 from triage.reduce.text.comments import without_stale
-from triage.reduce.text.passes import POLISH, STATEMENTS, TABLE, Pass
+from triage.reduce.text.passes import BRACKETS, POLISH, STATEMENTS, TABLE, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
 from triage.reduce.text.script import Edit, Script, compatible
@@ -54,15 +54,19 @@ class Search:
         self.current = start
         self._round(TABLE[:1])
 
-    def polish(self) -> None:
-        """What changes the whole text and lets nothing else become smaller: once, at the end."""
+    def polish(self, known: Collection[str] | None = None) -> None:
+        """What changes the whole text and lets nothing else become smaller: once, at the end.
+
+        `known` are the lines of the program: comments on others go.
+        """
         for one in POLISH:
+            if one.name == BRACKETS and known is not None:
+                self._without_stale_comments(known)  # they would keep lines apart
             self._begin(1.0)
             self._driver.begin(one.name)
             self._run(one)
 
-    def without_stale_comments(self, known: Collection[str]) -> None:
-        """Without comments on lines that are not those of the program, which are given."""
+    def _without_stale_comments(self, known: Collection[str]) -> None:
         self._driver.begin("comments")
         less = without_stale(self.current, known)
         if less.text != self.current.text and self._driver.fails(less):

@@ -40,7 +40,7 @@ class Pass:
     together: bool = True
 
 
-STATEMENTS = "statements"
+STATEMENTS, BRACKETS = "statements", "brackets"
 TABLE = (
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
@@ -63,5 +63,5 @@ TABLE = (
 POLISH = (
     Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said"),
     Pass("names", renaming.propose, "short, usual names in place of long ones"),
-    Pass("brackets", brackets.propose, "in one line what fits in one, without needless brackets and commas"),
+    Pass(BRACKETS, brackets.propose, "in one line what fits in one, without needless brackets and commas"),
 )

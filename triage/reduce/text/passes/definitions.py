@@ -21,6 +21,8 @@ def propose(script: Script) -> Iterator[Choice]:
                     continue  # often not needed, but people look for it
                 start = script.offset(decorator.lineno, 0)
                 yield one(Edit(start, script.offset((decorator.end_lineno or 0) + 1, 0)))
+                if isinstance(decorator, ast.Call):
+                    yield one(Edit(*script.span(decorator), script.source(decorator.func)))
         if isinstance(node, ast.ClassDef):
             yield from _bases(script, node)
         if isinstance(node, Function):

@@ -31,13 +31,15 @@ def propose(script: Script) -> Iterator[Choice]:
 
 def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
     """`def main(): ...` and `main()` as the statements of main, below what its parameters are."""
-    if node.decorator_list or script.parents[node] is not script.tree:
+    scope = script.parents[node]
+    if node.decorator_list or not isinstance(scope, ast.Module | ast.FunctionDef):
         return
     parameters = all_arguments(node.args)
     if len(parameters) > len(node.args.args):  # only plain ones
         return
-    uses = [place for place in seen.of(node.name) if not place.binds]
-    if len(uses) != 1:
+    home = next(item for item in seen.scopes if item.node is scope)
+    uses = [place for place in seen.of(node.name, home) if not place.binds]
+    if len(uses) != 1 or (uses[0] not in home.found and scope is not script.tree):
         return
     call = script.parents.get(uses[0].node)
     if not isinstance(call, ast.Call) or call.func is not uses[0].node:
@@ -58,8 +60,8 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     elif isinstance(last, ast.Return):
         body.pop()
     at_top = script.parents[statement] is script.tree
-    if at_top:
-        body = [item for item in body if not isinstance(item, ast.Global)]
+    # What its body declares is at home where it stands now.
+    body = [item for item in body if not isinstance(item, ast.Global if at_top else ast.Nonlocal)]
     text = "".join(script.body_text([item], script.indent(statement)) for item in body)
     if at_top:
         bound = next(scope for scope in seen.scopes if scope.node is node).bound
