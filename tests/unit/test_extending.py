@@ -73,7 +73,7 @@ found = NativeEngine(render=runner.render).reduce(
 assert found.graph.context == Context(), found
 """,
     "A text pass": """
-from source_helpers import reduced
+from text_helpers import reduced
 from triage.reduce.text.passes import TABLE
 from triage.reduce.text.script import Script
 

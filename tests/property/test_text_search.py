@@ -6,7 +6,7 @@ import ast
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
-from source_helpers import reduced
+from text_helpers import reduced
 
 from triage.reduce.text.passes import TABLE
 from triage.reduce.text.script import Script, readable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from source_helpers import reduced, results
+from text_helpers import reduced, results
 
 from triage.reduce.text.eager_first import eager_first
 from triage.reduce.text.passes import definitions, expressions, flattening, functions, inlining, renaming, unwrapping

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from source_helpers import results
+from text_helpers import results
 
 from triage.reduce.text.comments import lines_of, without_stale
 from triage.reduce.text.passes import (

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from source_helpers import TextOracle, TextRunner, Unlimited
+from text_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.reduce.interface import Reduction
 from triage.reduce.text.checkpoint import saved

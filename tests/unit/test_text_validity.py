@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from source_helpers import reduced
+from text_helpers import reduced
 
 from triage.judge.judgement import RefusedError
 from triage.reduce.text.script import Script

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from printer_cases import case, meta, node, tensor
-from source_helpers import TextOracle, TextRunner, Unlimited
+from text_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
