@@ -10,8 +10,8 @@ from triage.agent import boot
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
-call, copies, kept, run = (
-    importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("call", "copies", "kept", "run")
+call, copies, incoming, kept, run = (
+    importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("call", "copies", "incoming", "kept", "run")
 )
 
 LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
@@ -119,3 +119,33 @@ def test_dropout_is_switched_off_and_functions_of_the_users_are_left_alone() -> 
         gm = of(function, 0.5)
         assert kept.without_dropout(gm) == 0
         assert gm(torch.ones(2), torch.ones(2)).tolist() == [1.5, 1.5]
+
+
+class Unconjugated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.conj().resolve_conj()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient
+
+
+def test_a_gradient_that_was_not_conjugated_is_found() -> None:
+    x = torch.randn(5, dtype=torch.complex64, requires_grad=True)
+    _, wrong = judged(lambda x: (Unconjugated.apply(x),), lambda x: (x.conj().resolve_conj(),), x)
+    assert [facts["item"] for facts in wrong] == ["gradient of x"]
+
+
+@pytest.mark.parametrize(
+    ("gradient", "fill"),
+    [
+        (torch.ones(3), "ones"),
+        (torch.full((3,), 2.5), "full:2.5"),
+        (torch.ones(3, dtype=torch.complex64), "ones"),
+        (torch.tensor(1 + 2j), "values"),
+    ],
+)
+def test_a_gradient_that_arrived_is_told(gradient: Any, fill: str) -> None:
+    (entry,) = incoming.described({"outputs": [{"ref": "y"}]}, {"output 0": gradient}) or [{"fill": "ones"}]
+    assert entry["fill"] == fill
