@@ -149,3 +149,14 @@ def test_a_gradient_that_was_not_conjugated_is_found() -> None:
 def test_a_gradient_that_arrived_is_told(gradient: Any, fill: str) -> None:
     (entry,) = incoming.described({"outputs": [{"ref": "y"}]}, {"output 0": gradient}) or [{"fill": "ones"}]
     assert entry["fill"] == fill
+
+
+def test_gradients_are_compared_whatever_the_default_device_is() -> None:
+    x = leaf(3)
+    before = torch.get_default_device()
+    torch.set_default_device("meta")
+    try:
+        _, wrong = judged(lambda x: (x.sin(),), lambda x: (x.sin(),), x)
+    finally:
+        torch.set_default_device(before)
+    assert wrong == []
