@@ -160,3 +160,25 @@ def test_gradients_are_compared_whatever_the_default_device_is() -> None:
     finally:
         torch.set_default_device(before)
     assert wrong == []
+
+
+def counting() -> Any:
+    """A graph that holds a buffer and a parameter itself, as before torch 2.5, and counts its calls in the buffer."""
+    module, graph = torch.nn.Module(), torch.fx.Graph()
+    module.register_buffer("calls", torch.zeros(1))
+    module.register_parameter("scale", torch.nn.Parameter(torch.ones(1)))
+    x = graph.placeholder("x")
+    calls = graph.call_method("add_", (graph.get_attr("calls"), 1))
+    scaled = graph.call_function(torch.mul, (x, graph.get_attr("scale")))
+    graph.output((graph.call_function(torch.mul, (scaled, graph.call_method("clone", (calls,)))),))
+    return torch.fx.GraphModule(module, graph)
+
+
+def test_what_a_graph_holds_is_as_it_was_before_the_programs_own_call() -> None:
+    program, args = counting(), (torch.randn(3),)
+    for number in (1, 2):
+        made = call.Call(torch, program, kept.Kept(torch, program), args, True)
+        result = program(*args)
+        assert made.wrong(result, args) == []
+        assert program.calls.item() == number
+        result[0].sum().backward()
