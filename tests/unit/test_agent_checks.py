@@ -78,6 +78,46 @@ def structure() -> None:
     torch.testing.assert_close([A, A], [A])
 
 
+def numpys_of_another_dtype() -> None:
+    np.testing.assert_allclose(A.numpy(), B.double().numpy())
+
+
+def numpys_of_a_list() -> None:
+    np.testing.assert_allclose(A.numpy(), [1.0, 2.5, 3.0])
+
+
+def numpys_of_a_number() -> None:
+    np.testing.assert_allclose(A.numpy(), 2.0)
+
+
+def bare_with_a_number() -> None:
+    assert (A - 2.0).abs().max() < 1e-3
+
+
+def broadcast() -> None:
+    assert torch.allclose(A, B[None])
+
+
+def dtype_not_checked() -> None:
+    torch.testing.assert_close(A, B.double(), check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        numpys_of_another_dtype,
+        numpys_of_a_list,
+        numpys_of_a_number,
+        bare_with_a_number,
+        broadcast,
+        dtype_not_checked,
+    ],
+)
+def test_what_a_check_does_not_look_at_is_not_what_failed(check: Callable[[], None]) -> None:
+    found = seen(check)
+    assert found is not None and found["kind"] == "values" and found["relative"] > 0.1
+
+
 @pytest.mark.parametrize(
     ("check", "kind"),
     [

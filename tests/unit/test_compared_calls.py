@@ -10,8 +10,8 @@ from triage.agent import boot
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
-call, copies, kept, run = (
-    importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("call", "copies", "kept", "run")
+call, copies, incoming, kept, run = (
+    importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("call", "copies", "incoming", "kept", "run")
 )
 
 LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
@@ -119,3 +119,66 @@ def test_dropout_is_switched_off_and_functions_of_the_users_are_left_alone() -> 
         gm = of(function, 0.5)
         assert kept.without_dropout(gm) == 0
         assert gm(torch.ones(2), torch.ones(2)).tolist() == [1.5, 1.5]
+
+
+class Unconjugated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.conj().resolve_conj()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient
+
+
+def test_a_gradient_that_was_not_conjugated_is_found() -> None:
+    x = torch.randn(5, dtype=torch.complex64, requires_grad=True)
+    _, wrong = judged(lambda x: (Unconjugated.apply(x),), lambda x: (x.conj().resolve_conj(),), x)
+    assert [facts["item"] for facts in wrong] == ["gradient of x"]
+
+
+@pytest.mark.parametrize(
+    ("gradient", "fill"),
+    [
+        (torch.ones(3), "ones"),
+        (torch.full((3,), 2.5), "full:2.5"),
+        (torch.ones(3, dtype=torch.complex64), "ones"),
+        (torch.tensor(1 + 2j), "values"),
+    ],
+)
+def test_a_gradient_that_arrived_is_told(gradient: Any, fill: str) -> None:
+    (entry,) = incoming.described({"outputs": [{"ref": "y"}]}, {"output 0": gradient}) or [{"fill": "ones"}]
+    assert entry["fill"] == fill
+
+
+def test_gradients_are_compared_whatever_the_default_device_is() -> None:
+    x = leaf(3)
+    before = torch.get_default_device()
+    torch.set_default_device("meta")
+    try:
+        _, wrong = judged(lambda x: (x.sin(),), lambda x: (x.sin(),), x)
+    finally:
+        torch.set_default_device(before)
+    assert wrong == []
+
+
+def counting() -> Any:
+    """A graph that holds a buffer and a parameter itself, as before torch 2.5, and counts its calls in the buffer."""
+    module, graph = torch.nn.Module(), torch.fx.Graph()
+    module.register_buffer("calls", torch.zeros(1))
+    module.register_parameter("scale", torch.nn.Parameter(torch.ones(1)))
+    x = graph.placeholder("x")
+    calls = graph.call_method("add_", (graph.get_attr("calls"), 1))
+    scaled = graph.call_function(torch.mul, (x, graph.get_attr("scale")))
+    graph.output((graph.call_function(torch.mul, (scaled, graph.call_method("clone", (calls,)))),))
+    return torch.fx.GraphModule(module, graph)
+
+
+def test_what_a_graph_holds_is_as_it_was_before_the_programs_own_call() -> None:
+    program, args = counting(), (torch.randn(3),)
+    for number in (1, 2):
+        made = call.Call(torch, program, kept.Kept(torch, program), args, True)
+        result = program(*args)
+        assert made.wrong(result, args) == []
+        assert program.calls.item() == number
+        result[0].sum().backward()

@@ -21,6 +21,8 @@ _KNOWN = {
 }
 _TESTING = ("/torch/testing/", "/numpy/testing/", "/unittest/")
 _COMPARING = ("allclose", "equal", "isclose", "array_equal", "array_equiv", "assert_close", "same")
+# These look at dtypes and shapes besides; all others promote and broadcast, and are about numbers alone.
+_STRICT = ("assert_close", "assertEqual", "equal", "same")
 _ASPECTS = {"stride": "strides", "strides": "strides", "dtype": "dtype", "shape": "shape", "size": "shape",
             "requires_grad": "requires_grad"}  # fmt: skip
 _CONVERTING = frozenset(
@@ -44,14 +46,16 @@ def compared(error):
 
 
 def _pair(torch, error):
-    """(one, other, how, aspect) of the innermost frame that compares two values."""
+    """(one, other, how, aspect, strict) of the innermost frame that compares two values."""
     frames = _frames(error)
     for frame, _ in frames:
         code = frame.f_code
         if any(part in code.co_filename.replace("\\", "/") for part in _TESTING):
             for names in _KNOWN.get(code.co_name, ()):
-                if all(name in frame.f_locals for name in names):
-                    return frame.f_locals[names[0]], frame.f_locals[names[1]], code.co_name, None
+                found = frame.f_locals
+                if all(name in found for name in names):
+                    strict = code.co_name in _STRICT and "first" not in names and found.get("check_dtype") is not False
+                    return found[names[0]], found[names[1]], code.co_name, None, strict
     for frame, line in frames[:1]:
         condition = _condition(frame.f_code.co_filename, line)
         sides = _sides(torch, condition, frame) if condition is not None else None
@@ -89,7 +93,7 @@ def _sides(torch, condition, frame):
         one, other, how, aspect = pair
         values = [_value(side, frame) for side in (one, other)]
         if all(_is_value(torch, value) for value in values) and any(_is_tensor(torch, value) for value in values):
-            return (values[0], values[1], how, aspect)
+            return (values[0], values[1], how, aspect, how in _STRICT)
     return None
 
 
@@ -156,16 +160,30 @@ def _is_value(torch, value):
 # -- what differs -----------------------------------------------------------------------------------------------------
 
 
-def _facts(torch, one, other, how, aspect):
+def _facts(torch, one, other, how, aspect, strict):
     left, right = _leaves(torch, one), _leaves(torch, other)
     if not left and not right:
         return None
     if len(left) != len(right):
         return {"kind": "structure", "how": how}
-    found = [_of_leaf(torch, first, second, aspect) for first, second in zip(left, right)]  # noqa: B905 - not in Python 3.9
+    pairs = list(zip(left, right))  # noqa: B905 - not in Python 3.9
+    if not strict and aspect is None:
+        pairs = [_as_numbers(torch, first, second) for first, second in pairs]
+    found = [_of_leaf(torch, first, second, aspect) for first, second in pairs]
     # Which of several failed the check is not known: what rounding cannot explain comes first, then the furthest off.
     told = sorted(filter(None, found), key=lambda facts: (facts["kind"] in ("values", "zero_sign"), -facts["relative"]))
     return dict(told[0], how=how) if told else None
+
+
+def _as_numbers(torch, one, other):
+    """Both as a comparison of numbers sees them; as they are where they cannot be compared."""
+    if one.dtype != other.dtype:
+        common = torch.promote_types(one.dtype, other.dtype)
+        one, other = one.to(common), other.to(common)
+    try:
+        return torch.broadcast_tensors(one, other)
+    except RuntimeError:
+        return one, other
 
 
 def _of_leaf(torch, one, other, aspect):

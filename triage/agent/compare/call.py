@@ -27,6 +27,7 @@ class Call:
     def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False):
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
+        self.held = kept.held()
         self.to_begin = randomness.kept(torch)
         self.once = 1  # how much it adds to the calls that were compared
         self.signs, self.doubtful = signs, doubtful
@@ -248,13 +249,13 @@ class Call:
     # -- runs -----------------------------------------------------------------------------------------------------
 
     def _eager(self, **how):
-        module = self.kept.fresh(bool(how.get("double")))
+        module = self.kept.fresh(self.held, bool(how.get("double")))
         if self._dice is not None:
             how.setdefault("mode", self._dice.watch())
         return self._only(self.runner.run(module, parameters=self.kept.parameters(module), **how))
 
     def _compiled(self, mode=None):
-        put_back = self.kept.state()
+        put_back = self.kept.begun(self.held)
         try:
             return self.runner.run(self.compiled, mode=mode, parameters=self.kept.parameters(self.kept.gm))
         finally:

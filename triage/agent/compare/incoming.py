@@ -75,8 +75,10 @@ def described(case, gradients):
 
 def _filled(tensor):
     """How it is made again: one number everywhere where that is it, its elements where they are few."""
-    if tensor.numel() and bool((tensor == tensor.flatten()[0]).all()):
-        number = float(tensor.flatten()[0])
+    number = tensor.flatten()[0].item() if tensor.numel() else None
+    if isinstance(number, complex) and number.imag == 0:
+        number = number.real
+    if isinstance(number, float) and bool((tensor == number).all()):
         text = repr(number) if math.isfinite(number) else 'float("%s")' % number
         return {0.0: "zeros", 1.0: "ones"}.get(number, "full:" + text), None
     elements = values.data(tensor, values.INLINE_RECORDED)

@@ -68,11 +68,16 @@ class Kept:
         self.names = [_named(node) for node in gm.graph.nodes if node.op == "placeholder"]
         self.holds = any(node.op in ("get_attr", "call_module") for node in gm.graph.nodes)
 
-    def fresh(self, double=False):
-        """A module to run once: what it holds may be changed by the run, and is in double precision where that is asked for."""
+    def held(self):
+        """The values of what the graph holds, as they are now: the program's own call may change them."""
+        return [tensor.detach().clone() for tensor in self._tensors(self.gm)] if self.holds else []
+
+    def fresh(self, held, double=False):
+        """A module to run once, holding these values: the run may change them, and they are double where that is asked for."""
         if not self.holds:
             return self.gm
         made = copy.deepcopy(self.gm)
+        self._put(made, held)
         if double:
             made.double()
             for owner, name, tensor in _attributes(self.torch, made):
@@ -84,21 +89,19 @@ class Kept:
         """(name, leaf) of what the module holds."""
         return list(module.named_parameters()) if self.holds else []
 
-    def state(self):
-        """A function that puts back what the compiled graph holds: it shares it with the program."""
-        if not self.holds:
-            return lambda: None
-        torch = self.torch
-        held = [*self.gm.buffers(), *(tensor for _, _, tensor in _attributes(torch, self.gm))]
-        before = [(tensor, tensor.detach().clone()) for tensor in held]
+    def begun(self, held):
+        """Give what the compiled graph holds these values. A function that puts back what is there now, for the program."""
+        now = self.held()
+        self._put(self.gm, held)
+        return lambda: self._put(self.gm, now)
 
-        def put_back():
-            with torch.no_grad():
-                for tensor, value in before:
-                    if not torch.equal(tensor, value):
-                        tensor.copy_(value)
+    def _put(self, module, held):
+        for tensor, value in zip(self._tensors(module), held):  # noqa: B905 - not in Python 3.9
+            if not self.torch.equal(tensor, value):
+                tensor.data.copy_(value)  # not seen by autograd: the program may have saved it for its backward pass
 
-        return put_back
+    def _tensors(self, module):
+        return [*module.parameters(), *module.buffers(), *(item for _, _, item in _attributes(self.torch, module))]
 
 
 _PARTS = (

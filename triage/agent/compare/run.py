@@ -139,9 +139,10 @@ class Runner:
 
 
 def _incoming(torch, item, number):
-    """The gradient that arrives at an output: around one, the same in every run."""
-    generator = torch.Generator().manual_seed(number + 1)
-    noise = torch.randn(item.shape, generator=generator, dtype=torch.float64)
+    """The gradient that arrives at an output: around one, the same in every run. A complex one is not its own conjugate."""
+    generator = torch.Generator("cpu").manual_seed(number + 1)
+    dtype = torch.complex128 if item.dtype.is_complex else torch.float64
+    noise = torch.randn(item.shape, generator=generator, dtype=dtype, device="cpu")  # not the program's default device
     return (1 + 0.5 * noise).to(item.device).to(item.dtype)
 
 
