@@ -79,7 +79,11 @@ def test_what_only_python_takes_for_no_end_of_a_line_is_escaped():
 
 
 def test_a_mere_name_goes_with_its_import_but_stays_in_a_function():
-    assert tidy("import tempfile\nx = 1\ntempfile\nx\ndef f():\n    x\nf()\n") == "x = 1\n\ndef f():\n    x\n\nf()\n"
+    assert (
+        tidy("import tempfile\nx = 1\ntempfile\nprint\nx\ndef f():\n    x\nf()\n")
+        == "x = 1\n\ndef f():\n    x\n\nf()\n"
+    )
+    assert tidy("nowhere\n") == "nowhere\n"  # this one raises
 
 
 def test_a_star_import_may_define_anything():

@@ -8,6 +8,7 @@ functions and classes that nothing names any more go as well, and blank lines ar
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 import re
 
@@ -119,7 +120,8 @@ def _constants(script: Script) -> list[Edit]:
     alone = [node for node in script.nodes if isinstance(node, ast.Expr)]
     named = [node for node in alone if isinstance(node.value, ast.Name) and script.parents[node] is script.tree]
     bound = bound_globals(script) if named else frozenset()
-    gone = [node for node in named if isinstance(node.value, ast.Name) and node.value.id in bound]
+    known = bound | frozenset(dir(builtins))
+    gone = [node for node in named if isinstance(node.value, ast.Name) and node.value.id in known]
     gone += [node for node in alone if isinstance(node.value, ast.Constant)]
     return [Edit(*script.span(node), "pass") for node in gone]
 
