@@ -140,6 +140,13 @@ def header_precompiler():
     return codecache
 
 
+def keep_headers_in(codecache, directory):
+    """Have headers precompiled into this directory (`_HEADER_DIR`, 2.8 and newer), not into the user's temporary one."""
+    if hasattr(codecache, "_HEADER_DIR"):
+        codecache._HEADER_DIR = directory
+        codecache._HEADER_LOCK_DIR = os.path.join(directory, "locks")
+
+
 def may_use_accelerator(torch):
     """Whether this torch can find a GPU here: then nothing may run in the warm interpreter but imports."""
     version = torch.version

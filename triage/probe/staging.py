@@ -47,6 +47,7 @@ KEPT_WHEN_SET = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE", "TORCHDYNAMO_SU
 LOGS = "dynamo,aot,inductor,graph_breaks,recompiles"
 _KERNEL = re.compile(r"\b(?:kernel|cpp_fused\w*|call)\s*\(")  # a compiled graph of the user's
 NEUTRAL_LIMIT = 256 * 1024 * 1024
+HEADERS_LIMIT = 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,33 @@ def _share_headers(stage: Stage, neutral: Path) -> None:
     Their names hold a hash of all that went into them and torch locks the directory, so probes may share it as it is.
     """
     with contextlib.suppress(OSError, KeyError, ImportError):
-        store = neutral.with_name(neutral.name + "-headers")
-        store.mkdir(parents=True, exist_ok=True)
+        store = _headers_of(neutral)
         # As torch/_inductor/runtime/cache_dir_utils.py names it.
         place = stage.tmp / ("torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser()))
         place.mkdir()
         (place / "precompiled_headers").symlink_to(store.absolute())
+
+
+def shared_with_forks(neutral: Path) -> Path:
+    """The store of a warm interpreter beside that of the probes; they have the precompiled headers in common."""
+    store = neutral.with_name(neutral.name + "-fork")
+    with contextlib.suppress(OSError):
+        store.mkdir(parents=True, exist_ok=True)
+        (store / "headers").symlink_to(_headers_of(neutral).absolute())
+    return store
+
+
+def _headers_of(neutral: Path) -> Path:
+    """The store of precompiled headers, 150 MB each: the oldest go once there are too many."""
+    store = neutral.with_name(neutral.name + "-headers")
+    store.mkdir(parents=True, exist_ok=True)
+    left = HEADERS_LIMIT
+    for path in sorted(store.glob("*.gch"), key=lambda path: path.stat().st_mtime, reverse=True):
+        left -= path.stat().st_size
+        if left < 0:
+            path.with_suffix("").unlink()
+            path.unlink()
+    return store
 
 
 def harvest_neutral(stage: Stage, neutral: Path | None) -> None:

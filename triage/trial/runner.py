@@ -24,6 +24,7 @@ from triage.model.rungs import backend_of
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.staging import shared_with_forks
 from triage.probe.target import Target
 from triage.trial.facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe, warned_in
 from triage.trial.limits import default_memory_mb, meets_others
@@ -184,7 +185,7 @@ class ForkServerRunner(PooledRunner):
         if self._starts > SERVER_STARTS:
             self.why_slow = f"the warm interpreter died {SERVER_STARTS} times"
             return
-        shared = home / "shared" if self._neutral is None else self._neutral.with_name(self._neutral.name + "-fork")
+        shared = home / "shared" if self._neutral is None else shared_with_forks(self._neutral)
         try:
             self._server = ForkServer(self._python, home, shared, self._closing)
         except CannotForkError as reason:

@@ -13,7 +13,7 @@ import sys
 import types
 
 from ..hooks import confine, hook
-from . import modules, phases, proc
+from . import modules, phases, proc, shared_cache
 
 SCRIPT = "repro.py"
 TORCH_DEFAULT_SEED = 67280421310721  # default_rng_seed_val in c10/core/GeneratorImpl.h
@@ -26,7 +26,7 @@ def run(request, out, err):
         paths = _directories(request["workdir"])
         _become_a_process(out, err)
         shared = os.path.dirname(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))  # of the warm interpreter
-        confine.install([request["workdir"], shared])
+        confine.install([request["workdir"], shared, shared_cache.headers_below(shared)])
         _environment(request, paths)
         recorder = hook.install(_agent_config(request, paths["channel"]))
         phases.install(recorder, request.get("cut_off"))

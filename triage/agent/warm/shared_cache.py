@@ -11,9 +11,12 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 
 from .. import compat
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def share(directory):
@@ -27,9 +30,17 @@ def share(directory):
         shared.append("vector instructions")
     codecache = compat.header_precompiler()
     if codecache:
+        compat.keep_headers_in(codecache, headers_below(directory))
         codecache._precompile_header = _remembered_header(codecache._precompile_header, directory, key)
         shared.append("precompiled headers")
     return shared
+
+
+def headers_below(directory):
+    """Where the precompiled headers lie: what the orchestrator put there, a link to those of its probes, or a folder."""
+    place = os.path.realpath(os.path.join(directory, "headers"))
+    os.makedirs(place, exist_ok=True)
+    return place
 
 
 def _machine():
@@ -64,7 +75,8 @@ def _remembered_probe(original, directory, key):
 def _remembered_header(original, directory, key):
     @functools.wraps(original)
     def precompile_header(header, command_line, **options):
-        path = _place(directory, "header", key, header, command_line, repr(sorted(options.items())))
+        told = _ADDRESS.sub("", repr(sorted(options.items())))  # a set of instructions is shown with its methods
+        path = _place(directory, "header", key, header, command_line, told)
         known = _read(path)
         if known is not None:
             return known
