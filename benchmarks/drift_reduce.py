@@ -27,8 +27,8 @@ from triage.session.events import Emitter
 from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories import reproduce
+from triage.stories.captured import captured
 from triage.stories.findings import Findings
-from triage.stories.run import captured
 from triage.trial.runner import ForkServerRunner
 
 NATIVE, SOURCE = "native", "source"

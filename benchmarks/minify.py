@@ -39,9 +39,9 @@ from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import open_session
 from triage.session.settings import Settings
+from triage.stories.captured import captured
 from triage.stories.findings import Findings
-from triage.stories.reproduce import problem_of, warm_runner
-from triage.stories.run import captured
+from triage.stories.reproduce import candidate_runner, problem_of
 from triage.trial.runner import verify
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})
@@ -80,7 +80,7 @@ def _located(target: Target, kept: Path, jobs: int) -> Findings:
     session = open_session(settings, target.label, target.cwd, Emitter())
     found = Findings(session, target, target.command, Walk(session, target))
     found.walk.first()
-    warm_runner(found)
+    candidate_runner(found).warm()
     found.walk.settle()
     return found
 
@@ -109,7 +109,7 @@ def measure_native(found: Findings, problem: Problem, oracle: Oracle, limit: flo
     if not problem.cases:
         return Measured(NATIVE, remark=found.capture_note or "no graph was captured")
     session, python = found.session, found.target.python
-    runner = found.runner or warm_runner(found)
+    runner = found.runner or candidate_runner(found)
     with Stopwatch() as watch:
         try:
             ended = NativeEngine().reduce(problem, runner, oracle, Clock(limit), session.emit)

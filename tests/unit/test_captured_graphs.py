@@ -23,7 +23,7 @@ from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.graphs import graph_of, read_graphs
 from triage.probe.run import Probe
-from triage.stories.run import NO_GRAPH, captured
+from triage.stories.captured import NO_GRAPH, captured
 
 AGENT = Path(__file__).parents[2] / "triage" / "agent"
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")

@@ -74,7 +74,7 @@ def found(conclusion: Conclusion, folder: Path, *, cases: tuple[Any, ...] = (GRA
     return SimpleNamespace(
         cases=cases,
         target=Target("python", ("python", str(script)), folder, script),
-        walk=SimpleNamespace(seen=seen, start=seen[conclusion.failing.name][0]),
+        walk=SimpleNamespace(seen=seen, evidence=seen, start=seen[conclusion.failing.name][0]),
         session=SimpleNamespace(
             settings=Settings(engine=engine), directory=folder, neutral=None, cancel=None, recalled={}
         ),

@@ -20,6 +20,7 @@ MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 _STEPS = {
     "script": "running the script as it is",
     "locate": "walking the ladder of backends",
+    "confirm": "waiting for the script's own answers",
     "capture": "reading the captured graphs",
     "reduce": "reducing",
     "ablate": "ablation of the reproducer",
@@ -68,7 +69,8 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "probe_started":
         return f"{facts['name']}: running (limit {facts['timeout']:.0f} s)"
     if event.kind == "probe_ended":
-        return f"{facts['name']}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
+        where = facts["name"] if facts.get("on") != "graph" else f"{facts['rung']} (the captured graph)"
+        return f"{where}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
     if event.kind == "located":
         operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
         door = f"fails in {facts['door']}, " if facts.get("door") else ""

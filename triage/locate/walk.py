@@ -61,6 +61,7 @@ class Walk:
     other_stream: Probe | None = None
     in_place: Probe | None = None  # of a script that fails in another door of the compiler: a plain call in its place
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
+    on_graph: dict[str, Probe] = field(default_factory=dict)  # what the captured graph does by itself, per rung
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     compared: Probe | None = None
     checked: Probe | None = None  # the graphs compared, of a script whose own check fails
@@ -69,10 +70,11 @@ class Walk:
     )
     emulated: Probe | None = None  # that script where Inductor rounds as eager does
     probe: Callable[..., Probe] = run_probe
+    _beside: Beside | None = None  # runs of the script that confirm what its graph told
 
     def conclusion(self) -> Conclusion:
         """What is known now."""
-        found = conclude(self.rungs, self.top, self.seen)
+        found = conclude(self.rungs, self.top, self.evidence)
         if found.fails_uncompiled:
             return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
         if self.other_stream is not None and self.other_stream.outcome.failed:
@@ -97,6 +99,60 @@ class Walk:
     def start(self) -> Probe:
         """The first run of the script as it is, or the one that compared, if that found the failure."""
         return self.seen[self.rungs[self.top].name][0]
+
+    @property
+    def evidence(self) -> dict[str, list[Probe]]:
+        """What was seen per rung: of the script, and of its graph where the script was not run. Both count where both fail."""
+        found = dict(self.seen)
+        for name, probe in self.on_graph.items():
+            of_script = self.seen.get(name, [])
+            if not of_script or (probe.outcome.failed and of_script[-1].outcome.failed):
+                found[name] = [*of_script, probe]
+        return found
+
+    def confirm_beside(self) -> None:
+        """Begin with the runs of the script that any conclusion needs, and return: uncompiled, and below the suspected rung."""
+        guess = self._guess(self.start)
+        wanted = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1])) if self._unseen(rung)]
+        self._beside = Beside(self, wanted)
+
+    def heard_of_graph(self, answers: Mapping[str, Probe]) -> bool:
+        """Take what the graph does by itself for the answers of the rungs, if that settles the stage. Whether it does."""
+        self.on_graph = dict(answers)
+        top, found = answers.get(self.rungs[self.top].name), self.conclusion()
+        shown = top is not None and top.outcome.failed
+        if not shown or not found.settled or found.fails_uncompiled or found.failing is None or not found.monotone:
+            self.on_graph = {}
+            return False
+        running = [rung.name for rung in self._beside.rungs] if self._beside is not None else []
+        for rung in self.rungs:
+            if self._unseen(rung) and rung.name not in running and rung.name in self.on_graph:
+                self.announce(rung, self.on_graph[rung.name])
+        return True
+
+    def confirmed(self) -> bool:
+        """Wait for the script's own answers to the rungs that the conclusion rests on. False where its graph told otherwise.
+
+        Then what the graph told is forgotten. Raises BudgetSpentError where the budget ended a run.
+        """
+        if self._beside is not None:
+            self._beside.join()
+            self._beside = None
+        if not self.on_graph:
+            return True
+        below = self.conclusion().passing
+        self._visit([rung for rung in dict.fromkeys((UNCOMPILED, below)) if rung is not None and self._unseen(rung)])
+        told = {name: probe for name, probe in self.on_graph.items() if self.seen.get(name)}
+        if all(probe.outcome.failed == self.seen[name][-1].outcome.failed for name, probe in told.items()):
+            return True
+        self.on_graph = {}
+        return False
+
+    def stop(self) -> None:
+        """End what still runs beside."""
+        if self._beside is not None:
+            self._beside.stop()
+            self._beside = None
 
     def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
@@ -252,8 +308,8 @@ class Walk:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _visit(self, rungs: Sequence[Rung]) -> None:
-        """Probe these rungs, side by side. Stops the others once the script is known to fail uncompiled.
+    def _visit(self, rungs: Sequence[Rung], until: Cancel | None = None) -> None:
+        """Probe these rungs, side by side (`until` ends them). Stops the others once the script is known to fail uncompiled.
 
         Runs side by side may be in each other's way: they open the same port, write the same file. So a rung that failed
         in another way than the script did is asked once more, alone, and the first answer is forgotten.
@@ -261,7 +317,7 @@ class Walk:
         if not rungs:
             return
         side_by_side = min(self.jobs(), len(rungs))
-        stop = Cancel(self.session.cancel)
+        stop = Cancel(until or self.session.cancel)
         crowded: list[tuple[Rung, Probe]] = []
         with self._pool(side_by_side) as pool:
             waiting: dict[Future[Probe], Rung] = {}
@@ -285,7 +341,9 @@ class Walk:
                         stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
         for rung, probe in crowded:
-            alone = self.ask(rung, f"{probe.name}-alone")
+            alone = self.ask(rung, f"{probe.name}-alone", cancel=until)
+            if alone.cancelled:
+                continue
             self.seen[rung.name] = [alone if each is probe else each for each in self.seen[rung.name]]
             self.announce(rung, alone)
 
@@ -349,4 +407,29 @@ class Walk:
             exception=(judged.signature.exception_type if judged.signature else None),
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,
+            on=probe.on,
         )
+
+
+class Beside:
+    """Runs of the script on some rungs, in a thread of their own; what they show is added to the walk as it is learned."""
+
+    def __init__(self, walk: Walk, rungs: Sequence[Rung]) -> None:
+        self.rungs = tuple(rungs)
+        self._cancel = Cancel(walk.session.cancel)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="confirm")
+        self._runs = self._pool.submit(walk._visit, self.rungs, self._cancel)
+
+    def join(self) -> None:
+        """Wait for them. Raises what they raised."""
+        try:
+            while not wait([self._runs], timeout=0.2).done:
+                pass  # in pieces: ctrl-C is seen between them
+            self._runs.result()
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """End what still runs."""
+        self._cancel.set()
+        self._pool.shutdown(wait=True)

@@ -44,7 +44,7 @@ class LadderRow:
     """`face` is same, other or null: whether the rung failed with the signature of the report."""
 
     rung: str
-    on: str  # script | reproducer
+    on: str  # script | graph: what the captured graph does by itself
     outcome: str
     seconds: float
     face: str | None = None

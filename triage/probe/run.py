@@ -48,7 +48,7 @@ class ProbeRequest:
 
 @dataclass(frozen=True)
 class Probe:
-    """The facts of one probe."""
+    """The facts of one probe: of the script, or of a graph captured from it (`on`), which has no log."""
 
     name: str
     rung: str | None
@@ -58,6 +58,7 @@ class Probe:
     log: Path
     graphs: tuple[Path, ...] = ()  # captured graphs, the failing one first
     cancelled: bool = False
+    on: str = "script"  # script | graph
 
 
 def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:

@@ -42,17 +42,19 @@ def prepared(problem: Problem, ask: Callable[[Problem], Answer | None]) -> tuple
     return problem, None
 
 
-def fails(runner: CandidateRunner, oracle: Oracle, budget: Budget, timeout: float) -> Callable[[Problem], bool | None]:
-    """A question for `prepared`: whether one of the graphs fails the same way as a whole, within `timeout` seconds."""
+def failing_source(
+    runner: CandidateRunner, oracle: Oracle, budget: Budget, timeout: float
+) -> Callable[[Problem], str | None]:
+    """A question for `prepared`: which of the graphs fails the same way as a whole, printed, within `timeout` seconds."""
 
-    def ask(problem: Problem) -> bool | None:
+    def ask(problem: Problem) -> str | None:
         sources = dict.fromkeys(_sources(replace(problem, cases=problem.cases[:CASES])))
         for source in list(sources)[:QUESTIONS]:
             if budget.spent():
                 return None
             result = runner.run(source, rung=problem.rung or None, timeout=timeout)
             if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
-                return True
+                return source
         return None
 
     return ask

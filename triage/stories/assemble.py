@@ -173,7 +173,7 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
     expected = expected_exceptions(found.walk.seen)
     rows = []
     for rung in found.walk.rungs:
-        probes = found.walk.seen.get(rung.name, [])
+        probes = found.walk.evidence.get(rung.name, [])
         if not probes:
             rows.append(LadderRow(rung.name, "script", "not_run", 0.0))
         for number, probe in enumerate(probes):
@@ -197,12 +197,12 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
         notes.append(headline(probe.signature.exception_type, clip(first_line(probe.signature.message), 120)))
     return LadderRow(
         rung=rung.name,
-        on="script",
+        on=probe.on,
         outcome=describe_outcome(probe.outcome),
         seconds=round(probe.outcome.seconds, 2),
         face=alike,
         note="; ".join(notes) or None,
-        log=f"logs/{probe.log.name}",
+        log=f"logs/{probe.log.name}" if probe.on == "script" else None,
     )
 
 
@@ -282,6 +282,11 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         notes += [f"torch's own hint: {hint}" for hint in hints_of(conclusion.outcome)]
     if not conclusion.monotone:
         notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
+    if found.walk.on_graph:
+        told = "A rung marked `graph` was asked of the captured graph, which fails there as the script does."
+        if UNCOMPILED.name not in found.walk.seen:
+            told += " The script's own runs, which confirm that, had not ended."
+        notes.append(told)
     if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):
         notes.append(found.capture_note)
     if any(probe.notes.stopped_early for probes in found.walk.seen.values() for probe in probes):

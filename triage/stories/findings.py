@@ -36,8 +36,14 @@ class Findings:
     incomplete: str | None = None
     runner: ForkServerRunner | None = None  # of candidates, once it is likely that there will be some
 
+    def forget(self) -> None:
+        """Drop what was found after the stage: another one is to blame."""
+        self.cases, self.capture_note, self.reproduced, self.reproducer_note = (), None, None, None
+        self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
+
     def release(self) -> None:
         """End what still runs for these findings."""
+        self.walk.stop()
         if self.runner is not None:
             self.runner.close()
             self.runner = None

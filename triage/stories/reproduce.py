@@ -25,7 +25,7 @@ from triage.reduce.compare import comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.prepared import fails, prepared
+from triage.reduce.prepared import failing_source, prepared
 from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
@@ -62,7 +62,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     signature, behind_door = conclusion.signature, conclusion.door is not None
     oracle: Oracle = ComparisonOracle(signature) if compared else SignatureOracle(signature, compiled=not behind_door)
     patience = patience_for(found, conclusion)
-    runner = found.runner or warm_runner(found)
+    runner = found.runner or candidate_runner(found)
     if compares(conclusion):
         runner.compare(comparison_for(conclusion))
 
@@ -74,7 +74,14 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         # A fresh process also takes the time until its first compile, which no candidate does.
         limit = seconds_for(found) if patience is None else patience.seconds() + start_seconds(found)
         results, control = verify_with_control(
-            source, found.target.python, problem.passing, runs=runs, timeout=limit, neutral=session.neutral, end=end
+            source,
+            found.target.python,
+            problem.passing,
+            runs=runs,
+            timeout=limit,
+            neutral=session.neutral,
+            end=end,
+            warm=runner,
         )
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs and not late():
@@ -90,7 +97,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 problem, attempts = comparing(problem, attempts, runner, searching)
             elif any(case.setup for case in problem.cases):
                 limit = seconds_for(found) if patience is None else patience.seconds()
-                problem, _ = prepared(problem, fails(runner, oracle, searching, limit))
+                problem, _ = prepared(problem, failing_source(runner, oracle, searching, limit))
             found.reproduced, notes = choose(
                 problem,
                 [replace(attempt, engine=Polished(attempt.engine)) for attempt in attempts],
@@ -154,12 +161,11 @@ def comparison_for(conclusion: Conclusion) -> Comparison:
     return Comparison(gradients=backward, signs=wrong is not None and wrong.kind == "zero_sign")
 
 
-def warm_runner(found: Findings) -> ForkServerRunner:
-    """The runner of candidates, its interpreter starting in the background. The findings own it: `release` ends it."""
+def candidate_runner(found: Findings) -> ForkServerRunner:
+    """The runner of candidates. The findings own it: `release` ends it."""
     session = found.session
     found.runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
     found.runner.until(session.clock.end())
-    found.runner.warm()
     return found.runner
 
 
@@ -170,7 +176,7 @@ def seconds_for(found: Findings) -> float:
 
 def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
     """For a failure that is a hang: at first some times what the whole program takes where it passes."""
-    probes = found.walk.seen[conclusion.passing.name] if conclusion.passing is not None else [found.walk.in_place]
+    probes = found.walk.evidence[conclusion.passing.name] if conclusion.passing is not None else [found.walk.in_place]
     passing = [probe.outcome.seconds for probe in probes if probe is not None]
     if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or not passing:
         return None
@@ -202,7 +208,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     outcome = conclusion.outcome
     folder = found.session.directory / "reduce"
     folder.mkdir(exist_ok=True)
-    failing = rung_that_shows(conclusion, found.walk.seen).name
+    failing = rung_that_shows(conclusion, found.walk.evidence).name
     return Problem(
         signature=conclusion.signature,
         stage=conclusion.stage,
@@ -287,7 +293,8 @@ def comparing(
 def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | None) -> SourceEngine:
     """The reducer of the program's text, with what the failing run told."""
     assert conclusion.outcome is not None and conclusion.failing is not None
-    failing = next(probe for probe in found.walk.seen[conclusion.failing.name] if probe.outcome.failed)
+    of_rung = found.walk.seen.get(conclusion.failing.name, [])  # empty where only the graph was asked there
+    failing = next((probe for probe in of_rung if probe.outcome.failed), found.walk.start)
     return SourceEngine(
         found.target,
         Seen(

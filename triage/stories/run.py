@@ -9,21 +9,20 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.environments.describe import TargetEnvironment, describe_target, require_torch
+from triage.environments.machine import usable_cores
 from triage.errors import TargetError, TriageError
 from triage.locate import comparing
-from triage.locate.conclude import Conclusion, is_script_check
+from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
-from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.model.report import TriageReport
-from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe import stdin
-from triage.probe.graphs import read_graphs
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_module, check_syntax
@@ -33,13 +32,14 @@ from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
+from triage.stories import graph_ladder
 from triage.stories.assemble import assemble, exit_code
+from triage.stories.captured import captured
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings
 from triage.stories.resume import Earlier
 from triage.stories.whose_code import check_operators, doubt_rounding
 
-NO_GRAPH = "No graph had been made when it failed: the failure is in Dynamo's own tracing, or outside any graph."
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
 
@@ -73,7 +73,11 @@ def run(
     if target.stdin is not None:
         emit("stdin_kept", bytes=target.stdin.stat().st_size)
     found = Findings(session, target, command, walk)
-    asked = _Asked(target)
+    if settings.reduce:
+        from triage.stories.reproduce import candidate_runner
+
+        candidate_runner(found)
+    asked = _Asked(target, found.runner.warmed if found.runner is not None and usable_cores() > 1 else None)
     interrupted, bug = False, None
     try:
         _run_script(found, asked)
@@ -83,6 +87,7 @@ def run(
         _check_comparison(found)
         emit("located", **_located_facts(found))
         _reproduce(found)
+        _confirm(found)
         found.environment = asked.waited(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
     except KeyboardInterrupt:
         interrupted = True
@@ -128,10 +133,8 @@ def _run_script(found: Findings, asked: _Asked) -> None:
     with found.session.timed("script"):
         first = found.walk.first()
         _check_usable(first, asked)
-        if found.session.settings.reduce and first.outcome.failed:
-            from triage.stories.reproduce import warm_runner
-
-            warm_runner(found)  # its seconds pass while the ladder runs
+        if found.runner is not None and first.outcome.failed:
+            found.runner.warm()  # its seconds pass while the ladder runs
 
 
 def _compare(found: Findings) -> None:
@@ -142,8 +145,28 @@ def _compare(found: Findings) -> None:
 
 
 def _locate(found: Findings) -> None:
+    """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
+    walk = found.walk
     with found.session.timed("locate"):
-        found.walk.settle()
+        if graph_ladder.worth_asking(found):
+            walk.confirm_beside()
+            if walk.heard_of_graph(graph_ladder.answers(found)):
+                return  # `_confirm` waits for the script's own answers
+            walk.confirmed()
+        walk.settle()
+
+
+def _confirm(found: Findings) -> None:
+    """What was concluded from the graph must agree with the script. Where it does not, the script's own ladder counts."""
+    with found.session.timed("confirm"):
+        agreed = found.walk.confirmed()
+    if not agreed:
+        found.forget()
+        withdraw(found.session.directory, verified=True)
+        with found.session.timed("locate"):
+            found.walk.settle()
+        found.session.emit("located", **_located_facts(found))
+        _reproduce(found)
 
 
 def _look_behind(found: Findings) -> None:
@@ -188,53 +211,6 @@ def _reduce(found: Findings, conclusion: Conclusion) -> None:
         reproduce_small(found, conclusion)
     finally:
         _write_reproducer(found)
-
-
-def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...], str | None]:
-    """(the graphs of the failing runs, most suspect first; what is to be said of those that are missing).
-
-    First those of the lowest failing rung, then those of the script as it is.
-    """
-    cases: list[GraphCase] = []
-    unread: list[str] = []
-    missing: list[str] = []
-    for probe in _failing_probes(walk, conclusion):
-        found = read_graphs(probe.graphs)
-        unread += found.problems
-        missing += probe.notes.missing
-        cases += [each for case in found.cases for each in directed(case, conclusion, probe)]
-    unique = list({_key(case): case for case in reversed(cases)}.values())[::-1]
-    note = f"A captured graph could not be read, and was left out: {unread[0]}." if unread else None
-    if not unique and note is None:
-        note = missing[0] if missing else NO_GRAPH
-    return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), note
-
-
-def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:
-    """The later ones first: they recorded values."""
-    if walk.checked is not None and walk.checked.notes.wrong is not None:
-        yield walk.checked
-    names = [conclusion.failing.name] if conclusion.failing is not None else []
-    for name in dict.fromkeys([*names, walk.rungs[walk.top].name]):
-        yield from reversed(walk.seen.get(name, []))
-
-
-def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[GraphCase]:
-    """The case with the backward pass that the failure needs; both ways where the script's own check does not tell."""
-    if case.level != "dynamo":
-        return [case]
-    order = 2 if probe.notes.double_backward else 1
-    training = replace(case, backward=True, backward_order=order)
-    if conclusion.direction is Direction.BACKWARD:
-        return [replace(training, direction="backward")]
-    unknown = conclusion.wrong is None and conclusion.outcome is not None and is_script_check(conclusion.outcome)
-    if unknown and probe.notes.point.backwards:
-        return [case, training]
-    return [case]
-
-
-def _key(case: GraphCase) -> str:
-    return repr(replace(case, graph_id="", backend=""))
 
 
 def _write_reproducer(found: Findings) -> None:
@@ -297,10 +273,11 @@ def _redactor(found: Findings) -> Redactor:
 
 
 class _Asked:
-    """The target is asked about itself in the background, while the first probes run."""
+    """The target is asked about itself in the background, while the first probes run; what is `wanted` sooner comes first."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, wanted: Callable[[], None] | None = None) -> None:
         self.target = target
+        self._wanted = wanted
         self.cancel = Cancel()
         self._answer: TargetEnvironment | None = None
         self._error: BaseException | None = None
@@ -308,6 +285,8 @@ class _Asked:
         self._thread.start()
 
     def _ask(self, python: str) -> None:
+        if self._wanted is not None:
+            self._wanted()
         try:
             self._answer = describe_target(python, cancel=self.cancel)
         except Exception as error:  # noqa: BLE001  raised where it is asked for

@@ -21,6 +21,7 @@ from triage.environments.machine import usable_cores
 from triage.judge.judgement import CandidateResult
 from triage.model.accuracy import Comparison
 from triage.model.rungs import backend_of
+from triage.model.stage import OutcomeKind
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
@@ -97,11 +98,20 @@ class ForkServerRunner(PooledRunner):
         self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral)
         self._closing = Cancel()
         self._warming: threading.Thread | None = None
+        self._beginning = threading.Lock()
 
     def warm(self) -> None:
-        """Start the server now, in the background, so that the first candidate need not wait for it."""
-        self._warming = threading.Thread(target=self._warm, name="warm", daemon=True)
-        self._warming.start()
+        """Start the server now, in the background, so that the first candidate need not wait for it. Once is enough."""
+        with self._beginning:
+            if self._warming is None and not self._closing.is_set():
+                self._warming = threading.Thread(target=self._warm, name="warm", daemon=True)
+                self._warming.start()
+
+    def warmed(self) -> None:
+        """The same, and wait until it is ready, or cannot be, or is not wanted any more."""
+        self.warm()
+        if self._warming is not None:
+            self._warming.join()
 
     def _warm(self) -> None:
         with contextlib.suppress(OSError):  # the first candidate meets it again, and has somebody to tell
@@ -114,8 +124,10 @@ class ForkServerRunner(PooledRunner):
 
     def close(self) -> None:
         self._closing.set()
-        if self._warming is not None:
-            self._warming.join()
+        with self._beginning:
+            warming = self._warming
+        if warming is not None:
+            warming.join()
         server, self._server = self._server, None
         if server is not None:
             server.close()
@@ -249,8 +261,16 @@ def verify_with_control(
     timeout: float = 120.0,
     neutral: Path | None = None,
     end: float = math.inf,
+    warm: PooledRunner | None = None,
 ) -> tuple[list[CandidateResult], CandidateResult]:
-    """What `verify` gives, and beside it one run with the backend `passing`, which ought to end well."""
+    """What `verify` gives, and beside it one run with the backend `passing`, which ought to end well.
+
+    That one is asked of the `warm` runner first; only where it does not end well there, a fresh process decides.
+    """
+    if warm is not None:
+        control = warm.run(source, rung=passing, timeout=timeout)
+        if control.outcome.kind is OutcomeKind.OK:
+            return verify(source, python, runs=runs, timeout=timeout, neutral=neutral, end=end), control
     queries = [*[Query(source, None, timeout)] * runs, Query(source, passing, timeout)]
     *results, control = _fresh(queries, python, neutral, end)
     return results, control

@@ -1,0 +1,128 @@
+"""The ladder on the graph: when its answers are taken, what the script must confirm, and what happens where it does not."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from walk_machine import RUNGS, Machine, error, walk_of
+
+from triage.judge.signature import signature_of
+from triage.locate.walk import Walk
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.stage import OutcomeKind, Stage
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe, ProbeRequest
+
+Make = Callable[..., Walk]
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Make:
+    return walk_of(tmp_path)
+
+
+def told(lowest: int, failure: RaisedException | None = None) -> dict[str, Probe]:
+    """What a graph does that fails from this rung on."""
+    answers = {}
+    for number, rung in enumerate(RUNGS):
+        outcome = Outcome(OutcomeKind.OK, 0.2, 0)
+        if number >= lowest:
+            outcome = Outcome(OutcomeKind.EXCEPTION, 0.2, 1, exception=failure or error())
+        answers[rung] = Probe(
+            f"graph-{rung}", rung, outcome, signature_of(outcome), AgentNotes(), Path("x"), on="graph"
+        )
+    return answers
+
+
+def fails_from(lowest: int) -> Machine:
+    return Machine({rung: itertools.repeat(error(RUNGS[4])) for rung in RUNGS[lowest:]})
+
+
+def begun(made: Walk) -> Walk:
+    made.first()
+    made.confirm_beside()
+    return made
+
+
+def test_the_script_is_run_uncompiled_and_below_the_boundary_only(walk: Make) -> None:
+    machine = fails_from(4)
+    found = begun(walk(machine, jobs=2))
+    assert found.heard_of_graph(told(4))
+    conclusion = found.conclusion()
+    assert conclusion.settled and conclusion.stage is Stage.INDUCTOR
+    assert found.confirmed()
+    assert sorted(machine.visited()) == ["aot_eager_decomp_partition", "as_is", "uncompiled"]
+    conclusion = found.conclusion()
+    assert (
+        conclusion.settled and conclusion.stage is Stage.INDUCTOR and (conclusion.runs, conclusion.failures) == (2, 2)
+    )
+
+
+def test_a_boundary_that_was_not_suspected_is_confirmed_too(walk: Make) -> None:
+    machine = fails_from(2)
+    found = begun(walk(machine, jobs=2))
+    found._beside.join()  # type: ignore[union-attr]
+    assert found.heard_of_graph(told(2))
+    assert found.conclusion().stage is Stage.AOT_AUTOGRAD
+    assert found.confirmed()
+    assert "eager" in machine.visited() and "aot_eager" not in machine.visited()
+    assert found.conclusion().stage is Stage.AOT_AUTOGRAD
+
+
+@pytest.mark.parametrize("lowest", [1, 2, 3])
+def test_where_the_script_fails_on_a_rung_that_its_graph_passes_the_script_decides(walk: Make, lowest: int) -> None:
+    machine = fails_from(lowest)
+    found = begun(walk(machine, jobs=2))
+    if found.heard_of_graph(told(4)):
+        assert not found.confirmed()
+    assert found.on_graph == {}
+    conclusion = found.settle()
+    assert conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
+
+
+def test_a_script_that_fails_uncompiled_is_its_own_culprit_whatever_its_graph_does(walk: Make) -> None:
+    machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
+    found = begun(walk(machine, jobs=2))
+    if found.heard_of_graph(told(4)):
+        assert not found.confirmed()
+    assert found.settle().stage is Stage.SCRIPT
+
+
+@pytest.mark.parametrize("answers", [{}, told(0), told(5)])
+def test_a_graph_that_tells_nothing_is_not_believed(walk: Make, answers: dict[str, Probe]) -> None:
+    found = begun(walk(fails_from(4), jobs=2))
+    assert not found.heard_of_graph(answers)
+    assert found.confirmed() and found.settle().stage is Stage.INDUCTOR
+    assert set(found.seen) == set(RUNGS)  # the script's whole ladder, as ever
+
+
+def test_a_rung_that_passes_above_one_that_fails_is_left_to_the_script(walk: Make) -> None:
+    answers = told(2)
+    answers["aot_eager_decomp_partition"] = told(5)["aot_eager_decomp_partition"]
+    assert not begun(walk(fails_from(4), jobs=2)).heard_of_graph(answers)
+
+
+def test_what_runs_beside_is_ended(walk: Make) -> None:
+    machine, entered = fails_from(4), threading.Event()
+
+    def endless(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        probe = machine(request, cancel)
+        if request.name == "as_is":
+            return probe
+        entered.set()
+        limit = time.monotonic() + 20
+        while cancel is not None and not cancel.is_set():
+            assert time.monotonic() < limit, "nobody ended it"
+            time.sleep(0.01)
+        return replace(probe, cancelled=True)
+
+    made = walk(machine, jobs=2)
+    made.probe = endless
+    begun(made)
+    assert entered.wait(10)
+    made.stop()
+    assert set(made.seen) == {"inductor"} and not made.session.cancel.is_set()

@@ -1,0 +1,62 @@
+"""The captured graphs of the failing runs, most suspect first, each with the passes that the failure needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from triage.locate.conclude import Conclusion, is_script_check
+from triage.locate.walk import Walk
+from triage.model.graphcase import GraphCase
+from triage.model.stage import Direction
+from triage.probe.graphs import read_graphs
+from triage.probe.run import Probe
+
+NO_GRAPH = "No graph had been made when it failed: the failure is in Dynamo's own tracing, or outside any graph."
+
+
+def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...], str | None]:
+    """(the graphs of the failing runs, most suspect first; what is to be said of those that are missing).
+
+    First those of the lowest failing rung, then those of the script as it is.
+    """
+    cases: list[GraphCase] = []
+    unread: list[str] = []
+    missing: list[str] = []
+    for probe in _failing_probes(walk, conclusion):
+        found = read_graphs(probe.graphs)
+        unread += found.problems
+        missing += probe.notes.missing
+        cases += [each for case in found.cases for each in directed(case, conclusion, probe)]
+    unique = list({_key(case): case for case in reversed(cases)}.values())[::-1]
+    note = f"A captured graph could not be read, and was left out: {unread[0]}." if unread else None
+    if not unique and note is None:
+        note = missing[0] if missing else NO_GRAPH
+    return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), note
+
+
+def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:
+    """The later ones first: they recorded values."""
+    if walk.checked is not None and walk.checked.notes.wrong is not None:
+        yield walk.checked
+    names = [conclusion.failing.name] if conclusion.failing is not None else []
+    for name in dict.fromkeys([*names, walk.rungs[walk.top].name]):
+        yield from reversed(walk.seen.get(name, []))
+
+
+def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[GraphCase]:
+    """The case with the backward pass that the failure needs; both ways where the script's own check does not tell."""
+    if case.level != "dynamo":
+        return [case]
+    order = 2 if probe.notes.double_backward else 1
+    training = replace(case, backward=True, backward_order=order)
+    if conclusion.direction is Direction.BACKWARD:
+        return [replace(training, direction="backward")]
+    unknown = conclusion.wrong is None and conclusion.outcome is not None and is_script_check(conclusion.outcome)
+    if unknown and probe.notes.point.backwards:
+        return [case, training]
+    return [case]
+
+
+def _key(case: GraphCase) -> str:
+    return repr(replace(case, graph_id="", backend=""))
