@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from walk_machine import FRAMES, RUNGS, Machine, error, walk_of
+from walk_machine import FRAMES, RUNGS, SITE, Machine, error, walk_of
 
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
