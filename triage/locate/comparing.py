@@ -11,6 +11,7 @@ from dataclasses import replace
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.locate.walk import Walk
 from triage.model.accuracy import Comparison, GraphCall
+from triage.model.outcome import Outcome
 from triage.model.rungs import AS_IS, Rung
 from triage.model.stage import Stage, Symptom
 from triage.probe.run import Probe
@@ -74,21 +75,47 @@ def worth_checking(walk: Walk) -> bool:
     return not found.fails_uncompiled and found.stage not in (Stage.NONE, Stage.DYNAMO)
 
 
-def check(walk: Walk) -> Conclusion:
-    """Run the script once more on the rung to blame, its graphs compared: which value is wrong, or is it rounding?"""
-    found = walk.conclusion()
-    assert found.failing is not None and found.outcome is not None
-    seen = found.outcome.exception.check if found.outcome.exception is not None else None
-    walk.comparison = Comparison(
+def worth_checking_first(walk: Walk) -> bool:
+    """Whether to do that before the ladder: a graph that is wrong by itself answers for every rung."""
+    asked, first = walk.session.settings.accuracy, walk.start
+    return asked != "never" and first.outcome.failed and first.notes.graphs > 0 and is_script_check(first.outcome)
+
+
+def check_first(walk: Walk) -> bool:
+    """The comparison of `check`, on the rung of the script as it is; it holds until `forget_check`. Whether a graph is wrong."""
+    walk.checked_first = _checked(walk, walk.rungs[walk.top], walk.start.outcome)
+    wrong = walk.checked_first.notes.wrong is not None
+    walk.checked = walk.checked_first if wrong else None
+    return wrong
+
+
+def forget_check(walk: Walk) -> None:
+    """The ladder is to be walked by what the script shows."""
+    walk.checked = None
+
+
+def _checked(walk: Walk, rung: Rung, failed: Outcome) -> Probe:
+    """The script on this rung, each of its graphs compared up to the check of its own that failed."""
+    first = walk.checked_first
+    if first is not None and rung is walk.rungs[walk.top]:
+        return first
+    seen = failed.exception.check if failed.exception is not None else None
+    comparison = Comparison(
         gradients=walk.start.notes.backwards > 0,
         stop=True,
         own_check=True,
         signs=seen is not None and seen.kind == "zero_sign",
         seconds=max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds),
     )
+    return walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison)
+
+
+def check(walk: Walk) -> Conclusion:
+    """Run the script once more on the rung to blame, its graphs compared: which value is wrong, or is it rounding?"""
+    found = walk.conclusion()
+    assert found.failing is not None and found.outcome is not None
     rung = rung_that_shows(found, walk.seen)
-    walk.checked = walk.ask(rung, f"{rung.name}-compared", capture=True)
-    walk.comparison = None
+    walk.checked = _checked(walk, rung, found.outcome)
     found = walk.conclusion()
     if found.symptom is Symptom.ROUNDING:
         walk.emulated = walk.ask(walk.rungs[walk.top], "emulated-casts", extra_env=EMULATE)

@@ -65,6 +65,7 @@ class Walk:
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     compared: Probe | None = None
     checked: Probe | None = None  # the graphs compared, of a script whose own check fails
+    checked_first: Probe | None = None  # that, of the rung of the script as it is, asked before the ladder
     operators_break: bool = (
         False  # custom operators do not what they say, so that no comparison with eager is a measure
     )
@@ -365,6 +366,7 @@ class Walk:
         extra_env: Mapping[str, str] | None = None,
         opcheck: tuple[str, ...] = (),
         limit: float = float("inf"),
+        comparison: Comparison | None = None,
     ) -> Probe:
         """Run the script once on a rung, for `limit` seconds at most. Raises BudgetSpentError where the budget ended it."""
         # The failing rung's graphs may be needed where the first run did not get that far.
@@ -380,7 +382,7 @@ class Walk:
             stop_after=self.stop_after,
             other_stream=other_stream,
             seed=seed,
-            accuracy=None if opcheck else self.comparison,
+            accuracy=None if opcheck else comparison or self.comparison,
             opcheck=opcheck,
             neutral=self.session.neutral,
             extra_env=extra_env or {},

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
@@ -43,9 +44,15 @@ def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
     return VALUES if wrong.kind in ("values", "nan", "inf") else (Form(check=wrong.kind),)
 
 
-def comparison_of(
-    problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget
-) -> tuple[GraphCase, Form] | None:
+class Shows(NamedTuple):
+    """A captured graph and the comparison that fails as a whole, and the script of both."""
+
+    case: GraphCase
+    form: Form
+    source: str
+
+
+def comparison_of(problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget) -> Shows | None:
     """The first captured graph and comparison that fail as a whole; None where none does.
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
@@ -62,7 +69,7 @@ def comparison_of(
                 continue
             asked.add(source)
             if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
-                return case, form
+                return Shows(case, form, source)
     return None
 
 

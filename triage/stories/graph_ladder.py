@@ -1,21 +1,24 @@
 """The ladder on the graph: a captured graph that fails the same way by itself answers for every backend in moments.
 
-The script is then only run where it must be, uncompiled and on the rung below the boundary, beside the reduction. It is not
-asked of failures whose graph says nothing by itself: Dynamo's own tracing, hangs, verdicts of the script's own on results,
-backends that the script brings, programs of several ranks.
+The script is then only run where it must be, uncompiled and on the rung below the boundary, beside the reduction. Where a
+check of the script's own fails, its graphs are compared first: the one that is wrong answers. It is not asked of failures
+whose graph says nothing by itself: Dynamo's own tracing, hangs, backends that the script brings, programs of several ranks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from triage.judge.judgement import CandidateResult
+from triage.judge.comparison import ComparisonOracle
+from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
-from triage.locate.conclude import is_script_check
+from triage.judge.signature import FailureSignature
+from triage.locate import comparing
+from triage.locate.conclude import Conclusion, is_comparison, is_script_check
 from triage.locate.ladder import suspect
-from triage.model.rungs import AS_IS, Rung
+from triage.model.outcome import Outcome
+from triage.model.rungs import AS_IS
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import Probe
 from triage.stories.captured import captured
@@ -26,46 +29,82 @@ RAISED_IN = ("compile", "call", "backward")
 
 
 def worth_asking(found: Findings) -> bool:
-    """Whether the first run failed in compiled code, and left a graph that may fail so by itself."""
+    """Whether the first run failed in compiled code, or by what it gave, and left a graph that may fail so by itself."""
     walk, first = found.walk, found.walk.start
-    outcome, exception = first.outcome, first.outcome.exception
+    outcome = first.outcome
     if found.runner is None or first.signature is None or not first.graphs or first.notes.distributed:
         return False
+    if walk.rungs[walk.top].name == AS_IS:
+        return False
+    return is_comparison(outcome) or comparing.worth_checking_first(walk) or _raised_in_graph(outcome, first.signature)
+
+
+def _raised_in_graph(outcome: Outcome, signature: FailureSignature) -> bool:
     if outcome.kind not in (OutcomeKind.EXCEPTION, OutcomeKind.CRASH) or is_script_check(outcome):
         return False
+    exception = outcome.exception
     if exception is not None and (exception.swallowed or exception.phase not in RAISED_IN):
         return False
-    top = walk.rungs[walk.top]
-    return top.name != AS_IS and suspect(first.signature, outcome) is not Stage.DYNAMO
+    return suspect(signature, outcome) is not Stage.DYNAMO
 
 
-def answers(found: Findings) -> Mapping[str, Probe]:
+def asked(found: Findings) -> bool:
+    """Ask the captured graphs, beside the runs of the script that confirm the answer. Whether they settle the stage."""
+    walk = found.walk
+    walk.confirm_beside()
+    wrong = not is_script_check(walk.start.outcome) or comparing.check_first(walk)
+    if wrong and walk.heard_of_graph(_answers(found)):
+        return True
+    comparing.forget_check(walk)
+    if found.runner is not None:
+        found.runner.compare(None)
+    walk.confirmed()
+    return False
+
+
+def _answers(found: Findings) -> Mapping[str, Probe]:
     """What the graph does on each rung; nothing where no captured graph fails the same way as the script."""
-    from triage.reduce.prepared import failing_source, prepared
-    from triage.stories.reproduce import problem_of, seconds_for
+    from triage.stories.reproduce import seconds_for
 
-    walk, runner = found.walk, found.runner
+    walk, runner, limit = found.walk, found.runner, seconds_for(found)
     conclusion = walk.conclusion()  # of the first run alone
     assert runner is not None and conclusion.signature is not None
     found.cases, _ = captured(walk, conclusion)
     if not found.cases:
         return {}
     found.session.emit("engine_step", text="asking the captured graph by itself")
-    limit, oracle = seconds_for(found), SignatureOracle(conclusion.signature)
-    problem = replace(problem_of(found, conclusion), cases=found.cases)
-    _, source = prepared(problem, failing_source(runner, oracle, found.session.clock, limit))
+    source, oracle = _failing_source(found, conclusion)
     if source is None:
         return {}
     rungs = walk.rungs[: walk.top + 1]
     told = dict(runner.run_queries([Query(source, rung.name, limit) for rung in rungs]))
     if any(result.outcome.kind is OutcomeKind.INVALID for result in told.values()):
         return {}
-    if oracle.judge(told[walk.top]).verdict is not Verdict.SAME_FAILURE:  # not steadily
-        return {}
-    return {rung.name: _as_probe(rung, told[number]) for number, rung in enumerate(rungs)}
+    answers = {}
+    for number, rung in enumerate(rungs):
+        result = told[number]
+        same = oracle.judge(result).verdict is Verdict.SAME_FAILURE
+        signature = conclusion.signature if same else result.signature
+        answers[rung.name] = Probe(
+            f"graph-{rung.name}", rung.force, result.outcome, signature, result.notes, Path("none"), on="graph"
+        )
+    steadily = answers[walk.rungs[walk.top].name].signature is conclusion.signature
+    return answers if steadily else {}
 
 
-def _as_probe(rung: Rung, result: CandidateResult) -> Probe:
-    return Probe(
-        f"graph-{rung.name}", rung.force, result.outcome, result.signature, result.notes, Path("none"), on="graph"
-    )
+def _failing_source(found: Findings, conclusion: Conclusion) -> tuple[str | None, Oracle]:
+    """The script of a captured graph that fails the same way as a whole, and who judged that."""
+    from triage.reduce.compare import comparison_of
+    from triage.reduce.prepared import failing_source, prepared
+    from triage.stories.reproduce import compares, comparison_for, problem_of, seconds_for
+
+    runner, clock = found.runner, found.session.clock
+    assert runner is not None and conclusion.signature is not None
+    problem = problem_of(found, conclusion)
+    if not compares(conclusion):
+        plain = SignatureOracle(conclusion.signature)
+        return prepared(problem, failing_source(runner, plain, clock, seconds_for(found)))[1], plain
+    runner.compare(comparison_for(conclusion))
+    oracle = ComparisonOracle(conclusion.signature)
+    shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, clock))[1]
+    return shows.source if shows is not None else None, oracle

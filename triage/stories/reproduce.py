@@ -285,9 +285,8 @@ def comparing(
     _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget))
     if found is None:
         return problem, attempts
-    case, form = found
-    fitting = replace(first, engine=first.engine.comparing(form), note=first.note)
-    return replace(problem, cases=(case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
+    fitting = replace(first, engine=first.engine.comparing(found.form), note=first.note)
+    return replace(problem, cases=(found.case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
 
 
 def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | None) -> SourceEngine:

@@ -148,11 +148,8 @@ def _locate(found: Findings) -> None:
     """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
     walk = found.walk
     with found.session.timed("locate"):
-        if graph_ladder.worth_asking(found):
-            walk.confirm_beside()
-            if walk.heard_of_graph(graph_ladder.answers(found)):
-                return  # `_confirm` waits for the script's own answers
-            walk.confirmed()
+        if graph_ladder.worth_asking(found) and graph_ladder.asked(found):
+            return  # `_confirm` waits for the script's own answers
         walk.settle()
 
 

@@ -117,8 +117,8 @@ class ForkServerRunner(PooledRunner):
         with contextlib.suppress(OSError):  # the first candidate meets it again, and has somebody to tell
             self._running_server()
 
-    def compare(self, accuracy: Comparison) -> None:
-        """From now on the agent compares compiled with eager in every candidate."""
+    def compare(self, accuracy: Comparison | None) -> None:
+        """From now on the agent compares compiled with eager in every candidate; with None, in none."""
         self._accuracy = accuracy
         self._fresh = FreshProcessRunner(self._python, jobs=self.jobs, neutral=self._neutral, accuracy=accuracy)
 
