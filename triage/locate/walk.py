@@ -122,7 +122,8 @@ class Walk:
         self.on_graph = dict(answers)
         top, found = answers.get(self.rungs[self.top].name), self.conclusion()
         shown = top is not None and top.outcome.failed
-        if not shown or not found.settled or found.fails_uncompiled or found.failing is None or not found.monotone:
+        to_blame = found.settled and found.monotone and found.stage not in (Stage.NONE, Stage.SCRIPT, Stage.DYNAMO)
+        if not shown or not to_blame:
             self.on_graph = {}
             return False
         running = [rung.name for rung in self._beside.rungs] if self._beside is not None else []

@@ -11,6 +11,8 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
+from triage.reduce.compare import Shows
+from triage.reduce.interface import Problem
 from triage.session.session import Session
 from triage.trial.runner import ForkServerRunner
 
@@ -26,6 +28,9 @@ class Findings:
     environment: TargetEnvironment | None = None
     cases: tuple[GraphCase, ...] = ()
     capture_note: str | None = None
+    asked: tuple[Problem, Shows | None] | None = (
+        None  # what answered for the rungs: its graphs, and the comparison that shows it
+    )
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None
     operator_checks: tuple[OperatorCheck, ...] = ()  # of the custom operators in the failing graph
@@ -38,7 +43,8 @@ class Findings:
 
     def forget(self) -> None:
         """Drop what was found after the stage: another one is to blame."""
-        self.cases, self.capture_note, self.reproduced, self.reproducer_note = (), None, None, None
+        self.cases, self.capture_note, self.asked = (), None, None
+        self.reproduced, self.reproducer_note = None, None
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
 
     def release(self) -> None:

@@ -103,8 +103,11 @@ def _failing_source(found: Findings, conclusion: Conclusion) -> tuple[str | None
     problem = problem_of(found, conclusion)
     if not compares(conclusion):
         plain = SignatureOracle(conclusion.signature)
-        return prepared(problem, failing_source(runner, plain, clock, seconds_for(found)))[1], plain
+        problem, source = prepared(problem, failing_source(runner, plain, clock, seconds_for(found)))
+        found.asked = (problem, None)
+        return source, plain
     runner.compare(comparison_for(conclusion))
     oracle = ComparisonOracle(conclusion.signature)
-    shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, clock))[1]
+    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, clock))
+    found.asked = (problem, shows)
     return shows.source if shows is not None else None, oracle

@@ -21,7 +21,7 @@ from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
-from triage.reduce.compare import comparison_of, forms_of
+from triage.reduce.compare import Shows, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
@@ -93,7 +93,9 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             attempts = attempts_for(found, conclusion, oracle, patience)
             if compares(conclusion) and conclusion.stage is Stage.BACKEND and problem.cases:
                 problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
-            if conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
+            if found.asked is not None and found.walk.on_graph:
+                problem, attempts = _as_asked(problem, attempts, *found.asked)
+            elif conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 problem, attempts = comparing(problem, attempts, runner, searching)
             elif any(case.setup for case in problem.cases):
                 limit = seconds_for(found) if patience is None else patience.seconds()
@@ -279,14 +281,29 @@ def comparing(
 ) -> tuple[Problem, list[Attempt]]:
     """For a check of the script's own: the graph and the comparison that show the same, if one is found, come first."""
     first = next((attempt for attempt in attempts if isinstance(attempt.engine, NativeEngine)), None)
-    if first is None or not isinstance(first.engine, NativeEngine):
+    if first is None:
         return problem, attempts
     oracle = first.oracle
     _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget))
-    if found is None:
-        return problem, attempts
-    fitting = replace(first, engine=first.engine.comparing(found.form), note=first.note)
-    return replace(problem, cases=(found.case,)), [fitting, *(attempt for attempt in attempts if attempt is not first)]
+    return (problem, attempts) if found is None else _showing(problem, attempts, found)
+
+
+def _as_asked(
+    problem: Problem, attempts: list[Attempt], asked: Problem, shows: Shows | None
+) -> tuple[Problem, list[Attempt]]:
+    """With the graphs that answered for the rungs, as they were asked."""
+    return (replace(problem, cases=asked.cases), attempts) if shows is None else _showing(problem, attempts, shows)
+
+
+def _showing(problem: Problem, attempts: list[Attempt], shows: Shows) -> tuple[Problem, list[Attempt]]:
+    """The graph and the comparison that show it come first."""
+    chosen: list[Attempt] = []
+    for attempt in attempts:
+        if isinstance(attempt.engine, NativeEngine):
+            chosen.insert(0, replace(attempt, engine=attempt.engine.comparing(shows.form)))
+        else:
+            chosen.append(attempt)
+    return replace(problem, cases=(shows.case,)), chosen
 
 
 def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | None) -> SourceEngine:
