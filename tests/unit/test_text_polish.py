@@ -66,7 +66,8 @@ def test_only_what_the_failure_needs_of_a_registration_stays() -> None:
     assert small.source == print_case(small.graph, header="What fails\nWhere")
     assert small.source.split("torch.manual_seed")[1].replace("fn", "f") == found.source.split("torch.manual_seed")[1]
     assert "    return torch.ops.ns.one(x)\n" in small.source
-    assert small.queries == found.queries + len(runner.seen)
+    # What was begun ahead of need, and then not needed, is no question.
+    assert found.queries < small.queries <= found.queries + len(runner.seen)
 
 
 def test_a_graph_without_registrations_costs_nothing() -> None:

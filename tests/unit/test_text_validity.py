@@ -41,7 +41,7 @@ def operator(kernel: str = "return x * 2", fake: str = "return torch.empty_like(
         "def f(g):\n    while g:\n        h()\n",
         "for n in itertools.count():\n    pass\n",
         "async def f():\n    pass\nf()\n",
-        "async def f():\n    pass\ntorch.compile(f)(1)\n",
+        "async def f():\n    pass\ntorch.compile(f)()\n",
         "async def f():\n    pass\ng = torch.compile(f)\ng()\n",
         "import asyncio\nasyncio(self)\n",
         "def f():\n    pass\ndef f():\n    pass\n",

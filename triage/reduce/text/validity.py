@@ -15,6 +15,14 @@ from dataclasses import dataclass, field
 
 from triage.judge.judgement import RefusedError
 from triage.reduce.printing.kernels import broken_contracts
+from triage.reduce.text.hopeless import (
+    bad_unpacking,
+    early_reads,
+    misfit_calls,
+    missing_attributes,
+    unfit_operators,
+    unknown_operators,
+)
 from triage.reduce.text.script import Function, Script, blocks_of
 from triage.reduce.text.shape import is_torch_compile
 
@@ -102,6 +110,12 @@ RULES = (
     Rule("names are unique", doubled_names),
     Rule("Python warns of nothing", doubtful_syntax),
     Rule("custom operators keep their contract", broken_operators),
+    Rule("calls fit what they call", misfit_calls),
+    Rule("functions have the attributes that are read", missing_attributes),
+    Rule("what is unpacked has elements", bad_unpacking),
+    Rule("names are bound before they are read", early_reads),
+    Rule("registrations are complete", unfit_operators),
+    Rule("operators are registered", unknown_operators),
 )
 
 

@@ -1,0 +1,118 @@
+"""What raises wherever it is reached is refused without a run; where the rules cannot be sure they are silent."""
+
+from __future__ import annotations
+
+import pytest
+from text_helpers import reduced
+
+from triage.judge.judgement import RefusedError
+from triage.reduce.text.script import Script
+from triage.reduce.text.validity import RULES, Validity
+
+OPERATOR = """\
+import torch
+@torch.library.custom_op("mine::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+torch.ops.mine.twice(torch.ones(2))
+"""
+
+
+def flaws(text: str) -> list[str]:
+    return [flaw for rule in RULES for flaw in rule.flaws(Script(text))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x):\n    pass\nf()\n",
+        "def f(x):\n    pass\nf(1, 2)\n",
+        "def f(x):\n    pass\nf(y=1)\n",
+        "def f(x):\n    pass\nf(1, x=1)\n",
+        "def f(*, x):\n    pass\nf()\n",
+        "import torch\ndef f(x):\n    pass\ntorch.compile(f)()\n",
+        "import torch\ndef f(x):\n    pass\ng = torch.compile(f)\ng()\n",
+        "import torch\n@torch.compile\ndef f(x):\n    pass\nf()\n",
+        "class A:\n    def f(self, x):\n        pass\nA().f()\n",
+        "class A:\n    def f(self):\n        pass\nA.f()\n",
+        "class A:\n    def f(self):\n        pass\nA()()\n",
+        "class A:\n    def f(self):\n        pass\nA(1)\n",
+        "class A:\n    def __init__(self, x):\n        pass\nA()\n",
+        "import torch\ntorch.ones()\n",
+        "for i in range():\n    pass\n",
+        "for i in 3:\n    print(i)\n",
+        "for i in range:\n    print(i)\n",
+        "a, b = 1\n",
+        "a, b = []\n",
+        "def f():\n    return 1, 2\na, b = f\n",
+        "def f():\n    return 1,\na, b = f()\n",
+        "def f():\n    pass\na, b = f()\n",
+        "def f():\n    def g():\n        return 1, 2\n    return g\na, b = f()\n",
+        "print(x)\nx = 1\n",
+        "def f():\n    pass\nf.register_fake(1)\n",
+        OPERATOR.replace(", mutates_args=()", ""),
+        OPERATOR.replace('"mine::twice", ', "").replace("torch.ops.mine.", ""),
+        OPERATOR.replace('("mine::twice", mutates_args=())', "").replace("torch.ops.mine.", ""),
+        OPERATOR.replace("x: torch.Tensor", "x"),
+        OPERATOR.replace(" -> torch.Tensor", ""),
+        OPERATOR.replace("-> torch.Tensor", "-> torch"),
+        OPERATOR.replace("-> torch.Tensor", "-> 1"),
+        OPERATOR.replace("mine::", "yours::"),
+    ],
+)
+def test_what_cannot_run(text: str) -> None:
+    assert len(flaws(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OPERATOR,
+        OPERATOR.replace("mutates_args=()", 'mutates_args=(), schema="(Tensor x) -> Tensor"').replace(
+            ": torch.Tensor", ""
+        ),
+        'import torch\nl = torch.library.Library("mine", "DEF")\nl.define("f(Tensor x) -> Tensor")\ntorch.ops.mine.f(1)\n',
+        "import torch\ndef f(x=1):\n    pass\ntorch.compile(f)()\ng = torch.compile()\n",
+        "def f(x, *a, **k):\n    pass\nf(1, 2, y=3)\nf(*z)\nf(**z)\n",
+        "def f(x):\n    pass\ndef g(f):\n    f()\n",
+        "@wrap\ndef f(x):\n    pass\nf()\n",
+        "class A(B):\n    pass\nA(1)()\n",
+        "class A:\n    __call__ = f\nA()()\n",
+        "class A:\n    def f(self, x):\n        pass\nA().f(1)\nA.f(a, 1)\n",
+        "def f():\n    yield 1\na, b = f()\nfor x in f():\n    pass\n",
+        "def f():\n    if x:\n        return 1, 2\na, b = f()\n",
+        "def f():\n    return g()\ndef g():\n    return 1, 2\na, b = f()\n",
+        "def f():\n    return f()\na, b = f()\n",
+        "a, *b = 'x', 2, 3\n",
+        "def f():\n    return x\nx = 1\nf()\n",
+        "def f():\n    global x\n    x = 1\nf()\nprint(x)\nx = 2\n",
+        "def f():\n    pass\nf.calls = 0\nf.calls\nf.__name__\n",
+    ],
+)
+def test_what_may_run(text: str) -> None:
+    assert flaws(text) == []
+
+
+def test_what_the_program_does_itself_may_stay() -> None:
+    valid = Validity()
+    odd = "def f(x):\n    pass\ntry:\n    f()\nexcept TypeError:\n    pass\n"
+    valid.of(Script(odd))
+    assert valid.check(Script(odd)).text == odd
+    with pytest.raises(RefusedError, match="does not take these arguments"):
+        valid.check(Script(odd + "f(1, 2)\n"))
+
+
+def test_a_registration_costs_no_questions_that_torch_answers_itself() -> None:
+    """Without the rules the same search asks for each of these parts again and again."""
+    text = OPERATOR.replace("torch.ops.mine", "torch.compile(torch.sin)(1)\ntorch.ops.mine")
+
+    def fails(candidate: str) -> bool:
+        return flaws(candidate) == [] and all(part in candidate for part in ("register_fake", "torch.ops.mine.twice"))
+
+    told, questions = reduced(text, fails, checked=True)
+    plainly, more = reduced(text, fails)
+    assert told == plainly
+    assert questions * 2 < more
