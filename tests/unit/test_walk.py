@@ -44,8 +44,17 @@ def test_the_boundary_is_found_whatever_the_first_failure_suggests(
     conclusion = go(found)
     assert conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
     assert conclusion.settled and conclusion.runs >= 2 and conclusion.failures == conclusion.runs
-    assert set(found.seen) == set(RUNGS)  # a quick script has the whole table
+    traced = lowest == 1 and guess == "eager"  # the rungs above trace as Dynamo does
+    assert set(found.seen) == ({"uncompiled", "eager", "inductor"} if traced else set(RUNGS))  # else the whole table
     assert len(machine.requests) <= 7
+
+
+def test_dynamo_alone_that_fails_otherwise_leaves_the_whole_table(walk: Callable[..., Walk]) -> None:
+    other = RaisedException("KeyError", "x", error("eager").frames, phase="compile")
+    machine = Machine({"eager": itertools.repeat(other), "inductor": itertools.repeat(error("eager"))})
+    found = walk(machine, jobs=2)
+    go(found)
+    assert set(found.seen) == set(RUNGS)
 
 
 @pytest.mark.parametrize("lowest", range(1, 5))

@@ -1,8 +1,8 @@
 """The walk along the ladder: which rung to probe next, side by side where the machine allows, until the stage is settled.
 
 The first probe is the script as it is. From the boundary that its failure suggests the walk goes outwards; when the script
-is quick, every rung is visited, because a whole table tells a maintainer more. A failure must come back before a stage is
-blamed for it; one that does not is repeated until its rate is known.
+is quick, every rung is visited, because a whole table tells a maintainer more (but none above Dynamo, where that fails alone). A
+failure must come back before a stage is blamed for it; one that does not is repeated until its rate is known.
 """
 
 from __future__ import annotations
@@ -112,7 +112,12 @@ class Walk:
         return found
 
     def confirm_beside(self) -> None:
-        """Begin with the runs of the script that any conclusion needs, and return: uncompiled, and below the suspected rung."""
+        """Begin with the runs of the script that any conclusion needs, and return: uncompiled, and below the suspected rung.
+
+        Where one process is to run at a time they wait for `confirmed`.
+        """
+        if self.jobs() == 1:
+            return
         guess = self._guess(self.start)
         wanted = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1])) if self._unseen(rung)]
         self._beside = Beside(self, wanted)
@@ -176,12 +181,8 @@ class Walk:
             self._visit([UNCOMPILED])  # from it the others learn how long to wait
             if self.conclusion().fails_uncompiled:
                 return
-        visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
-        if first.outcome.seconds <= QUICK_SECONDS:
-            # All in one go, the likely culprit twice: no core waits for the answer of another.
-            visits += [blamed] * (2 - len(self.seen.get(blamed.name, [])) - visits.count(blamed))
-            visits += [rung for rung in self.rungs if rung not in visits and self._unseen(rung)]
-        self._visit(visits)
+        if blamed.stage is not Stage.DYNAMO or not self._traced_alike(first, blamed):
+            self._visit(self._likely(first, guess))
         if not self.conclusion().settled:
             self._search()
         if not self.conclusion().fails_uncompiled:
@@ -189,6 +190,27 @@ class Walk:
             self._check_randomness()
 
     # -- which rung next ------------------------------------------------------------------------------------------
+
+    def _traced_alike(self, first: Probe, dynamo: Rung) -> bool:
+        """Whether Dynamo alone fails in the same way: the rungs above trace as it does, and below it there is none to doubt."""
+        self._visit([rung for rung in (UNCOMPILED, dynamo) if self._unseen(rung)])
+        if self.conclusion().fails_uncompiled:
+            return True
+        probe = self.seen[dynamo.name][-1]
+        same = (
+            probe.signature is not None and first.signature is not None and same_face(probe.signature, first.signature)
+        )
+        return self._passes(UNCOMPILED) and same
+
+    def _likely(self, first: Probe, guess: int) -> list[Rung]:
+        """The rungs on both sides of the boundary that is guessed. Of a quick script all of them, the likely culprit twice."""
+        blamed = self.rungs[guess]
+        visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
+        if first.outcome.seconds <= QUICK_SECONDS:
+            # In one go: no core waits for the answer of another.
+            visits += [blamed] * (2 - len(self.seen.get(blamed.name, [])) - visits.count(blamed))
+            visits += [rung for rung in self.rungs if rung not in visits and self._unseen(rung)]
+        return visits
 
     def _guess(self, first: Probe) -> int:
         """The rung that the failure suggests, as an index."""
