@@ -42,7 +42,7 @@ def quiet_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     heard: list[Event] = []
     return lambda: (
         heard,
-        lambda: story.run(target, ("x.py",), Settings(out=tmp_path / "out"), Emitter(heard.append)),
+        lambda: story.run(target, ("x.py",), Settings(out=tmp_path / "out", reduce=False), Emitter(heard.append)),
     )
 
 

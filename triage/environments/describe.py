@@ -12,6 +12,15 @@ from triage.probe.staging import AGENT
 from triage.probe.target import run_python
 
 TIMEOUT_SECONDS = 120
+# The same program in a child of a warm interpreter, which has imported torch already. What it says is in the file.
+WARM_FILE = "facts.json"
+WARM_SCRIPT = f"""
+import contextlib
+import importlib
+
+with open({WARM_FILE!r}, "w") as file, contextlib.redirect_stdout(file):
+    importlib.import_module("_triage_agent.programs.environment").main(["--collect-env"])
+"""
 
 
 @dataclass(frozen=True)
@@ -46,13 +55,21 @@ def describe_target(python: str, *, collect_env: bool = True, cancel: Cancel | N
     """Ask the interpreter. Raises TargetError where it cannot be run at all."""
     arguments = [str(AGENT / "boot.py"), "programs.environment", *(["--collect-env"] if collect_env else [])]
     done = run_python(python, arguments, timeout=TIMEOUT_SECONDS, cancel=cancel)
-    line = next((line for line in reversed(done.stdout.splitlines()) if line.startswith("{")), None)
-    if line is None:
+    told = told_of(python, done.stdout)
+    if told is None:
         raise TargetError(
             what=f"{python} is not a Python interpreter that triage can use.",
             why=(done.stderr.strip().splitlines() or [f"It ended with status {done.returncode}."])[-1],
             next="Name the interpreter of the failing script: triage run --python ~/venv/bin/python script.py",
         )
+    return told
+
+
+def told_of(python: str, output: str) -> TargetEnvironment | None:
+    """What the interpreter said; None where it said nothing."""
+    line = next((line for line in reversed(output.splitlines()) if line.startswith("{")), None)
+    if line is None:
+        return None
     facts = json.loads(line)
     text = str(facts.pop("collect_env", "") or "")
     return TargetEnvironment(python, facts.get("torch"), facts.get("torch_error"), text, facts)

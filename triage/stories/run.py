@@ -9,11 +9,18 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.environments.describe import TargetEnvironment, describe_target, require_torch
+from triage.environments.describe import (
+    WARM_FILE,
+    WARM_SCRIPT,
+    TargetEnvironment,
+    describe_target,
+    require_torch,
+    told_of,
+)
 from triage.environments.machine import usable_cores
 from triage.errors import TargetError, TriageError
 from triage.locate import comparing
@@ -39,6 +46,7 @@ from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings
 from triage.stories.resume import Earlier
 from triage.stories.whose_code import check_operators, doubt_rounding
+from triage.trial.runner import ForkServerRunner
 
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
@@ -77,7 +85,7 @@ def run(
         from triage.stories.reproduce import candidate_runner
 
         candidate_runner(found)
-    asked = _Asked(target, found.runner.warmed if found.runner is not None and usable_cores() > 1 else None)
+    asked = _Asked(target, found.runner if usable_cores() > 1 else None)
     interrupted, bug = False, None
     try:
         _run_script(found, asked)
@@ -270,11 +278,14 @@ def _redactor(found: Findings) -> Redactor:
 
 
 class _Asked:
-    """The target is asked about itself in the background, while the first probes run; what is `wanted` sooner comes first."""
+    """The target is asked about itself in the background, while the first probes run.
 
-    def __init__(self, target: Target, wanted: Callable[[], None] | None = None) -> None:
+    The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the answer at hand.
+    """
+
+    def __init__(self, target: Target, runner: ForkServerRunner | None = None) -> None:
         self.target = target
-        self._wanted = wanted
+        self._runner = runner
         self.cancel = Cancel()
         self._answer: TargetEnvironment | None = None
         self._error: BaseException | None = None
@@ -282,12 +293,16 @@ class _Asked:
         self._thread.start()
 
     def _ask(self, python: str) -> None:
-        if self._wanted is not None:
-            self._wanted()
         try:
-            self._answer = describe_target(python, cancel=self.cancel)
+            told = self._told_warm(python) if self._runner is not None else None
+            self._answer = told or describe_target(python, cancel=self.cancel)
         except Exception as error:  # noqa: BLE001  raised where it is asked for
             self._error = error
+
+    def _told_warm(self, python: str) -> TargetEnvironment | None:
+        assert self._runner is not None
+        self._runner.warmed()
+        return told_of(python, self._runner.look(WARM_SCRIPT, WARM_FILE) or "")
 
     def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
         """What it said (within that time). Raises TargetError where it cannot be run."""

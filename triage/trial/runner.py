@@ -128,7 +128,8 @@ class ForkServerRunner(PooledRunner):
             warming = self._warming
         if warming is not None:
             warming.join()
-        server, self._server = self._server, None
+        with self._lock:
+            server, self._server = self._server, None
         if server is not None:
             server.close()
         self._fresh.close()
@@ -185,6 +186,8 @@ class ForkServerRunner(PooledRunner):
     def _running_server(self) -> ForkServer | None:
         home = self._home()
         with self._lock:
+            if self._closing.is_set():
+                return None
             if self._server is not None and not self._server.alive:
                 self._server.close()
                 self._server = None

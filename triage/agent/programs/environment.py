@@ -38,7 +38,6 @@ def _torch_facts(torch):
     except Exception as error:
         facts["cuda_devices"], facts["cuda_device"] = 0, "%s: %s" % (type(error).__name__, error)
     facts["cpu_capability"] = _quietly(lambda: str(torch.backends.cpu.get_cpu_capability()))
-    facts["threads"] = torch.get_num_threads()
     facts["distributed"] = _quietly(lambda: bool(torch.distributed.is_available()))
     facts["dynamo_error"] = _dynamo_error()
     return facts
