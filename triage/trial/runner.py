@@ -33,7 +33,7 @@ from triage.trial.pool import PooledRunner, Query
 
 SCRIPT = "repro.py"
 SERVER_STARTS = 4  # after that many, candidates keep killing it
-VERIFY_JOBS = 2  # more side by side would share too little of the machine to be the user's own settings
+VERIFY_JOBS = 3  # more side by side would share too little of the machine to be the user's own settings
 ANSWER_GRACE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 LOOK_SECONDS = 60.0
@@ -281,7 +281,8 @@ def verify_with_control(
 
 def _fresh(queries: Sequence[Query], python: str, neutral: Path | None, end: float) -> list[CandidateResult]:
     alone = any(meets_others(query.source) for query in queries)
-    runner = _Verifier(python, neutral, 1 if alone else min(len(queries), usable_cores(), VERIFY_JOBS))
+    # One more than there are cores: the last of three does not leave one idle.
+    runner = _Verifier(python, neutral, 1 if alone else min(len(queries), usable_cores() + 1, VERIFY_JOBS))
     runner.until(end)
     try:
         answers = dict(runner.run_queries(queries))

@@ -1,0 +1,76 @@
+"""The script's own runs beside the reduction: what an interrupt leaves, and what happens where script and graph disagree."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from command import Command, left_over
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+# Its first run fails in a decomposition (complex numbers); what later runs do stands above it.
+FAILS = """
+import os, sys, time
+import torch
+
+if os.path.exists("ran") and not os.path.exists("go on"):
+    {later}
+open("ran", "w").close()
+
+
+def whiten(signal):
+    spectrum = torch.fft.rfft(signal)
+    return torch.nan_to_num(spectrum / spectrum.abs()).real
+
+
+whiten(torch.ones(8))
+torch.compile(whiten)(torch.ones(8))
+"""
+
+
+@pytest.fixture
+def triage(tmp_path: Path) -> Command:
+    return Command(tmp_path)
+
+
+def test_an_interrupt_keeps_what_the_graph_told_and_the_run_goes_on_from_there(triage: Command) -> None:
+    triage.script(FAILS.format(later="time.sleep(200)"))
+    process = triage.start("run", "--out", "out", "train.py")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "verified in fresh processes" in line:
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err, err
+    time.sleep(1.0)
+    assert not left_over(triage.tag)
+    report = triage.report()
+    assert (report["complete"], report["incomplete_reason"]) == (False, "interrupted")
+    assert report["verdict"]["stage"] == "decomp_partition"
+    assert {row["rung"]: row["on"] for row in report["ladder"]}["uncompiled"] == "graph"
+    assert any("had not ended" in note for note in report["notes"])
+    assert "nan_to_num" in (triage.out / "repro.py").read_text()
+
+    (triage.folder / "go on").touch()
+    done = triage("run", "--resume", "out")
+    assert done.returncode == 0, done.stderr
+    report = triage.report()
+    assert report["complete"] and report["reproducer"]["verified"] and report["reproducer"]["ops"] == 1
+    assert {row["rung"]: row["on"] for row in report["ladder"]}["uncompiled"] == "script"
+    assert not any("had not ended" in note for note in report["notes"])
+
+
+def test_where_the_script_disagrees_with_its_graph_the_script_counts(triage: Command) -> None:
+    triage.script(FAILS.format(later="sys.exit('no weights here')"))
+    done = triage("run", "--out", "out", "train.py")
+    assert done.returncode == 3, done.stderr
+    report = triage.report()
+    assert (report["verdict"]["stage"], report["reproducer"]) == ("script", None)
+    assert {row["on"] for row in report["ladder"]} == {"script"}
+    assert not (triage.out / "repro.py").exists()
+    journal = [json.loads(line) for line in (triage.out / "journal.jsonl").read_text().splitlines()]
+    assert [event["stage"] for event in journal if event["kind"] == "located"][-1] == "script"
