@@ -65,7 +65,7 @@ def test_the_script_is_run_uncompiled_and_below_the_boundary_only(walk: Make) ->
 def test_a_boundary_that_was_not_suspected_is_confirmed_too(walk: Make) -> None:
     machine = fails_from(2)
     found = begun(walk(machine, jobs=2))
-    found._beside.join()  # type: ignore[union-attr]
+    found._beside[0].join()
     assert found.heard_of_graph(told(2))
     assert found.conclusion().stage is Stage.AOT_AUTOGRAD
     assert found.confirmed()

@@ -71,7 +71,7 @@ class Walk:
     )
     emulated: Probe | None = None  # that script where Inductor rounds as eager does
     probe: Callable[..., Probe] = run_probe
-    _beside: Beside | None = None  # runs of the script that confirm what its graph told
+    _beside: list[Beside] = field(default_factory=list)  # runs of the script that confirm what its graph told
 
     def conclusion(self) -> Conclusion:
         """What is known now."""
@@ -116,24 +116,27 @@ class Walk:
 
         Where one process is to run at a time they wait for `confirmed`.
         """
-        if self.jobs() == 1:
-            return
-        guess = self._guess(self.start)
-        wanted = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1])) if self._unseen(rung)]
-        self._beside = Beside(self, wanted)
+        self._begin_beside(UNCOMPILED, self.rungs[self.suspected() - 1])
+
+    def _begin_beside(self, *rungs: Rung) -> None:
+        begun = [rung for beside in self._beside for rung in beside.rungs]
+        wanted = [rung for rung in dict.fromkeys(rungs) if self._unseen(rung) and rung not in begun]
+        if wanted and self.jobs() > 1:
+            self._beside.append(Beside(self, wanted))
 
     def heard_of_graph(self, answers: Mapping[str, Probe]) -> bool:
         """Take what the graph does by itself for the answers of the rungs, if that settles the stage. Whether it does."""
         self.on_graph = dict(answers)
-        top, found = answers.get(self.rungs[self.top].name), self.conclusion()
-        shown = top is not None and top.outcome.failed
+        found = self.conclusion()
         to_blame = found.settled and found.monotone and found.stage not in (Stage.NONE, Stage.SCRIPT, Stage.DYNAMO)
-        if not shown or not to_blame:
+        if not to_blame or not any(probe.outcome.failed for probe in answers.values()):
             self.on_graph = {}
             return False
-        running = [rung.name for rung in self._beside.rungs] if self._beside is not None else []
+        if found.passing is not None:
+            self._begin_beside(found.passing)
+        running = [rung for beside in self._beside for rung in beside.rungs]
         for rung in self.rungs:
-            if self._unseen(rung) and rung.name not in running and rung.name in self.on_graph:
+            if self._unseen(rung) and rung not in running and rung.name in self.on_graph:
                 self.announce(rung, self.on_graph[rung.name])
         return True
 
@@ -142,9 +145,9 @@ class Walk:
 
         Then what the graph told is forgotten. Raises BudgetSpentError where the budget ended a run.
         """
-        if self._beside is not None:
-            self._beside.join()
-            self._beside = None
+        while self._beside:
+            self._beside[0].join()
+            self._beside.pop(0)
         if not self.on_graph:
             return True
         below = self.conclusion().passing
@@ -157,9 +160,8 @@ class Walk:
 
     def stop(self) -> None:
         """End what still runs beside."""
-        if self._beside is not None:
-            self._beside.stop()
-            self._beside = None
+        while self._beside:
+            self._beside.pop().stop()
 
     def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
@@ -211,6 +213,10 @@ class Walk:
             visits += [blamed] * (2 - len(self.seen.get(blamed.name, [])) - visits.count(blamed))
             visits += [rung for rung in self.rungs if rung not in visits and self._unseen(rung)]
         return visits
+
+    def suspected(self) -> int:
+        """The rung that the first failure speaks for, as an index."""
+        return self._guess(self.start)
 
     def _guess(self, first: Probe) -> int:
         """The rung that the failure suggests, as an index."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle
+from triage.judge.judgement import CandidateResult, Oracle
 from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
@@ -45,11 +45,12 @@ def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
 
 
 class Shows(NamedTuple):
-    """A captured graph and the comparison that fails as a whole, and the script of both."""
+    """A captured graph and the comparison that fails as a whole, the script of both, and what it did."""
 
     case: GraphCase
     form: Form
     source: str
+    result: CandidateResult
 
 
 def comparison_of(problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget) -> Shows | None:
@@ -68,8 +69,9 @@ def comparison_of(problem: Problem, runner: CandidateRunner, oracle: Oracle, bud
             if source is None or source in asked:
                 continue
             asked.add(source)
-            if oracle.judge(runner.run(source)).verdict is Verdict.SAME_FAILURE:
-                return Shows(case, form, source)
+            result = runner.run(source)
+            if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
+                return Shows(case, form, source, result)
     return None
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle
+from triage.judge.judgement import CandidateResult, Oracle
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.graph.starts import starts
@@ -42,19 +42,26 @@ def prepared(problem: Problem, ask: Callable[[Problem], Answer | None]) -> tuple
     return problem, None
 
 
+class Failing(NamedTuple):
+    """The script of a whole graph that fails the same way, and what it did."""
+
+    source: str
+    result: CandidateResult
+
+
 def failing_source(
     runner: CandidateRunner, oracle: Oracle, budget: Budget, timeout: float
-) -> Callable[[Problem], str | None]:
-    """A question for `prepared`: which of the graphs fails the same way as a whole, printed, within `timeout` seconds."""
+) -> Callable[[Problem], Failing | None]:
+    """A question for `prepared`: which of the graphs fails the same way as a whole, within `timeout` seconds."""
 
-    def ask(problem: Problem) -> str | None:
+    def ask(problem: Problem) -> Failing | None:
         sources = dict.fromkeys(_sources(replace(problem, cases=problem.cases[:CASES])))
         for source in list(sources)[:QUESTIONS]:
             if budget.spent():
                 return None
             result = runner.run(source, rung=problem.rung or None, timeout=timeout)
             if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
-                return source
+                return Failing(source, result)
         return None
 
     return ask

@@ -53,3 +53,11 @@ class Findings:
         if self.runner is not None:
             self.runner.close()
             self.runner = None
+
+
+def candidate_runner(found: Findings) -> ForkServerRunner:
+    """The runner of candidates. The findings own it: `release` ends it."""
+    session = found.session
+    found.runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
+    found.runner.until(session.clock.end())
+    return found.runner

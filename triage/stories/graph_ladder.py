@@ -8,10 +8,12 @@ whose graph says nothing by itself: Dynamo's own tracing, hangs, backends that t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from triage.judge.comparison import ComparisonOracle
-from triage.judge.judgement import Oracle
+from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature
 from triage.locate import comparing
@@ -21,8 +23,11 @@ from triage.model.outcome import Outcome
 from triage.model.rungs import AS_IS
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import Probe
+from triage.reduce.compare import comparison_of
+from triage.reduce.prepared import failing_source, prepared
 from triage.stories.captured import captured
 from triage.stories.findings import Findings
+from triage.stories.reproduce import compares, comparison_for, problem_of, seconds_for
 from triage.trial.pool import Query
 
 RAISED_IN = ("compile", "call", "backward")
@@ -62,52 +67,65 @@ def asked(found: Findings) -> bool:
     return False
 
 
+class _Shown(NamedTuple):
+    """A whole graph that fails the same way: its script, what it did on the rung at this place, and who judged that."""
+
+    source: str
+    result: CandidateResult
+    place: int
+    oracle: Oracle
+
+
 def _answers(found: Findings) -> Mapping[str, Probe]:
     """What the graph does on each rung; nothing where no captured graph fails the same way as the script."""
-    from triage.stories.reproduce import seconds_for
-
-    walk, runner, limit = found.walk, found.runner, seconds_for(found)
+    walk, runner = found.walk, found.runner
     conclusion = walk.conclusion()  # of the first run alone
     assert runner is not None and conclusion.signature is not None
     found.cases, _ = captured(walk, conclusion)
     if not found.cases:
         return {}
     found.session.emit("engine_step", text="asking the captured graph by itself")
-    source, oracle = _failing_source(found, conclusion)
-    if source is None:
+    shown = _by_comparison(found, conclusion) if compares(conclusion) else _by_exception(found, conclusion)
+    if shown is None:
         return {}
-    rungs = walk.rungs[: walk.top + 1]
-    told = dict(runner.run_queries([Query(source, rung.name, limit) for rung in rungs]))
+    limit, below = seconds_for(found), walk.rungs[: shown.place]
+    told = dict(runner.run_queries([Query(shown.source, rung.name, limit) for rung in below]))
+    told[shown.place] = shown.result
     if any(result.outcome.kind is OutcomeKind.INVALID for result in told.values()):
         return {}
     answers = {}
-    for number, rung in enumerate(rungs):
-        result = told[number]
-        same = oracle.judge(result).verdict is Verdict.SAME_FAILURE
+    for place, result in told.items():
+        rung, same = walk.rungs[place], shown.oracle.judge(result).verdict is Verdict.SAME_FAILURE
         signature = conclusion.signature if same else result.signature
-        answers[rung.name] = Probe(
-            f"graph-{rung.name}", rung.force, result.outcome, signature, result.notes, Path("none"), on="graph"
-        )
-    steadily = answers[walk.rungs[walk.top].name].signature is conclusion.signature
-    return answers if steadily else {}
+        name = f"graph-{rung.name}"
+        answers[rung.name] = Probe(name, rung.force, result.outcome, signature, result.notes, Path("none"), on="graph")
+    return answers
 
 
-def _failing_source(found: Findings, conclusion: Conclusion) -> tuple[str | None, Oracle]:
-    """The script of a captured graph that fails the same way as a whole, and who judged that."""
-    from triage.reduce.compare import comparison_of
-    from triage.reduce.prepared import failing_source, prepared
-    from triage.stories.reproduce import compares, comparison_for, problem_of, seconds_for
-
-    runner, clock = found.runner, found.session.clock
+def _by_exception(found: Findings, conclusion: Conclusion) -> _Shown | None:
+    """On the rung that the failure suggests, which is cheaper than those above it; else on that of the script as it is."""
+    walk, runner = found.walk, found.runner
     assert runner is not None and conclusion.signature is not None
-    problem = problem_of(found, conclusion)
-    if not compares(conclusion):
-        plain = SignatureOracle(conclusion.signature)
-        problem, source = prepared(problem, failing_source(runner, plain, clock, seconds_for(found)))
-        found.asked = (problem, None)
-        return source, plain
+    oracle = SignatureOracle(conclusion.signature)
+    for place in dict.fromkeys((walk.suspected(), walk.top)):
+        problem = replace(problem_of(found, conclusion), rung=walk.rungs[place].name)
+        ask = failing_source(runner, oracle, found.session.clock, seconds_for(found))
+        problem, failing = prepared(problem, ask)
+        if failing is not None:
+            found.asked = (problem, None)
+            return _Shown(failing.source, failing.result, place, oracle)
+    return None
+
+
+def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
+    walk, runner = found.walk, found.runner
+    assert runner is not None and conclusion.signature is not None
     runner.compare(comparison_for(conclusion))
     oracle = ComparisonOracle(conclusion.signature)
-    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, clock))
+    problem, shows = prepared(
+        problem_of(found, conclusion), lambda problem: comparison_of(problem, runner, oracle, found.session.clock)
+    )
+    if shows is None:
+        return None
     found.asked = (problem, shows)
-    return shows.source if shows is not None else None, oracle
+    return _Shown(shows.source, shows.result, walk.top, oracle)

@@ -31,7 +31,7 @@ from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
 from triage.session.clock import BudgetSpentError
 from triage.stories.early import EarlyNews
-from triage.stories.findings import Findings
+from triage.stories.findings import Findings, candidate_runner
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner, verify, verify_with_control
@@ -161,14 +161,6 @@ def comparison_for(conclusion: Conclusion) -> Comparison:
     found = conclusion.wrong is not None or is_comparison(conclusion.outcome)
     backward = conclusion.direction is Direction.BACKWARD or not found
     return Comparison(gradients=backward, signs=wrong is not None and wrong.kind == "zero_sign")
-
-
-def candidate_runner(found: Findings) -> ForkServerRunner:
-    """The runner of candidates. The findings own it: `release` ends it."""
-    session = found.session
-    found.runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
-    found.runner.until(session.clock.end())
-    return found.runner
 
 
 def seconds_for(found: Findings) -> float:

@@ -39,11 +39,10 @@ from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
-from triage.stories import graph_ladder
 from triage.stories.assemble import assemble, exit_code
 from triage.stories.captured import captured
 from triage.stories.early import named_early, withdraw
-from triage.stories.findings import Findings
+from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier
 from triage.stories.whose_code import check_operators, doubt_rounding
 from triage.trial.runner import ForkServerRunner
@@ -82,8 +81,6 @@ def run(
         emit("stdin_kept", bytes=target.stdin.stat().st_size)
     found = Findings(session, target, command, walk)
     if settings.reduce:
-        from triage.stories.reproduce import candidate_runner
-
         candidate_runner(found)
     asked = _Asked(target, found.runner if usable_cores() > 1 else None)
     interrupted, bug = False, None
@@ -154,6 +151,8 @@ def _compare(found: Findings) -> None:
 
 def _locate(found: Findings) -> None:
     """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
+    from triage.stories import graph_ladder  # with all the engines, which nobody waits for while the script runs
+
     walk = found.walk
     with found.session.timed("locate"):
         if graph_ladder.worth_asking(found) and graph_ladder.asked(found):
