@@ -79,8 +79,10 @@ class _Shown(NamedTuple):
 def _answers(found: Findings) -> Mapping[str, Probe]:
     """What the graph does on each rung; nothing where no captured graph fails the same way as the script."""
     walk, runner = found.walk, found.runner
-    conclusion = walk.conclusion()  # of the first run alone
-    assert runner is not None and conclusion.signature is not None
+    conclusion = walk.conclusion()  # of the first run, and what has ended beside it
+    assert runner is not None
+    if conclusion.fails_uncompiled or conclusion.failing is None:
+        return {}
     found.cases, _ = captured(walk, conclusion)
     if not found.cases:
         return {}
@@ -105,9 +107,9 @@ def _answers(found: Findings) -> Mapping[str, Probe]:
 def _by_exception(found: Findings, conclusion: Conclusion) -> _Shown | None:
     """On the rung that the failure suggests, which is cheaper than those above it; else on that of the script as it is."""
     walk, runner = found.walk, found.runner
-    assert runner is not None and conclusion.signature is not None
+    assert runner is not None and conclusion.signature is not None and conclusion.failing is not None
     oracle = SignatureOracle(conclusion.signature)
-    for place in dict.fromkeys((walk.suspected(), walk.top)):
+    for place in dict.fromkeys((min(walk.suspected(), walk.rungs.index(conclusion.failing)), walk.top)):
         problem = replace(problem_of(found, conclusion), rung=walk.rungs[place].name)
         ask = failing_source(runner, oracle, found.session.clock, seconds_for(found))
         problem, failing = prepared(problem, ask)
@@ -122,10 +124,10 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     assert runner is not None and conclusion.signature is not None
     runner.compare(comparison_for(conclusion))
     oracle = ComparisonOracle(conclusion.signature)
-    problem, shows = prepared(
-        problem_of(found, conclusion), lambda problem: comparison_of(problem, runner, oracle, found.session.clock)
-    )
+    problem = problem_of(found, conclusion)
+    place = [rung.name for rung in walk.rungs].index(problem.rung)
+    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, found.session.clock))
     if shows is None:
         return None
     found.asked = (problem, shows)
-    return _Shown(shows.source, shows.result, walk.top, oracle)
+    return _Shown(shows.source, shows.result, place, oracle)
