@@ -62,6 +62,14 @@ def test_the_script_is_run_uncompiled_and_below_the_boundary_only(walk: Make) ->
     )
 
 
+def test_one_process_at_a_time_confirms_in_the_end(walk: Make) -> None:
+    machine = fails_from(4)
+    found = begun(walk(machine, jobs=1))
+    assert found.heard_of_graph(told(4)) and machine.visited() == ["as_is"]
+    assert found.confirmed()
+    assert machine.visited() == ["as_is", "uncompiled", "aot_eager_decomp_partition"]
+
+
 def test_a_boundary_that_was_not_suspected_is_confirmed_too(walk: Make) -> None:
     machine = fails_from(2)
     found = begun(walk(machine, jobs=2))
