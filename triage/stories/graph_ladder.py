@@ -81,7 +81,7 @@ def _answers(found: Findings) -> Mapping[str, Probe]:
     walk, runner = found.walk, found.runner
     conclusion = walk.conclusion()  # of the first run, and what has ended beside it
     assert runner is not None
-    if conclusion.fails_uncompiled or conclusion.failing is None:
+    if conclusion.fails_uncompiled or conclusion.outcome is None:
         return {}
     found.cases, _ = captured(walk, conclusion)
     if not found.cases:
@@ -97,10 +97,13 @@ def _answers(found: Findings) -> Mapping[str, Probe]:
         return {}
     answers = {}
     for place, result in told.items():
-        rung, same = walk.rungs[place], shown.oracle.judge(result).verdict is Verdict.SAME_FAILURE
-        signature = conclusion.signature if same else result.signature
+        rung, outcome, signature = walk.rungs[place], result.outcome, result.signature
+        if (
+            shown.oracle.judge(result).verdict is Verdict.SAME_FAILURE
+        ):  # a candidate's own check raises, a wrong result does not
+            outcome, signature = replace(outcome, kind=conclusion.outcome.kind), conclusion.signature
         name = f"graph-{rung.name}"
-        answers[rung.name] = Probe(name, rung.force, result.outcome, signature, result.notes, Path("none"), on="graph")
+        answers[rung.name] = Probe(name, rung.force, outcome, signature, result.notes, Path("none"), on="graph")
     return answers
 
 
