@@ -29,8 +29,10 @@ from triage.stories.captured import captured
 from triage.stories.findings import Findings
 from triage.stories.reproduce import compares, comparison_for, problem_of, seconds_for
 from triage.trial.pool import Query
+from triage.trial.share import Limit
 
 RAISED_IN = ("compile", "call", "backward")
+ASKING_SECONDS = 30.0  # within which whole graphs are asked, however quick the script
 
 
 def worth_asking(found: Findings) -> bool:
@@ -107,14 +109,19 @@ def _answers(found: Findings) -> Mapping[str, Probe]:
     return answers
 
 
+def _time_to_ask(found: Findings) -> Limit:
+    """As long as the script itself took: after that its own ladder is the quicker way."""
+    return Limit(found.session.clock, max(ASKING_SECONDS, found.walk.start.outcome.seconds))
+
+
 def _by_exception(found: Findings, conclusion: Conclusion) -> _Shown | None:
     """On the rung that the failure suggests, which is cheaper than those above it; else on that of the script as it is."""
     walk, runner = found.walk, found.runner
     assert runner is not None and conclusion.signature is not None and conclusion.failing is not None
-    oracle = SignatureOracle(conclusion.signature)
+    oracle, budget = SignatureOracle(conclusion.signature), _time_to_ask(found)
     for place in dict.fromkeys((min(walk.suspected(), walk.rungs.index(conclusion.failing)), walk.top)):
         problem = replace(problem_of(found, conclusion), rung=walk.rungs[place].name)
-        ask = failing_source(runner, oracle, found.session.clock, seconds_for(found))
+        ask = failing_source(runner, oracle, budget, seconds_for(found))
         problem, failing = prepared(problem, ask)
         if failing is not None:
             found.asked = (problem, None)
@@ -126,10 +133,10 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     walk, runner = found.walk, found.runner
     assert runner is not None and conclusion.signature is not None
     runner.compare(comparison_for(conclusion))
-    oracle = ComparisonOracle(conclusion.signature)
+    oracle, budget = ComparisonOracle(conclusion.signature), _time_to_ask(found)
     problem = problem_of(found, conclusion)
     place = [rung.name for rung in walk.rungs].index(problem.rung)
-    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, found.session.clock))
+    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget))
     if shows is None:
         return None
     found.asked = (problem, shows)
