@@ -75,6 +75,25 @@ def test_runs_that_were_in_each_others_way_are_asked_again_alone(walk: Callable[
     assert [probe.outcome.kind for probe in found.seen[collides]] == [OutcomeKind.OK]
 
 
+def test_dynamos_rung_is_asked_again_where_it_was_ended_for_nothing(walk: Callable[..., Walk]) -> None:
+    """The uncompiled run collides with another process, which ends the run beside it; alone it passes."""
+    fails = itertools.repeat(error("eager"))
+    machine = Machine(
+        {"uncompiled": [error("eager", "the address is in use", "uncaught")], "eager": fails, "inductor": fails}
+    )
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        limit = time.monotonic() + 10
+        while request.name == "eager" and "uncompiled-alone" not in machine.visited() and not cancel.is_set():
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        return machine(request, cancel)
+
+    found = walk(machine, jobs=2)
+    found.probe = probe
+    assert go(found).stage is Stage.DYNAMO
+
+
 def test_a_rung_that_really_fails_otherwise_keeps_its_failure(walk: Callable[..., Walk]) -> None:
     other = error("aot_eager", "another one")
     machine = Machine({"inductor": itertools.repeat(error()), "aot_eager": itertools.repeat(other)})

@@ -198,6 +198,8 @@ class Walk:
         self._visit([rung for rung in (UNCOMPILED, dynamo) if self._unseen(rung)])
         if self.conclusion().fails_uncompiled:
             return True
+        if self._unseen(dynamo):  # it was ended for a failure of the uncompiled run that was none after all
+            return False
         probe = self.seen[dynamo.name][-1]
         same = (
             probe.signature is not None and first.signature is not None and same_face(probe.signature, first.signature)
