@@ -92,6 +92,31 @@ def test_where_the_script_fails_on_a_rung_that_its_graph_passes_the_script_decid
     assert conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
 
 
+def test_a_run_beside_that_other_work_was_in_the_way_of_is_asked_again_alone(walk: Make) -> None:
+    """A check of the graphs runs the script too, on the same port: that uncompiled run says nothing."""
+    machine = fails_from(4)
+    machine.turns["uncompiled"] = itertools.chain([error("eager", "in use", "uncaught")], itertools.repeat(None))
+    found, working = walk(machine, jobs=2), threading.Event()
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        assert request.name != "uncompiled-alone" or not working.is_set(), "not alone"
+        return machine(request, cancel)
+
+    found.probe = probe
+    found.first()
+    working.set()
+    found.confirm_beside()
+    limit = time.monotonic() + 10
+    while not found._beside[0]._runs.done():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+    assert found.heard_of_graph(told(4)) and found.conclusion().stage is Stage.INDUCTOR
+    working.clear()
+    assert found.confirmed() and "uncompiled-alone" in machine.visited()
+    assert [each.outcome.kind for each in found.seen["uncompiled"]] == [OutcomeKind.OK]
+    assert found.conclusion().stage is Stage.INDUCTOR
+
+
 def test_a_script_that_fails_uncompiled_is_its_own_culprit_whatever_its_graph_does(walk: Make) -> None:
     machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
     found = begun(walk(machine, jobs=2))

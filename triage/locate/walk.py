@@ -72,6 +72,7 @@ class Walk:
     emulated: Probe | None = None  # that script where Inductor rounds as eager does
     probe: Callable[..., Probe] = run_probe
     _beside: list[Beside] = field(default_factory=list)  # runs of the script that confirm what its graph told
+    _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # those of them to be asked once more, alone
 
     def conclusion(self) -> Conclusion:
         """What is known now."""
@@ -145,9 +146,7 @@ class Walk:
 
         Then what the graph told is forgotten. Raises BudgetSpentError where the budget ended a run.
         """
-        while self._beside:
-            self._beside[0].join()
-            self._beside.pop(0)
+        self.alone()
         if not self.on_graph:
             return True
         below = self.conclusion().passing
@@ -157,6 +156,14 @@ class Walk:
             return True
         self.on_graph = {}
         return False
+
+    def alone(self) -> None:
+        """Wait for what runs beside: whatever is run next has the script's files and ports for itself. Raises as they did."""
+        while self._beside:
+            self._beside[0].join()
+            self._beside.pop(0)
+        crowded, self._crowded = self._crowded, []
+        self._ask_alone(crowded)
 
     def stop(self) -> None:
         """End what still runs beside."""
@@ -322,7 +329,7 @@ class Walk:
 
         A program with ranks meets at an address, which two runs of it would have to share: one at a time.
         """
-        if any(probe.notes.distributed for probes in self.seen.values() for probe in probes):
+        if any(probe.notes.distributed for probes in list(self.seen.values()) for probe in list(probes)):
             return 1
         if self.session.settings.jobs:
             return self.session.settings.jobs
@@ -344,7 +351,8 @@ class Walk:
         """Probe these rungs, side by side (`until` ends them). Stops the others once the script is known to fail uncompiled.
 
         Runs side by side may be in each other's way: they open the same port, write the same file. So a rung that failed
-        in another way than the script did is asked once more, alone, and the first answer is forgotten.
+        in another way than the script did is asked once more, alone, and the first answer is forgotten. What runs beside
+        other work (`until`) is alone only in `alone`: until then nothing is known of that rung.
         """
         if not rungs:
             return
@@ -365,19 +373,27 @@ class Walk:
                     if probe.cancelled:
                         self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                         continue
-                    self.seen.setdefault(rung.name, []).append(probe)
+                    in_the_way = (side_by_side > 1 or until is not None) and self._fails_otherwise(probe)
+                    crowded += [(rung, probe)] if in_the_way else []
+                    if not in_the_way or until is None:
+                        self.seen.setdefault(rung.name, []).append(probe)
                     self.announce(rung, probe)
-                    if side_by_side > 1 and self._fails_otherwise(probe):
-                        crowded.append((rung, probe))
                     if rung is UNCOMPILED and probe.outcome.failed:
                         stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
+        if until is None:
+            self._ask_alone(crowded)
+        else:
+            self._crowded += crowded
+
+    def _ask_alone(self, crowded: Sequence[tuple[Rung, Probe]]) -> None:
         for rung, probe in crowded:
-            alone = self.ask(rung, f"{probe.name}-alone", cancel=until)
-            if alone.cancelled:
+            again = self.ask(rung, f"{probe.name}-alone")
+            if again.cancelled:
                 continue
-            self.seen[rung.name] = [alone if each is probe else each for each in self.seen[rung.name]]
-            self.announce(rung, alone)
+            kept = [each for each in self.seen.get(rung.name, []) if each is not probe]
+            self.seen[rung.name] = [*kept, again]
+            self.announce(rung, again)
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         """Whether a probe ended in a failure that is not the script's."""

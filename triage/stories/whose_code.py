@@ -44,6 +44,7 @@ def _check(found: Findings) -> None:
     if not names:
         return
     session = found.session
+    found.walk.alone()
     with session.timed("opcheck"):
         probe = found.walk.ask(
             UNCOMPILED, "opcheck", opcheck=names, limit=CHECK_SECONDS + found.walk.start.outcome.seconds
@@ -67,7 +68,10 @@ def doubt_rounding(found: Findings) -> None:
 def custom_operators(found: Findings) -> tuple[str, ...]:
     """Names `ns::name` of the custom operators that the captured graphs call; of all that are known where there is no graph."""
     known = dict.fromkeys(
-        name for probes in found.walk.seen.values() for probe in probes for name in probe.notes.operators
+        name
+        for probes in list(found.walk.seen.values())  # others add to it
+        for probe in list(probes)
+        for name in probe.notes.operators
     )
     called = {name for case in found.cases for name in operators_of(case)}
     return tuple(name for name in known if not found.cases or name in called)
