@@ -12,10 +12,13 @@ from walk_machine import RUNGS, Machine, error, walk_of
 
 from triage.judge.signature import signature_of
 from triage.locate.walk import Walk
+from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
+from triage.stories import graph_ladder, run
+from triage.stories.findings import Findings
 
 Make = Callable[..., Walk]
 
@@ -137,6 +140,40 @@ def test_a_rung_that_passes_above_one_that_fails_is_left_to_the_script(walk: Mak
     answers = told(2)
     answers["aot_eager_decomp_partition"] = told(5)["aot_eager_decomp_partition"]
     assert not begun(walk(fails_from(4), jobs=2)).heard_of_graph(answers)
+
+
+class Comparing:
+    """Stands in for the runner of candidates."""
+
+    settings: str | None = "of a graph"
+
+    def compare(self, accuracy: str | None) -> None:
+        self.settings = accuracy
+
+
+def findings_of(walk: Walk) -> Findings:
+    found = Findings(walk.session, walk.target, (), walk, cases=(GraphCase("dynamo", (), (), ()),), capture_note="one")
+    found.runner = Comparing()  # type: ignore[assignment]
+    return found
+
+
+def test_nothing_is_left_of_graphs_that_tell_nothing(walk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = findings_of(walk(fails_from(4), jobs=2))
+    found.walk.first()
+    monkeypatch.setattr(graph_ladder, "_answers", lambda found: {})
+    assert not graph_ladder.asked(found)
+    assert (found.cases, found.capture_note, found.asked) == ((), None, None)
+
+
+def test_nothing_is_left_of_graphs_that_the_script_disagrees_with(walk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its check fails on Dynamo's rung; that its graph is wrong besides is another story."""
+    found = findings_of(begun(walk(fails_from(1), jobs=1)))
+    assert found.walk.heard_of_graph(told(4))
+    found.walk.checked = found.walk.start
+    monkeypatch.setattr(run, "_reproduce", lambda found: None)
+    run._confirm(found)
+    assert found.walk.conclusion().stage is Stage.DYNAMO and found.cases == ()
+    assert found.walk.checked is None and found.runner.settings is None  # type: ignore[union-attr]
 
 
 def test_what_runs_beside_is_ended(walk: Make) -> None:

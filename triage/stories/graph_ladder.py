@@ -62,11 +62,17 @@ def asked(found: Findings) -> bool:
     wrong = not is_script_check(walk.start.outcome) or comparing.check_first(walk)
     if wrong and walk.heard_of_graph(_answers(found)):
         return True
-    comparing.forget_check(walk)
-    if found.runner is not None:
-        found.runner.compare(None)
+    forget(found)
     walk.confirmed()
     return False
+
+
+def forget(found: Findings) -> None:
+    """The script's own ladder is to be walked: of what its graphs told nothing counts, nor does a candidate compare them."""
+    found.forget()
+    comparing.forget_check(found.walk)
+    if found.runner is not None:
+        found.runner.compare(None)
 
 
 class _Shown(NamedTuple):

@@ -162,13 +162,16 @@ def _locate(found: Findings) -> None:
 
 def _confirm(found: Findings) -> None:
     """What was concluded from the graph must agree with the script. Where it does not, the script's own ladder counts."""
+    from triage.stories import graph_ladder
+
     with found.session.timed("confirm"):
         agreed = found.walk.confirmed()
     if not agreed:
-        found.forget()
+        graph_ladder.forget(found)
         withdraw(found.session.directory, verified=True)
         with found.session.timed("locate"):
             found.walk.settle()
+        _check_comparison(found)
         found.session.emit("located", **_located_facts(found))
         _reproduce(found)
 
