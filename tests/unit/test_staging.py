@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from triage.model.stage import Stage
+from triage.probe import staging
 from triage.probe.staging import POISONOUS, SITE, environment, harvest_neutral, make_stage
 from triage.session.events import Emitter, Event, Journal
 
@@ -84,6 +85,24 @@ def test_only_what_says_nothing_about_the_users_graphs_is_carried_over(tmp_path:
     assert sorted(path.name for path in again.cache.rglob("*.so")) == ([] if gone else ["isa.so"])
     again.remove()
     stage.remove()
+
+
+def test_headers_go_where_there_are_too_many_and_others_remove_them_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was ended halfway left one without its text: that must not end the sharing for good."""
+    monkeypatch.setattr(staging, "HEADERS_LIMIT", 2)
+    store = tmp_path / "toolchain-headers"
+    store.mkdir()
+    for number, name in enumerate(("old", "half", "new", "newest")):
+        (store / f"{name}.h").write_text("")
+        (store / f"{name}.h.gch").write_text("x")
+        os.utime(store / f"{name}.h.gch", (number, number))
+    (store / "half.h").unlink()
+    (store / "gone.h.gch").symlink_to(store / "nowhere")
+    shared = staging.shared_with_forks(tmp_path / "toolchain")
+    assert (shared / "headers").resolve() == store.resolve()
+    assert {path.name for path in store.iterdir()} == {"new.h", "new.h.gch", "newest.h", "newest.h.gch", "gone.h.gch"}
 
 
 def test_a_listener_that_raises_is_dropped_and_the_others_go_on() -> None:

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,12 +118,20 @@ def _headers_of(neutral: Path) -> Path:
     store = neutral.with_name(neutral.name + "-headers")
     store.mkdir(parents=True, exist_ok=True)
     left = HEADERS_LIMIT
-    for path in sorted(store.glob("*.gch"), key=lambda path: path.stat().st_mtime, reverse=True):
-        left -= path.stat().st_size
+    for _, size, path in sorted(_with_facts(store.glob("*.gch")), reverse=True):
+        left -= size
         if left < 0:
-            path.with_suffix("").unlink()
-            path.unlink()
+            for each in (path.with_suffix(""), path):  # others remove them too, or were ended halfway
+                each.unlink(missing_ok=True)
     return store
+
+
+def _with_facts(paths: Iterable[Path]) -> Iterator[tuple[float, int, Path]]:
+    """(time, size, path) of the files that are still there."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            facts = path.stat()
+            yield facts.st_mtime, facts.st_size, path
 
 
 def harvest_neutral(stage: Stage, neutral: Path | None) -> None:
