@@ -89,7 +89,9 @@ def test_what_cannot_run(text: str) -> None:
         "a, *b = 'x', 2, 3\n",
         "def f():\n    return x\nx = 1\nf()\n",
         "def f():\n    global x\n    x = 1\nf()\nprint(x)\nx = 2\n",
+        "print(sum([1, 2]))\nsum = 0\n",
         "def f():\n    pass\nf.calls = 0\nf.calls\nf.__name__\n",
+        "import torch\ntorch.ops.aten.mm.default(torch.ones(2, 2), torch.ones(2, 2))\n",
     ],
 )
 def test_what_may_run(text: str) -> None:
@@ -103,6 +105,12 @@ def test_what_the_program_does_itself_may_stay() -> None:
     assert valid.check(Script(odd)).text == odd
     with pytest.raises(RefusedError, match="does not take these arguments"):
         valid.check(Script(odd + "f(1, 2)\n"))
+
+
+def test_a_docstring_that_names_an_operator_of_torchs_own_may_go() -> None:
+    valid, call = Validity(), "import torch\ntorch.ops.aten.mm.default(torch.ones(2, 2), torch.ones(2, 2))\n"
+    valid.of(Script(f'"""aten.mm fails."""\n{call}'))
+    assert valid.check(Script(call)).text == call
 
 
 def test_a_registration_costs_no_questions_that_torch_answers_itself() -> None:

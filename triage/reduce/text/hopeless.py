@@ -12,7 +12,8 @@ import bisect
 from collections import Counter
 from collections.abc import Iterator
 
-from triage.reduce.text.names import Occurrences
+from triage.model.effects import OWN_NAMESPACES
+from triage.reduce.text.names import KNOWN, Occurrences
 from triage.reduce.text.script import Definition, Function, Script
 from triage.reduce.text.shape import is_torch_compile
 
@@ -26,6 +27,10 @@ _NEEDS_ARGUMENTS = frozenset(
 )
 _NO_SEQUENCES = frozenset({"range", "len", "print", "int", "float", "list", "tuple", "dict", "object", "type", "zip"})
 _DEFINING = ("custom_op", "triton_op")
+# No string of a script need say them. A docstring may, and would be needed then.
+_OF_TORCH = frozenset(
+    {*OWN_NAMESPACES, "prim", "inductor", "c10d", "mkldnn", "mkl", "quantized", "torchvision", "torchaudio"}
+)
 _DEEP = 3  # functions that return what functions return
 
 
@@ -74,7 +79,7 @@ def bad_unpacking(script: Script) -> Iterator[str]:
 
 
 def early_reads(script: Script) -> Iterator[str]:
-    """Names that statements of the module read above all that bind them."""
+    """Names that statements of the module read above all that bind them. Until a builtin is bound it is what Python has."""
     seen = Occurrences(script)
     starred = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in script.nodes)
     elsewhere = {name for node in script.nodes if isinstance(node, ast.Global) for name in node.names}
@@ -88,6 +93,8 @@ def early_reads(script: Script) -> Iterator[str]:
         if item.binds:
             first[item.name] = min(number(item.start), first.get(item.name, len(ends)))
     for item in () if starred else seen.module.found:
+        if item.name in KNOWN or not item.placed:
+            continue
         if not item.binds and item.name not in elsewhere and number(item.start) < first.get(item.name, -1):
             yield f"{item.name} is read before anything defines it"
 
@@ -115,7 +122,9 @@ def unknown_operators(script: Script) -> Iterator[str]:
     for node in script.nodes if "torch.ops." in script.text else ():
         if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch.ops."):
             parts = ast.unparse(node).split(".")
-            if len(parts) == 4 and not all(any(part in text for text in texts) for part in parts[2:]):
+            if len(parts) != 4 or parts[2] in _OF_TORCH:
+                continue
+            if not all(any(part in text for text in texts) for part in parts[2:]):
                 found[".".join(parts)] = None
     for name in found:
         yield f"nothing registers {name}"
