@@ -5,6 +5,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories import run as story
 from triage.stories.verify import Told
+from triage.trial.runner import ForkServerRunner
 
 
 def fail(*_: object, **__: object) -> None:
@@ -40,9 +44,9 @@ def quiet_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.chdir(tmp_path)
     target = Target(sys.executable, (sys.executable, "x.py"), tmp_path)
     heard: list[Event] = []
-    return lambda: (
+    return lambda reduce=False: (
         heard,
-        lambda: story.run(target, ("x.py",), Settings(out=tmp_path / "out", reduce=False), Emitter(heard.append)),
+        lambda: story.run(target, ("x.py",), Settings(out=tmp_path / "out", reduce=reduce), Emitter(heard.append)),
     )
 
 
@@ -86,6 +90,52 @@ def test_what_the_user_can_put_right_is_raised_on(quiet_run: Any, monkeypatch: p
     monkeypatch.setattr(story, "_check_usable", refuse)
     with pytest.raises(TargetError):
         quiet_run()[1]()
+
+
+class Warming:
+    """A runner whose interpreter is ready only once nobody wants it any more, or cannot be started at all."""
+
+    def __init__(self, error: OSError | None = None) -> None:
+        self.closed, self.error = threading.Event(), error
+
+    def warmed(self) -> None:
+        if self.error is not None:
+            raise self.error
+        assert self.closed.wait(20)
+
+    def look(self, source: str, file: str) -> str | None:
+        return None
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_nobody_waits_for_the_warm_interpreter_to_be_told_what_to_put_right(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise TargetError("no torch")
+
+    monkeypatch.setattr(story, "_check_usable", refuse)
+    monkeypatch.setattr(story, "usable_cores", lambda: 2)
+    monkeypatch.setattr(story, "candidate_runner", lambda found: setattr(found, "runner", Warming()))
+    began = time.monotonic()
+    with pytest.raises(TargetError):
+        quiet_run(reduce=True)[1]()
+    assert time.monotonic() - began < 4
+
+
+def test_what_no_warm_interpreter_can_be_asked_a_plain_one_is(quiet_run: Any, tmp_path: Path) -> None:
+    asked = story._Asked(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
+    told = asked.waited(10)
+    assert told is not None and told.torch == "2.13.0"
+
+
+def test_a_runner_that_was_closed_makes_no_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    runner = ForkServerRunner(sys.executable, jobs=1)
+    runner.close()
+    assert runner.look("", "x") is None and not list(tmp_path.iterdir())
 
 
 def ended(words: list[str]) -> int:

@@ -100,6 +100,8 @@ def run(
     except BudgetSpentError:
         found.incomplete = f"the budget of {settings.budget:.0f} s ended"
     except TriageError:
+        with _no_interrupts():
+            found.release()  # first: the warm interpreter is waited for, or asked
         asked.last_words(0.0)
         raise
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
@@ -303,8 +305,10 @@ class _Asked:
 
     def _told_warm(self, python: str) -> TargetEnvironment | None:
         assert self._runner is not None
-        self._runner.warmed()
-        return told_of(python, self._runner.look(WARM_SCRIPT, WARM_FILE) or "")
+        with contextlib.suppress(OSError, ValueError):  # what cannot be asked there is asked of a plain interpreter
+            self._runner.warmed()
+            return told_of(python, self._runner.look(WARM_SCRIPT, WARM_FILE) or "")
+        return None
 
     def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
         """What it said (within that time). Raises TargetError where it cannot be run."""

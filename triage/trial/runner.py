@@ -184,6 +184,8 @@ class ForkServerRunner(PooledRunner):
         return self.run_cut(query, cancel, None).result
 
     def _running_server(self) -> ForkServer | None:
+        if self._closing.is_set():
+            return None  # nobody would delete a directory that is made now
         home = self._home()
         with self._lock:
             if self._closing.is_set():
