@@ -134,6 +134,8 @@ def test_what_no_warm_interpreter_can_be_asked_a_plain_one_is(quiet_run: Any, tm
 def test_a_runner_that_was_closed_makes_no_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     runner = ForkServerRunner(sys.executable, jobs=1)
+    runner._fresh._new_directory().rmdir()  # of a candidate in a fresh process
+    runner.compare(None)
     runner.close()
     assert runner.look("", "x") is None and not list(tmp_path.iterdir())
 

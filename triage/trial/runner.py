@@ -120,6 +120,7 @@ class ForkServerRunner(PooledRunner):
     def compare(self, accuracy: Comparison | None) -> None:
         """From now on the agent compares compiled with eager in every candidate; with None, in none."""
         self._accuracy = accuracy
+        self._fresh.close()
         self._fresh = FreshProcessRunner(self._python, jobs=self.jobs, neutral=self._neutral, accuracy=accuracy)
 
     def close(self) -> None:
