@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,7 @@ LOGS = "dynamo,aot,inductor,graph_breaks,recompiles"
 _KERNEL = re.compile(r"\b(?:kernel|cpp_fused\w*|call)\s*\(")  # a compiled graph of the user's
 NEUTRAL_LIMIT = 256 * 1024 * 1024
 HEADERS_LIMIT = 1024 * 1024 * 1024
+HEADERS_SECONDS = 24 * 3600.0  # younger ones are kept: another run may be about to read them
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,13 @@ def shared_with_forks(neutral: Path) -> Path:
 
 
 def _headers_of(neutral: Path) -> Path:
-    """The store of precompiled headers, 150 MB each: the oldest go once there are too many."""
+    """The store of precompiled headers, 150 MB each: the oldest go once there are too many, but none that may be in use."""
     store = neutral.with_name(neutral.name + "-headers")
     store.mkdir(parents=True, exist_ok=True)
     left = HEADERS_LIMIT
-    for _, size, path in sorted(_with_facts(store.glob("*.gch")), reverse=True):
+    for made, size, path in sorted(_with_facts(store.glob("*.gch")), reverse=True):
         left -= size
-        if left < 0:
+        if left < 0 and time.time() - made > HEADERS_SECONDS:
             for each in (path.with_suffix(""), path):  # others remove them too, or were ended halfway
                 each.unlink(missing_ok=True)
     return store

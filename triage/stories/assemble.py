@@ -245,9 +245,16 @@ def _libraries(conclusion: Conclusion) -> dict[str, str]:
 def _workarounds(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:
     """What made the reproducer pass, and the backend below the failing one, with which the script itself passed."""
     below = conclusion.passing
-    if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE:
+    if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE or below.name not in found.walk.seen:
         return found.workarounds
     return tuple(dict.fromkeys([*found.workarounds, f'torch.compile(..., backend="{below.name}")']))
+
+
+def _confirmed(found: Findings, conclusion: Conclusion) -> bool:
+    """Whether the script itself was run uncompiled and on the rung below the failing one."""
+    return {UNCOMPILED, conclusion.passing or UNCOMPILED} <= {
+        rung for rung in found.walk.rungs if rung.name in found.walk.seen
+    }
 
 
 def _artifacts(directory: Path) -> dict[str, str]:
@@ -284,7 +291,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
     if found.walk.on_graph:
         told = "A rung marked `graph` was asked of the captured graph, which fails there as the script does."
-        if UNCOMPILED.name not in found.walk.seen:
+        if not _confirmed(found, conclusion):
             told += " The script's own runs, which confirm that, had not ended."
         notes.append(told)
     if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):

@@ -6,6 +6,7 @@ first line that it was not verified. What the run ends in takes its place; where
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,5 @@ def withdraw(directory: Path, *, verified: bool = False) -> None:
         file = directory / name
         if file.is_file() and (verified or file.read_text(encoding="utf-8").startswith(MARK)):
             file.unlink()
+    if verified:
+        shutil.rmtree(directory / "siblings", ignore_errors=True)
