@@ -126,6 +126,11 @@ def test_a_script_that_fails_uncompiled_is_its_own_culprit_whatever_its_graph_do
     if found.heard_of_graph(told(4)):
         assert not found.confirmed()
     assert found.settle().stage is Stage.SCRIPT
+    assert set(machine.visited()) <= {
+        "as_is",
+        "uncompiled",
+        "aot_eager_decomp_partition",
+    }  # nothing more is to be known
 
 
 @pytest.mark.parametrize("answers", [{}, told(0), told(5)])

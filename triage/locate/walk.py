@@ -184,6 +184,8 @@ class Walk:
         return self.conclusion()
 
     def _settle(self, first: Probe) -> None:
+        if self.conclusion().fails_uncompiled:  # seen beside the questions to its graph
+            return
         guess = self._guess(first)
         blamed = self.rungs[guess]
         if first.outcome.kind is OutcomeKind.HANG:
