@@ -215,6 +215,8 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
         "passes" if good else _outcome(row), "green" if good else "bold red" if row.get("face") != "other" else "yellow"
     )
     telling = _telling(row)[2:] or ("stopped once past the failure" if row.get("stopped_early") else "")
+    if row.get("on") == "graph":
+        telling = f"the captured graph{': ' if telling else ''}{telling}"
     return (
         Text(name),
         word,
