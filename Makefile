@@ -37,7 +37,7 @@ test: $(STAMP)  ## Run all tests but the long end-to-end ones, on all cores (TES
 	$(PYTEST) -m "(quick or not e2e) and not slow and not gpu"
 
 test-all: test  ## Run those and the long ones, but no test marked slow or gpu
-	$(PYTEST) -m "e2e and not quick and not slow and not gpu" --durations=40 --durations-min=10
+	$(PYTEST) --dist loadgroup -m "e2e and not quick and not slow and not gpu" --durations=40 --durations-min=10
 
 lint: $(STAMP)  ## Check style and formatting
 	$(BIN)/ruff check .

@@ -4,6 +4,10 @@ A case is a folder with `script.py` and either `case.json` (see reproducers/) or
 corpus keeps them: stage and symptom may name alternatives, `a|b`, and the tag `pytest` says how to run it). Each case
 is copied to a scratch folder first, because a script may write beside itself. Only the contract is used: the command
 line, the exit status and report.json; nothing of triage is imported. Exit status 1 when a case is wrong.
+
+With --follow each way round is followed to the letter: `git apply` takes the patch in another copy of the case, and the
+case's own command runs there. A second table tells what came of it, the operations named beside those that the case knows,
+and the part of the compiler.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ class Case:
     whose: str | None = None  # the role of the program's own code that raised it; empty: none of it
     options: tuple[str, ...] = ()  # of triage run
     private: tuple[str, ...] = ()  # of the program's data: may stand in nothing that is published
+    operations: tuple[str, ...] = ()  # aten.addr: a person's guess at the guilty ones
 
     @property
     def name(self) -> str:
@@ -81,6 +86,7 @@ def read_case(folder: Path) -> Case:
         whose=facts.get("whose"),
         options=tuple(facts.get("options", ())),
         private=tuple(facts.get("private", ())),
+        operations=tuple(facts.get("minimal_ops", ())),
     )
 
 
@@ -106,6 +112,40 @@ def run_case(case: Case, kept: Path, options: Sequence[str], limit: float) -> Fi
                 end_group(process)
         seconds = time.monotonic() - began
     return Finding(_read_report(kept / "run" / "report.json"), status, seconds)
+
+
+def follow(case: Case, kept: Path, limit: float) -> str:
+    """What the case's own command does where the patch was applied: "passes", or how not; empty without a patch."""
+    patch = kept / "run" / "workaround.patch"
+    if not patch.is_file():
+        return ""
+    with tempfile.TemporaryDirectory(prefix=f"{case.name}-") as scratch:
+        work = Path(scratch) / case.name
+        shutil.copytree(case.folder, work, ignore=shutil.ignore_patterns("case.json", "meta.json", "__pycache__"))
+        subprocess.run(["git", "init", "-q", "."], cwd=work, check=True)
+        applied = subprocess.run(["git", "apply", str(patch)], check=False, cwd=work, capture_output=True, text=True)
+        if applied.returncode:
+            return f"git apply: {applied.stderr.strip()}"
+        words = case.words[1:] if case.words[0] == "--" else case.words
+        command = [sys.executable, *(("-m",) if case.words[0] == "--" else ()), *words]
+        given = work / case.stdin if case.stdin else Path(os.devnull)
+        cache = {"TORCHINDUCTOR_CACHE_DIR": str(Path(scratch) / "cache")}
+        with given.open("rb") as stdin, (kept / "followed.log").open("wb") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=work,
+                env={**os.environ, **cache},
+                stdin=stdin,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                status = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                end_group(process)
+                return "does not end"
+    return "passes" if status == 0 else f"exit status {status}"
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
@@ -196,6 +236,31 @@ def table(rows: Iterable[tuple[Case, Finding, list[str]]]) -> str:
     return "\n".join([*lines, *(["", *notes] if notes else []), ""])
 
 
+def ways_table(rows: Iterable[tuple[Case, Finding, str]]) -> str:
+    """What a maintainer and a user ask next, in Markdown: the operation, the part of the compiler, the way round."""
+    lines = [
+        "| case | operation: known | named | part | conditions | way round | followed | seconds for it |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for case, finding, followed in rows:
+        report = finding.report or {}
+        culprit = report.get("culprit") or {}
+        part = report.get("subsystem") or {}
+        ways = report.get("ways_round") or []
+        cells = (
+            case.name,
+            ", ".join(case.operations) or "-",
+            str(culprit.get("op") or "-"),
+            " and ".join(part.get("names") or ()) or "-",
+            str(len(report.get("conditions") or ())),
+            str(ways[0]["change"]).replace("|", "\\|") if ways else "-",
+            followed or "-",
+            _number((report.get("timings") or {}).get("ways_round")),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
 def _words(names: Iterable[str]) -> str:
     return " or ".join(sorted(names))
 
@@ -211,6 +276,7 @@ def parse_arguments() -> argparse.Namespace:
         "--filter", action="append", default=[], metavar="TEXT", help="only cases with TEXT in the name"
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="cases side by side (default: 1)")
+    parser.add_argument("--follow", action="store_true", help="apply each workaround.patch to a copy and run that")
     parser.add_argument("--no-reduce", action="store_true", help="judge the stage and the symptom only")
     parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS", help="of one case (default: 900)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="keeps runs and table (default: benchmarks/out/TIME)")
@@ -228,17 +294,24 @@ def main() -> int:
     out = arguments.out or Path(__file__).parent / "out" / time.strftime("%Y%m%d-%H%M%S")
     options = ["--no-reduce"] if arguments.no_reduce else []
 
+    followed: dict[str, str] = {}
+
     def judge(case: Case) -> tuple[Case, Finding, list[str]]:
         kept = out.resolve() / case.name
         kept.mkdir(parents=True)
         finding = run_case(case, kept, options, arguments.limit)
         wrong = [*faults(case, finding, reduced=not arguments.no_reduce), *leaks(case, kept / "run")]
+        if arguments.follow:
+            followed[case.name] = follow(case, kept, arguments.limit)
+            wrong += [f"the patch: {followed[case.name]}"] if followed[case.name] not in ("", "passes") else []
         print(f"{case.name}: {'; '.join(wrong) or 'ok'} ({finding.seconds:.0f} s)", file=sys.stderr, flush=True)
         return case, finding, wrong
 
     with ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
         rows = list(pool.map(judge, cases))
     text = table(rows)
+    if arguments.follow:
+        text += "\n" + ways_table([(case, finding, followed[case.name]) for case, finding, _ in rows])
     (out / "table.md").write_text(text, encoding="utf-8")
     print(text)
     return 1 if any(wrong for _, _, wrong in rows) else 0

@@ -75,6 +75,7 @@ CONTRACT: dict[str, Any] = {
             "note": TEXT_OR_NONE,
         }
     ],
+    "duplicates": {"query": str, "url": str},
     "siblings": [{"fingerprint": str, "message": str, "path": TEXT_OR_NONE}],
     "regression": {},
     "graph_breaks": int,
@@ -84,7 +85,7 @@ CONTRACT: dict[str, Any] = {
     "complete": bool,
     "artifacts": {"report_md": str},
 }
-NULLABLE = {"signature", "own_code", "culprit", "reproducer", "nearest_passing", "regression"}
+NULLABLE = {"signature", "own_code", "culprit", "reproducer", "nearest_passing", "regression", "duplicates"}
 
 
 def check(data: Any, shape: Any, where: str) -> None:

@@ -118,7 +118,7 @@ def test_a_wrong_gradient_is_located(tmp_path: Path) -> None:
 )
 def test_from_a_script_that_raises_nothing_to_a_reproducer(tmp_path: Path, source: str, stage: str) -> None:
     command = Command(tmp_path)
-    process = command.start("run", "--out", "out", command.script(source))
+    process = command.start("run", "--out", "out", command.script(source), TRIAGE_REPRODUCER_ONLY="0")
     process.communicate(timeout=800)
     report = command.report()
     assert process.returncode == 0

@@ -166,7 +166,7 @@ def test_without_a_compiler_there_is_still_a_report(triage: Command) -> None:
     assert report["signature"]["exception_type"] == "InvalidCxxCompiler"
     assert [row["outcome"] for row in report["ladder"]] == ["ok", "ok", "ok", "ok", "exception"]
     assert report["environment"]["torch"] and report["collect_env"]
-    assert any("No C++ compiler" in note and "triage doctor" in note for note in report["notes"])
+    assert report["known_cause"]["id"] == "no_cxx_compiler" and "triage doctor" in report["known_cause"]["cure"]
     again = triage("report", "a dir/out")
     assert again.returncode == 0 and "InvalidCxxCompiler" in again.stdout
 

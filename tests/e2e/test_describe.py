@@ -21,7 +21,7 @@ from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.reduce.printing.printer import code_lines, count_ops
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("describe")]  # one process captures for all of them
 PROGRAMS = Path(__file__).parents[1] / "support" / "describe_programs.py"
 NAMES = re.findall(r"@program\ndef (\w+)", PROGRAMS.read_text())
 

@@ -18,7 +18,7 @@ from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.reduce.printing.printer import Unprintable, print_case
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("custom operators")]
 AGENT = Path(__file__).resolve().parents[2] / "triage" / "agent"
 
 FILES = {

@@ -12,7 +12,7 @@ from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session.session import neutral_store
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.xdist_group("wrong kinds")]
 
 # Each function is compiled with a backend that is wrong in one way; the order of the graphs is that of the names below.
 PROGRAM = """

@@ -61,7 +61,7 @@ def table(asked: list[Variant], budget: Budget) -> tuple[dict[str, str], tuple[s
         asked, runner, SignatureOracle(SIGNATURE), budget,
         lambda kind, **facts: told.append(facts["setting"]), 7.0,
     )  # fmt: skip
-    return {row.setting: row.outcome for row in rows}, cures, told, runner
+    return {row.setting: row.outcome for row in rows}, tuple(cure.text for cure in cures), told, runner
 
 
 def test_every_setting_has_its_row_and_every_text_is_run_once() -> None:

@@ -31,19 +31,35 @@ def graph():
 
 
 def test_the_operation_in_whose_decomposition_it_was_raised():
-    found = culprit_of(concluded("compile", "lerp", "lt"), graph(), ())
+    found = culprit_of(concluded("compile", "lerp", "lt"), graph(), None)
     assert found is not None and found.op == "aten.lerp"
     assert found.detail == "the reproducer needs aten.lerp, aten.real"
 
 
 def test_the_operation_that_the_message_names_comes_first():
-    found = culprit_of(concluded("lerp", message="While executing aten.real.default"), graph(), ())
+    found = culprit_of(concluded("lerp", message="While executing aten.real.default"), graph(), None)
     assert found is not None and found.op == "aten.real"
 
 
 def test_the_last_one_where_nothing_tells_them_apart():
-    found = culprit_of(concluded("compile"), graph(), ())
+    found = culprit_of(concluded("compile"), graph(), None)
     assert found is not None and found.op == "aten.real"
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("Operator does not support fake tensors\n  Context: unsupported operator: shop.price.default", "shop.price"),
+        ("shop::price: could not find schema for it", "shop.price"),
+        ("There was no fake impl registered for <CustomOpDef(shop::price)>", "shop.price"),
+        ("Expected std::vector of at::Tensor from torch::autograd and c10::Error", None),
+        ("call of foo::Bar::baz(int) failed", None),
+        ("tests/test_step.py::test_step failed, core::run(2) too", None),
+    ],
+)
+def test_a_custom_operator_in_the_words_of_an_error(message, name):
+    found = culprit_of(concluded("compile", message=message), None, None)
+    assert (found.op if found is not None else None) == name
 
 
 @pytest.mark.parametrize(
@@ -58,3 +74,45 @@ def test_the_last_one_where_nothing_tells_them_apart():
 )
 def test_the_operator_behind_a_function(target, name):
     assert operator_name(op("a", target, "%x", out=meta(2))) == name
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (
+            op("a", "torch.nn.functional.interpolate", "%x", kwargs={"mode": "bicubic"}, out=meta(1, 1, 4, 4)),
+            "aten.upsample_bicubic2d",
+        ),
+        (op("a", "torch.nn.functional.interpolate", "%x", out=meta(1, 1, 4)), "aten.upsample_nearest1d"),
+        (
+            op("a", "torch.nn.functional.interpolate", "%x", kwargs={"mode": "area"}, out=meta(1, 1, 4, 4)),
+            "aten.adaptive_avg_pool2d",
+        ),
+        (
+            op(
+                "a",
+                "torch.nn.functional.interpolate",
+                "%x",
+                None,
+                2,
+                "bilinear",
+                kwargs={"antialias": True},
+                out=meta(1, 1, 4, 4),
+            ),
+            "aten._upsample_bilinear2d_aa",
+        ),
+        (op("a", "torch.nn.functional.grid_sample", "%x", "%g", out=meta(1, 1, 4, 4)), "aten.grid_sampler_2d"),
+        (op("a", "torch.nn.functional.grid_sample", "%x", "%g"), "aten.grid_sampler"),
+        (op("a", "torch.nn.functional.unfold", "%x", 2), "aten.im2col"),
+        (op("a", "torch.nn.functional.normalize", "%x"), "torch.nn.functional.normalize"),
+        (op("a", "float", "%x", kind="call_method"), "aten.to"),
+        (op("a", "unfold", "%x", kind="call_method"), "aten.unfold"),
+        (op("a", "operator.getitem", "%x", 0), "aten.select"),
+        (op("a", "operator.getitem", "%x", {"slice": [1, None, None]}), "aten.slice"),
+        (op("a", "operator.getitem", "%x", {"tuple": [{"ellipsis": True}, 1]}), "aten.select"),
+        (op("a", "operator.getitem", "%x", "%i"), "aten.index"),
+        (op("a", "operator.getitem", "%x", [0, 2]), "aten.index"),
+    ],
+)
+def test_the_operator_of_another_name(call, name):
+    assert operator_name(call) == name

@@ -22,7 +22,13 @@ DIFFS = {
     if (found := re.search(r"```diff\n(.*?)```", section, re.DOTALL))
 }
 MOST_LINES = 20
-IN_ONE_PLACE = ("A graph pass", "A text pass", "A rung", "A report format")  # one table, one new file at most
+IN_ONE_PLACE = (
+    "A graph pass",
+    "A text pass",
+    "A rung",
+    "A report format",
+    "A part of the compiler",
+)  # one table, one new file at most
 
 
 def changed(diff: str) -> list[str]:
@@ -47,6 +53,11 @@ def test_it_touches_one_table_and_one_new_file_at_most(name):
 
 
 USES = {
+    "A cure for a recompilation": """
+from triage.explain.cures import cure_for
+cure, words = cure_for("L['x'].layout == torch.sparse_coo")
+assert (cure.kind, "to_dense" in words) == ("layout", True)
+""",
     "A graph pass": """
 from dataclasses import replace
 from pathlib import Path
@@ -157,8 +168,18 @@ for variants in (
     variants_of_text("import torch\\ng = torch.compile(f)\\n", "inductor"),
 ):
     (row,) = [row for row in variants if row.setting == NEW]
-    assert row.workaround == f"torch.compile(..., {NEW})" and "'max_fusion_size': 1" in row.text, row
+    assert row.change.text == f"torch.compile(..., {NEW})" and "'max_fusion_size': 1" in row.text, row
 assert NEW not in [row.setting for row in variants_of_graph(graph, None, "aot_eager")]
+""",
+    "A part of the compiler": """
+from triage.culprit.settings import question_of_torch, switches_for, why_not, with_switch
+
+(row,) = [row for row in switches_for("inductor") if row.part == "scatter fallbacks"]
+assert row.name in question_of_torch() and row.change.text == row.text
+text = with_switch("import torch\\ng = torch.compile(f)\\n", row)
+assert "torch._inductor.config.cpp.fallback_scatter_reduce_sum = False\\ng = " in text, text
+assert why_not(row, text, {row.name: "True"}) and not why_not(row, "", {row.name: "True"}) and why_not(row, "", {})
+assert row not in switches_for("aot_eager_decomp_partition")
 """,
 }
 # How a use ends that does not end well: (exit status, words on standard error).

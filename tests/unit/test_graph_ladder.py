@@ -76,7 +76,7 @@ def test_one_process_at_a_time_confirms_in_the_end(walk: Make) -> None:
 def test_a_boundary_that_was_not_suspected_is_confirmed_too(walk: Make) -> None:
     machine = fails_from(2)
     found = begun(walk(machine, jobs=2))
-    found._beside[0].join()
+    found._beside.join()
     assert found.heard_of_graph(told(2))
     assert found.conclusion().stage is Stage.AOT_AUTOGRAD
     assert found.confirmed()
@@ -110,7 +110,7 @@ def test_a_run_beside_that_other_work_was_in_the_way_of_is_asked_again_alone(wal
     working.set()
     found.confirm_beside()
     limit = time.monotonic() + 10
-    while not found._beside[0]._runs.done():
+    while not found._beside._groups[0].runs.done():
         assert time.monotonic() < limit
         time.sleep(0.01)
     assert found.heard_of_graph(told(4)) and found.conclusion().stage is Stage.INDUCTOR

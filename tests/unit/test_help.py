@@ -40,7 +40,7 @@ def start(*arguments: str) -> tuple[str, int, set[str]]:
     return done.stdout, code or 0, set(modules)
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("run", "--help"), ("--version",)])
+@pytest.mark.parametrize("arguments", [("--help",), ("run", "--help"), ("explain", "--help"), ("--version",)])
 def test_nothing_heavy_is_loaded(arguments):
     _, _, modules = start(*arguments)
     assert [name for name in HEAVY if name in modules] == []
@@ -49,7 +49,7 @@ def test_nothing_heavy_is_loaded(arguments):
 def test_help_names_every_command():
     text, code, _ = start("--help")
     assert code == 0
-    assert [name for name in ("run", "report", "verify", "doctor") if name not in text] == []
+    assert [name for name in ("run", "explain", "report", "verify", "doctor") if name not in text] == []
 
 
 def test_run_help_names_the_options_others_rely_on():

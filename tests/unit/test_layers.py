@@ -1,6 +1,7 @@
 """Imports flow one way.
 
-cli -> stories -> {locate, culprit, reduce, bisect, report} -> trial -> session -> environments -> probe -> judge -> model
+cli -> stories -> {locate, culprit, reduce, bisect, explain, report}
+    -> trial -> session -> environments -> probe -> judge -> model
 
 Read from the source, not from a running interpreter, so that an import inside a function counts too.
 """
@@ -28,7 +29,8 @@ MAY_IMPORT = {
     "errors": set(),
     "judge": {"model"},
     "probe": BASE,
-    "environments": BASE | {"probe"},
+    "environments": BASE | {"probe", "environments.files"},
+    "environments.files": set(),  # the standard library alone, so that everybody may write a file whole
     "session": BASE | {"probe", "environments"},
     "trial": GROUND,
     "locate": GROUND,
@@ -45,10 +47,14 @@ MAY_IMPORT = {
     "reduce.text.polish": TRYING | {"reduce.text", "reduce.text.contract"},
     "reduce.text.checks": TRYING | {"reduce.text", "reduce.text.contract", "probe"},  # runners around runners
     "reduce.text.contract": TRYING | {"reduce.text", "probe"},
-    "culprit": GROUND | {"trial", "locate", "reduce.printing", "reduce.text"},  # told once both have ended
-    "bisect": GROUND,
-    "report": BASE,
-    "stories": GROUND | {"trial", "locate", "culprit", "bisect", "report", *REDUCE, *TEXT},
+    "culprit": GROUND
+    | {"trial", "locate", "reduce.printing", "reduce.text", "reduce.graph"},  # told once both have ended
+    "bisect": GROUND | {"environments.files"},
+    "explain": BASE,
+    "report": BASE | {"environments.files"},
+    "stories": GROUND
+    | {"environments.files"}
+    | {"trial", "locate", "culprit", "bisect", "explain", "report", *REDUCE, *TEXT},
     "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", "stories"},
     "agent": set(),
 }
@@ -56,10 +62,11 @@ MAY_IMPORT = {
 # The rooms of the agent, which is flat otherwise: boot.py, compat.py and the way in (site).
 AGENT_MAY_IMPORT = {
     "warm": {"hooks"},
-    "hooks": {"compare", "capture", "trace"},
+    "hooks": {"compare", "capture", "explain", "trace"},
     "compare": {"capture"},
     "programs": {"capture"},
     "capture": set(),
+    "explain": set(),
     "trace": set(),
 }
 

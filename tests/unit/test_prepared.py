@@ -84,3 +84,19 @@ def test_no_name_is_left_without_a_meaning() -> None:
         DropPreamble(SETUP[2]).apply(below)
     without = DropPreamble(SETUP[5]).apply(below)
     assert "create" not in print_case(without)
+
+
+def test_nor_where_it_is_the_registration_of_an_operator() -> None:
+    """What registers an operator that is not in use is not printed, so it may go."""
+    blocks = (
+        "from torch.library import custom_op",
+        "def rounded(x):\n    return x.round()",
+        "@custom_op('mine::f', mutates_args=())\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return rounded(x)",
+        "@custom_op('mine::g', mutates_args=())\ndef g(x: torch.Tensor) -> torch.Tensor:\n    return x",
+        "g.register_fake(lambda x: x)",
+    )
+    graph = case([tensor("x", 3)], [op("y", "torch.ops.mine.f.default", "%x", out=meta())], "y", preamble=blocks)
+    for needed in blocks[:2]:
+        with pytest.raises(RefusedError):
+            DropPreamble(needed).apply(graph)
+    assert DropPreamble(blocks[4]).apply(graph).preamble == blocks[:4]

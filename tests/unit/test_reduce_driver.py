@@ -12,7 +12,7 @@ from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
-from triage.trial.driver import Driver, Repeats
+from triage.trial.driver import Driver, Repeats, digest
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "boom"))
 OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "another one"))
@@ -261,3 +261,17 @@ def test_galloping_probes_near_points_first():
     assert gallop(0, 100) == [1, 2, 4, 16, 64]
     assert gallop(0, 2) == [1]
     assert gallop(3, 4) == []
+
+
+def test_what_was_asked_before_is_not_asked_again_whatever_its_comment_says():
+    known = {digest("inductor", "# of the ladder\n8"): Verdict.SAME_FAILURE}
+    runner = Script(above(3))
+    wanted = signature_of(BOOM)
+    assert wanted is not None
+    asking: Driver[Number] = Driver(
+        runner, SignatureOracle(wanted), Allowance(9), lambda kind, **facts: None,
+        lambda number: f"# of the report\n{number.value}", rung="inductor", recalled=known,
+    )  # fmt: skip
+    assert asking.fails(Number(8)) and runner.asked == []
+    assert asking.best is not None and asking.best.source == "# of the report\n8"
+    assert digest("eager", "8") != digest("inductor", "8") == digest("inductor", "# x\n# y\n8")

@@ -29,7 +29,6 @@ from triage.model.stage import Stage, Symptom
 from triage.report import formats as formats_package
 from triage.report import issue as issue_module
 from triage.report.issue import templates_dir
-from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, issue_size
 from triage.report.render import render
 from triage.report.sources import Sources
@@ -280,37 +279,6 @@ def test_the_command_to_type_quotes_its_title() -> None:
     assert """--title '[inductor] LoweringException: it'"'"'s $HOME `id`' --body-file report.md""" in render(
         report, "github", CODE
     )
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, ("oncall: pt2", "module: inductor", "oncall: cpu inductor")),
-        ({"environment": {"torch": "2.13.0", "cuda": "13.0"}}, ("oncall: pt2", "module: inductor")),
-        ({"verdict": ReportVerdict(Symptom.CRASH, Stage.DYNAMO)}, ("oncall: pt2", "module: dynamo", "module: crash")),
-        (
-            {"verdict": ReportVerdict(Symptom.EXCEPTION, Stage.AOT_AUTOGRAD)},
-            ("oncall: pt2", "module: pt2-dispatcher", "module: aotdispatch"),
-        ),
-        (
-            {"verdict": ReportVerdict(Symptom.WRONG_RESULT, Stage.DECOMP_PARTITION), "workarounds": ("x",)},
-            ("oncall: pt2", "module: decompositions", "module: correctness (silent)", "has workaround"),
-        ),
-        (
-            {
-                "verdict": ReportVerdict(Symptom.EXCEPTION, Stage.DYNAMO),
-                "ablation": (AblationRow("dynamic=False", "ok"),),
-                "regression": {"last_good": "2.8.0"},
-            },
-            ("oncall: pt2", "module: dynamo", "module: dynamic shapes", "module: regression"),
-        ),
-        ({"verdict": ReportVerdict(Symptom.EXCEPTION, Stage.BACKEND)}, ()),
-        ({"verdict": ReportVerdict(Symptom.EXCEPTION, Stage.SCRIPT)}, ()),
-        ({"verdict": ReportVerdict()}, ()),
-    ],
-)
-def test_labels_follow_the_rubric(changes: dict[str, object], expected: tuple[str, ...]) -> None:
-    assert suggested_labels(replace(BUG, **changes)) == expected  # type: ignore[arg-type]
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:

@@ -100,6 +100,7 @@ def test_headers_go_where_there_are_too_many_and_others_remove_them_too(
         os.utime(store / f"{name}.h.gch", (number, number))
     (store / "half.h").unlink()
     (store / "gone.h.gch").symlink_to(store / "nowhere")
+    staging.prune_headers(tmp_path / "toolchain")
     shared = staging.shared_with_forks(tmp_path / "toolchain")
     assert (shared / "headers").resolve() == store.resolve()
     assert {path.name for path in store.iterdir()} == {"new.h", "new.h.gch", "newest.h", "newest.h.gch", "gone.h.gch"}

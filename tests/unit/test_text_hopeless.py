@@ -19,6 +19,19 @@ def _(x):
     return torch.empty_like(x)
 torch.ops.mine.twice(torch.ones(2))
 """
+AUTOGRAD = """\
+import torch
+@torch.library.custom_op("mine::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+def backward(ctx, g):
+    return g * 2
+def setup(ctx, inputs, output):
+    pass
+twice.register_autograd(backward, setup_context=setup)
+torch.ops.mine.twice(torch.ones(2))
+twice(x=torch.ones(2))
+"""
 
 
 def flaws(text: str) -> list[str]:
@@ -61,6 +74,17 @@ def flaws(text: str) -> list[str]:
         OPERATOR.replace("-> torch.Tensor", "-> torch"),
         OPERATOR.replace("-> torch.Tensor", "-> 1"),
         OPERATOR.replace("mine::", "yours::"),
+        AUTOGRAD.replace("mine.twice(torch.ones(2))", "mine.twice()"),
+        AUTOGRAD.replace("twice(x=torch.ones(2))", "twice(backward, setup_context=setup)"),
+        AUTOGRAD.replace("(ctx, g)", "(ctx)"),
+        AUTOGRAD.replace("(ctx, inputs, output)", "(ctx, output)"),
+        AUTOGRAD.replace("(ctx, inputs, output)", "(ctx, a, b)"),
+        AUTOGRAD.replace("backward, setup_context", "setup_context"),
+        AUTOGRAD.replace("autograd(backward", "autograd(1"),
+        AUTOGRAD.replace("x * 2", "x()"),
+        'import torch\ntorch.library.register_autograd("mine::twice", lambda ctx: None)\n',
+        "import torch\ntorch.ones(1)()\n",
+        "import torch\nx = torch.ones(1)\nx()\n",
     ],
 )
 def test_what_cannot_run(text: str) -> None:
@@ -71,6 +95,14 @@ def test_what_cannot_run(text: str) -> None:
     "text",
     [
         OPERATOR,
+        AUTOGRAD,
+        AUTOGRAD.replace("(ctx, g)", "(ctx, *gs)").replace("(ctx, inputs, output)", "(ctx, inputs, output, **more)"),
+        AUTOGRAD.replace("twice.register_autograd(", 'torch.library.register_autograd("mine::twice", '),
+        AUTOGRAD.replace("setup_context=setup", "setup_context=None"),
+        AUTOGRAD.replace("autograd(backward", "autograd(wrap(backward)"),
+        AUTOGRAD.replace("def setup", "@wrap\ndef setup"),
+        "import torch\nx = torch.ones(1)\nx = torch.sin\nx()\n",
+        "import torch\ndef f(x: torch.nn.Module):\n    x()\n",
         OPERATOR.replace("mutates_args=()", 'mutates_args=(), schema="(Tensor x) -> Tensor"').replace(
             ": torch.Tensor", ""
         ),

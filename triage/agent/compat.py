@@ -3,6 +3,7 @@
 The rest of the agent asks here and never by `getattr` of its own, so what a torch release moves is found in one place.
 """
 
+import importlib
 import os
 import sys
 
@@ -396,3 +397,114 @@ def copy_graph_deeply(gm):
         if type(child).__name__ == type(copied).__name__ or hasattr(child, "graph"):
             setattr(copied, name, copy_graph_deeply(child))
     return copied
+
+
+def compiler_parts():
+    """What applies parts of the compiler, by name; a Missing where this torch has no such class.
+
+    `bisector` (2.6) is asked before each pass of a graph, each lowering and each decomposition; `observer` wraps the passes.
+    """
+    inductor = "torch._inductor."
+    return Feature(
+        bisector=_named(inductor + "compiler_bisector", "CompilerBisector"),
+        observer=_named("torch.fx.passes.graph_transform_observer", "GraphTransformObserver"),
+        scheduler=_named(inductor + "scheduler", "Scheduler"),
+        patterns=[
+            _named(inductor + "pattern_matcher", name)
+            for name in ("LoweringPatternEntry", "GraphPatternEntry", "ReplacementPatternEntry")
+        ],
+        tiling=_named(inductor + "codegen.cpp", "TilingSelect"),  # 2.6
+        kernels=_named(inductor + "codegen.cpp", "CppKernelProxy"),
+    )
+
+
+def _named(module, name):
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:
+        return Missing(str(error))
+
+
+def without_graph_caches():
+    """From now on each compile does all of its work."""
+    for module, name, value in (
+        ("torch._inductor.config", "force_disable_caches", True),
+        ("torch._inductor.config", "fx_graph_cache", False),
+        ("torch._functorch.config", "enable_autograd_cache", False),
+    ):
+        try:
+            config = importlib.import_module(module)
+            getattr(config, name)
+            setattr(config, name, value)
+        except Exception:
+            continue  # this torch has no such cache
+
+
+_graph_break_ids = {}
+
+
+def graph_break_id(kind):
+    """The id (`GB0059`) of a kind of graph break in torch's registry (2.8 and newer), None where it has none."""
+    import json
+
+    if not _graph_break_ids:
+        _graph_break_ids[""] = None
+        try:
+            home = os.path.dirname(sys.modules["torch._dynamo"].__file__)
+            with open(os.path.join(home, "graph_break_registry.json"), encoding="utf-8") as file:
+                for number, entries in json.load(file).items():
+                    _graph_break_ids.update({entry["Gb_type"]: number for entry in entries})
+        except Exception:
+            pass
+    return _graph_break_ids.get(kind)
+
+
+def recompile_limit():
+    """How many compiled versions of one function Dynamo keeps; None where this torch does not say."""
+    config = sys.modules.get("torch._dynamo.config")
+    for name in ("recompile_limit", "cache_size_limit"):  # the latter before 2.6
+        try:
+            return int(getattr(config, name))
+        except Exception:
+            continue
+    return None
+
+
+def compile_phases():
+    """Seconds by Dynamo's own name of the phase, which may lie inside another; empty where nothing was compiled."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    nanoseconds = getattr(utils, "cumulative_time_spent_ns", None)  # 2.6 and newer
+    if nanoseconds:
+        return {str(name): float(spent) / 1e9 for name, spent in dict(nanoseconds).items()}
+    for name in ("compilation_time_metrics", "compilation_metrics"):
+        found = getattr(utils, name, None)
+        try:
+            return {str(phase): float(sum(spent)) for phase, spent in dict(found).items()}
+        except Exception:
+            continue
+    return {}
+
+
+def compile_metrics():
+    """What Dynamo noted of each of its last 64 compiles: the frame, the seconds, the size; empty before 2.2."""
+    ask = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", None)
+    try:
+        return [
+            {
+                "graph": getattr(each, "compile_id", None) or getattr(each, "frame_key", None),
+                "function": getattr(each, "co_name", None),
+                "file": getattr(each, "co_filename", None),
+                "line": getattr(each, "co_firstlineno", None),
+                "seconds": getattr(each, "entire_frame_compile_time_s", None),
+                "backend_seconds": getattr(each, "backend_compile_time_s", None),
+                "inductor_seconds": getattr(each, "inductor_compile_time_s", None),
+                "code_seconds": getattr(each, "code_gen_time_s", None),
+                "us": getattr(each, "duration_us", None),
+                "ops": getattr(each, "graph_op_count", None),
+                "forward": getattr(each, "is_forward", None),
+                "failed": getattr(each, "fail_type", None),
+            }
+            for each in (ask() if ask is not None else ())
+        ]
+    except Exception:
+        return []

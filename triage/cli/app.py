@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import typer
 
 import triage
-from triage.cli import bisect, doctor, report, run, verify
+from triage.cli import bisect, doctor, explain, report, run, verify
 from triage.cli.words import arrange
 from triage.errors import TriageError
 
@@ -28,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="run", context_settings={"allow_interspersed_args": False})(run.run)
+app.command(name="explain", context_settings={"allow_interspersed_args": False})(explain.explain)
 app.command(name="bisect")(bisect.bisect)
 app.command(name="report")(report.report)
 app.command(name="verify")(verify.verify)

@@ -31,6 +31,9 @@ def run(
     budget: float = typer.Option(None, metavar="SECONDS", help="Limit of the whole run (default: none)."),
     jobs: int = typer.Option(None, metavar="N", help="Processes side by side (default: by cores and memory)."),
     no_reduce: bool = typer.Option(False, "--no-reduce", help="Locate the stage only."),
+    reproducer_only: bool = typer.Option(
+        False, "--reproducer-only", help="Stop at the verified reproducer: no settings, no guilty part, no ways round."
+    ),
     engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
     accuracy: str = typer.Option(
         None,
@@ -66,6 +69,7 @@ def run(
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
     given["include_data"] = include_data or None
+    given["reproducer_only"] = reproducer_only or None
     earlier = None
     if resume is not None:
         named = [words or None, module, given["out"], given["python"]]

@@ -24,7 +24,10 @@ _STEPS = {
     "capture": "reading the captured graphs",
     "reduce": "reducing",
     "ablate": "ablation of the reproducer",
+    "blame": "searching the part of the compiler to blame",
+    "conditions": "asking what the failure needs",
     "opcheck": "checking custom operators",
+    "ways_round": "trying ways round on a copy of your script",
 }
 
 
@@ -67,10 +70,9 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "stdin_kept":
         return f"standard input: {facts['bytes']} bytes, given to every run of the script"
     if event.kind == "probe_started":
-        return f"{facts['name']}: running (limit {facts['timeout']:.0f} s)"
+        return f"{_run_name(facts)}: running (limit {facts['timeout']:.0f} s)"
     if event.kind == "probe_ended":
-        where = facts["name"] if facts.get("on") != "graph" else f"{facts['rung']} (the captured graph)"
-        return f"{where}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
+        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
     if event.kind == "located":
         operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
         door = f"fails in {facts['door']}, " if facts.get("door") else ""
@@ -90,9 +92,18 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "reproducer_found":
         of = f" of {facts['operation']}" if facts.get("operation") else ""
         return f"reproducer{of}, not verified yet: {shown(facts['path'])} ({_ops(facts['ops'])}{facts['lines']} lines)"
+    if event.kind == "way_round":
+        return f"way round: {facts['change']} ({facts['patch']})"
     if event.kind == "verify_ended":
         return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
     return None
+
+
+def _run_name(facts: dict[str, Any]) -> str:
+    """What was run: a rung with its number, the graph on a rung, or the changed script."""
+    if facts.get("on") == "graph":
+        return f"{facts['rung']} (the captured graph)"
+    return f"script {facts['rung']}" if facts["name"].startswith("way-") else facts["name"]
 
 
 def _data_needed(facts: dict[str, Any]) -> str:
@@ -253,6 +264,8 @@ def _panel(done: Run) -> Any:
     report = done.report
     failed = report.verdict.symptom is not Symptom.NONE
     parts: list[Any] = [Text(report.verdict.summary, "bold")]
+    if report.known_cause is not None:
+        parts.insert(0, Text(report.known_cause.explanation, "bold"))
     for name, value in _facts(done):
         parts.append(Text.assemble((f"{name:<11}", "dim"), value))
     title = f"stage: {report.verdict.stage.value}" if failed and report.verdict.stage is not Stage.NONE else "triage"
@@ -262,6 +275,8 @@ def _panel(done: Run) -> Any:
 
 def _facts(done: Run) -> Iterator[tuple[str, str]]:
     report = done.report
+    if report.known_cause is not None:
+        yield "cure", report.known_cause.cure
     if report.signature is not None and report.signature.user_line:
         yield "line", report.signature.user_line
     if report.signature is not None and report.signature.test:
@@ -274,6 +289,8 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "opcheck", _opcheck(check)
     if report.culprit is not None and report.culprit.op:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
+    if report.subsystem is not None and report.subsystem.application is not None:
+        yield "part", f"{' and '.join(report.subsystem.names)}: {report.subsystem.shown_by}"
     made = report.reproducer
     if made is not None:
         count = f"{made.verified_runs}/{max(made.runs, made.verified_runs)}"
@@ -283,7 +300,10 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "reproducer", f"{shown(done.directory / made.path)} ({_ops(made.ops)}{made.lines} lines, {state})"
     elif report.reproducer_note:
         yield "reproducer", f"none: {report.reproducer_note}"
-    for cure in report.workarounds[:2]:
+    for way in report.ways_round[:1]:
+        patch = f"; git apply {shown(done.directory / way.patch)}" if way.patch else ""
+        yield "way round", f"{way.change}{patch}"
+    for cure in report.workarounds[: 2 if not report.ways_round else 0]:
         yield "workaround", cure
     yield "report", shown(done.directory / "report.md")
     yield "time", f"{report.timings.get('total', 0.0):.0f} s"
@@ -303,7 +323,9 @@ def _opcheck(check: OperatorCheck) -> str:
 def _next(done: Run) -> str:
     from triage.model.stage import Stage, Symptom
 
-    verdict = done.report.verdict
+    verdict, cause = done.report.verdict, done.report.known_cause
+    if cause is not None:
+        return f"nothing to report: this is not a bug of torch.compile{f' (see {cause.reference})' if cause.reference else ''}"
     if verdict.stage is Stage.SCRIPT:
         return "correct the script first: it fails without torch.compile too"
     if not done.report.complete:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.culprit.arguments import Argument, arguments_for, cost_of_backend
+from triage.culprit.settings import Setting
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.model.graphcase import GraphCase
@@ -27,29 +28,31 @@ TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Variant:
-    """One setting: either another backend, or the script with another setting. `text` is None where `why` says it has none."""
+    """One setting: either another backend, or the script with another setting. `text` is None where `why` says it has none.
+
+    `change` is the same for machines; its `text` is the workaround, what to write in the user's program.
+    """
 
     setting: str
     text: str | None
     rung: str | None = None
-    workaround: str | None = None  # what to write in the user's program
+    change: Setting | None = None
     why: str = ""
-    cost: int = 0  # of the workaround: `arguments.Argument`
 
 
 def variants_of_graph(case: GraphCase, form: Form | None, failing: str) -> Iterator[Variant]:
     """The settings of the table for a graph that the printer prints. `failing` is the backend that failed."""
 
-    def printed(setting: str, changed: GraphCase, workaround: str | None = None, cost: int = 0) -> Variant:
+    def printed(setting: str, changed: GraphCase, change: Setting | None = None) -> Variant:
         try:
-            return Variant(setting, print_case(changed, form=form), None, workaround, cost=cost)
+            return Variant(setting, print_case(changed, form=form), None, change)
         except Unprintable as reason:
-            return Variant(setting, None, None, workaround, str(reason))
+            return Variant(setting, None, None, change, str(reason))
 
     whole = printed("", case)
     yield from (replace(row, text=whole.text, why=whole.why) for row in _backends(failing))
     for row in arguments_for(failing, fullgraph=case.context.fullgraph):
-        yield printed(row.text, _with(row, case), f"torch.compile(..., {row.text})", row.cost)
+        yield printed(row.text, _with(row, case), row.change)
     yield from (printed(setting, other) for setting, other in _directions(case))
 
 
@@ -59,13 +62,14 @@ def variants_of_text(source: str, failing: str) -> Iterator[Variant]:
     for row in arguments_for(failing, fullgraph=is_fullgraph(source)):
         changed = with_setting(source, row.name, row.value)
         why = "" if changed is not None else "torch.compile is not called by its name"
-        yield Variant(row.text, changed, None, f"torch.compile(..., {row.text})", why, row.cost)
+        yield Variant(row.text, changed, None, row.change, why)
 
 
 def _backends(failing: str) -> Iterator[Variant]:
     for backend in BACKENDS:
-        cure = None if backend == failing else f'torch.compile(..., backend="{backend}")'
-        yield Variant(f'backend="{backend}"', "", backend, cure, cost=cost_of_backend(backend))
+        written = f'torch.compile(..., backend="{backend}")'
+        cure = Setting("backend", "backend", backend, written, cost_of_backend(backend))
+        yield Variant(f'backend="{backend}"', "", backend, None if backend == failing else cure)
 
 
 def _with(row: Argument, case: GraphCase) -> GraphCase:
@@ -85,6 +89,9 @@ def _directions(case: GraphCase) -> Iterator[tuple[str, GraphCase]]:
             for item in case.inputs
         )
         yield "with backward", replace(case, backward=True, inputs=grads)
+    learns = any(item.meta is not None and item.meta.requires_grad for item in case.inputs)
+    if learns and case.level == "dynamo" and case.context.grad_enabled and not case.context.inference_mode:
+        yield "under torch.no_grad()", replace(case, backward=False, context=replace(case.context, grad_enabled=False))
 
 
 def ablate(
@@ -94,8 +101,8 @@ def ablate(
     budget: Budget,
     emit: Callable[..., None],
     seconds: float = TIMEOUT_SECONDS,
-) -> tuple[tuple[AblationRow, ...], tuple[str, ...]]:
-    """(rows, workarounds that were run and passed, the gentlest first). `seconds` is the limit of one run."""
+) -> tuple[tuple[AblationRow, ...], tuple[Setting, ...]]:
+    """(rows, the settings with which it passed, the gentlest first). `seconds` is the limit of one run."""
     questions: dict[tuple[str | None, str], str] = {}  # by backend and text: the first setting that asks this
     for variant in asked:
         if variant.text is not None:
@@ -116,11 +123,14 @@ def ablate(
     return tuple(table), _cures(asked, table)
 
 
-def _cures(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[str, ...]:
+def _cures(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[Setting, ...]:
     """A setting before another backend, a faster backend before a slower one."""
-    passing = [variant for variant, row in zip(asked, table, strict=True) if row.outcome == "ok"]
-    ordered = sorted(passing, key=lambda variant: variant.cost)
-    return tuple(dict.fromkeys(variant.workaround for variant in ordered if variant.workaround is not None))
+    passing = [
+        variant.change
+        for variant, row in zip(asked, table, strict=True)
+        if row.outcome == "ok" and variant.change is not None
+    ]
+    return tuple({change.text: change for change in sorted(passing, key=lambda change: change.cost)}.values())
 
 
 def _row(variant: Variant, answers: Mapping[tuple[str | None, str], AblationRow]) -> AblationRow:

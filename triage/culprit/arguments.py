@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from triage.culprit.settings import SLOWEST, Setting
 from triage.model.rungs import BACKENDS, knows_modes
 
 INDUCTORS = ("mode", "options")  # these say something to Inductor only, and torch takes one of them at a time
@@ -23,6 +24,11 @@ class Argument:
     value: Any
     cost: int
     repeated: bool = True
+
+    @property
+    def change(self) -> Setting:
+        """The same for machines."""
+        return Setting("argument", self.name, self.value, f"torch.compile(..., {self.text})", self.cost)
 
 
 # In the order of the report's table.
@@ -48,4 +54,4 @@ def arguments_for(failing: str, *, fullgraph: bool) -> Iterator[Argument]:
 
 def cost_of_backend(backend: str) -> int:
     """More than that of any argument; the more of the compiler a backend leaves out, the slower the program."""
-    return max(row.cost for row in ARGUMENTS) + len(BACKENDS) - BACKENDS.index(backend)
+    return max(SLOWEST, *(row.cost for row in ARGUMENTS)) + len(BACKENDS) - BACKENDS.index(backend)

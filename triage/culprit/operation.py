@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from triage.culprit.called_as import method_operator, other_name
 from triage.locate.conclude import Conclusion
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import RaisedException
-from triage.model.report import Culprit
+from triage.model.report import Culprit, SubsystemSearch
 from triage.model.stage import Stage
 
 _TARGET = re.compile(r"^\s*target: (?:<.*?)?([a-z_]\w*(?:\.\w+)+)", re.MULTILINE)
@@ -36,6 +38,9 @@ _PREFIXES = {  # of the operator's name, by the module of the function
     "torch.fft": "fft_",
 }
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
+# A custom operator in the words of Dynamo and of the dispatcher; what is C++ is none.
+_CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
+_CPP = ("at", "c10", "caffe2", "std", "torch")
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
@@ -69,13 +74,12 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
 )
 
 
-def culprit_of(conclusion: Conclusion, reduced: GraphCase | None, cases: Sequence[GraphCase]) -> Culprit | None:
+def culprit_of(conclusion: Conclusion, reduced: GraphCase | None, graph: str | None) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words."""
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return None
     subsystem = subsystem_of(conclusion.signature.frames if conclusion.signature else ())
     named = operators_in(conclusion.outcome.exception)
-    graph = cases[0].graph_id if cases else None
     if reduced is not None and reduced.nodes:
         targets = _operators_of(reduced)
         if len(targets) == 1:
@@ -85,7 +89,14 @@ def culprit_of(conclusion: Conclusion, reduced: GraphCase | None, cases: Sequenc
             return Culprit(told, graph, subsystem, "the reproducer needs " + ", ".join(targets[:8]))
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
-    return Culprit(None, graph, subsystem, None) if subsystem else None
+    return Culprit(None, graph, subsystem, None) if subsystem or graph else None
+
+
+def with_part(culprit: Culprit | None, search: SubsystemSearch | None) -> Culprit | None:
+    """With the part that the search named: it was run, and the frames of an error only tell where it came up."""
+    if search is None or not search.names:
+        return culprit
+    return replace(culprit or Culprit(None), subsystem=" and ".join(search.names))
 
 
 def _operators_of(case: GraphCase) -> list[str]:
@@ -113,14 +124,17 @@ def _most_telling(targets: Sequence[str], named: Sequence[str], error: RaisedExc
 def operator_name(node: GraphNode) -> str:
     """The operator behind a call, in the dispatcher's spelling: `aten.relu` for torch.relu, x.relu() and F.relu alike.
 
-    Names that differ from the call's (F.interpolate, F.linear's decompositions) are left as they are called.
+    What is several operators is left as it is called.
     """
     target = node.target
     for prefix in ("torch.ops.", "torch._ops."):
         if target.startswith(prefix):
             return target.removeprefix(prefix)
     if node.kind == "call_method":
-        return f"aten.{target}"
+        return f"aten.{method_operator(target)}"
+    other = other_name(node)
+    if other is not None:
+        return other
     module, _, name = target.rpartition(".")
     if module == "operator":
         return f"aten.{_OPERATORS.get(name, name)}"
@@ -136,6 +150,8 @@ def operators_in(error: RaisedException | None) -> tuple[str, ...]:
         for pattern in (_TARGET, _NODE):
             found += pattern.findall(level.message)
         found += [name for name in _OPERATOR.findall(level.message[:4000]) if name.startswith(("aten", "prims"))]
+        custom = [one or other for one, other in _CUSTOM.findall(level.message[:4000])]
+        found += [name for name in custom if name.partition("::")[0] not in _CPP]
     return tuple(dict.fromkeys(name.replace("::", ".") for name in found))
 
 

@@ -1,4 +1,4 @@
-"""Small things about files that the environment cache needs: sizes, whole writes, locks that die with their process."""
+"""Small things about files: whole writes, sizes, locks that die with their process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,12 @@ def tree_bytes(root: Path) -> int:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """All of the text or nothing. Raises OSError."""
+    """All of the text or what was there before, whatever happens on the way. Raises OSError."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    try:
+        with part.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(text)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

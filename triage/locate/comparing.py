@@ -82,16 +82,11 @@ def worth_checking_first(walk: Walk) -> bool:
 
 
 def check_first(walk: Walk) -> bool:
-    """The comparison of `check`, on the rung of the script as it is; it holds until `forget_check`. Whether a graph is wrong."""
+    """The comparison of `check`, on the rung of the script as it is; it holds until it is forgotten. Whether a graph is wrong."""
     walk.checked_first = _checked(walk, walk.rungs[walk.top], walk.start.outcome)
     wrong = walk.checked_first.notes.wrong is not None
     walk.checked = walk.checked_first if wrong else None
     return wrong
-
-
-def forget_check(walk: Walk) -> None:
-    """The ladder is to be walked by what the script shows."""
-    walk.checked = None
 
 
 def _checked(walk: Walk, rung: Rung, failed: Outcome) -> Probe:

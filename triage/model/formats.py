@@ -21,5 +21,6 @@ FORMATS = (
     Format("md", "report.md", "report_md"),
     Format("json", "report.json", "report_json"),
     Format("github", "issue.md", "issue_md"),
+    Format("comment", "comment.md", "comment_md"),
 )
 BY_NAME = {row.name: row for row in FORMATS}

@@ -102,6 +102,25 @@ class CompileCall:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """What the outermost calls of compiled functions took: medians in seconds, of those in which nothing was compiled.
+
+    `backwards` and `backward` are those of backward passes.
+    """
+
+    calls: int
+    call: float
+    backwards: int = 0
+    backward: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """One call, and a backward pass where each call has one."""
+        with_backward = self.backward is not None and self.backwards == self.calls
+        return self.call + (self.backward or 0.0) if with_backward else self.call
+
+
+@dataclass(frozen=True)
 class AgentNotes:
     """What the agents of one probe wrote, over all processes of the target."""
 
@@ -110,6 +129,7 @@ class AgentNotes:
     python_version: str | None = None
     compile_calls: tuple[CompileCall, ...] = ()
     raised: tuple[RaisedException, ...] = ()
+    graph: str | None = None  # Dynamo's name of the one that failed, or that was compiled or run when the process died
     graphs: int = 0
     graph_breaks: int = 0
     recompiles: int = 0
@@ -133,6 +153,7 @@ class AgentNotes:
     compared: int = 0  # calls of compiled graphs that were compared with eager
     not_compared: tuple[str, ...] = ()  # why others were not
     operators: tuple[str, ...] = ()  # custom operators that the program knows, `ns::name`
+    steps: Steps | None = None  # of the process with the most calls; None where there are too few to measure
     checked: tuple[OperatorCheck, ...] = ()  # what torch.library.opcheck found of some of them
 
     @property

@@ -61,6 +61,59 @@ class AblationRow:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What the failure cannot do without: `shown_by` is the run that passed without it."""
+
+    condition: str
+    shown_by: str
+
+
+@dataclass(frozen=True)
+class KnownCause:
+    """A failure that is no bug of the compiler, by a row of `culprit/known_causes.py`."""
+
+    id: str
+    explanation: str
+    cure: str
+    reference: str | None = None
+
+
+@dataclass(frozen=True)
+class WayRound:
+    """A change of the user's own program, applied to a copy of its text; the whole script was run with it and passed."""
+
+    change: str  # what to do, in a sentence
+    kind: str  # setting | argument | spelling | call | function | backend: cheapest first
+    where: str | None = None  # train.py:31
+    patch: str | None = None  # file of the run directory that `git apply` takes
+    cost: str | None = None  # what the program loses by it, as measured
+
+
+@dataclass(frozen=True)
+class SubsystemRow:
+    """One part of the compiler switched off on the reproducer."""
+
+    subsystem: str
+    outcome: str  # ok | same_failure | other_failure | not_run
+    seconds: float = 0.0
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class SubsystemSearch:
+    """Which part of the failing stage is to blame, found by switching parts off; `names` has two where both are needed."""
+
+    names: tuple[str, ...] = ()
+    application: int | None = None  # the guilty application of it, counted from 1: with one less the reproducer passes
+    what: str | None = None  # what that application does, as the compiler names it
+    shown_by: str = ""
+    queries: int = 0
+    rows: tuple[SubsystemRow, ...] = ()
+    before: str | None = None  # files of the run directory: the graph before and after the guilty pass
+    after: str | None = None
+
+
+@dataclass(frozen=True)
 class Culprit:
     op: str | None
     graph: str | None = None
@@ -109,6 +162,14 @@ class Sibling:
 
 
 @dataclass(frozen=True)
+class Duplicates:
+    """Where to look first whether the failure is known: `query` for GitHub's issue search, `url` that asks it."""
+
+    query: str
+    url: str
+
+
+@dataclass(frozen=True)
 class RepositoryState:
     """The state of the user's git repository. `remote` has its credentials stripped."""
 
@@ -129,10 +190,16 @@ class TriageReport:
     ablation: tuple[AblationRow, ...] = ()
     culprit: Culprit | None = None
     workarounds: tuple[str, ...] = ()
+    ways_round: tuple[WayRound, ...] = ()  # run on the user's own script, cheapest first
+    conditions: tuple[Condition, ...] = ()  # all of them are necessary
+    indifferent: tuple[str, ...] = ()  # what does not matter, as runs have shown
+    known_cause: KnownCause | None = None  # why it is no bug of the compiler; null where it may be one
+    subsystem: SubsystemSearch | None = None  # null where it was not searched
     reproducer: Reproducer | None = None
     reproducer_note: str | None = None
     nearest_passing: NearestPassing | None = None
     siblings: tuple[Sibling, ...] = ()
+    duplicates: Duplicates | None = None  # null where it is no bug of PyTorch, or nothing in it tells
     raised_in: str | None = None  # torch | user | backend | custom_op: whose the innermost line is
     own_code: OwnCode | None = (
         None  # the program's own line under the compiler that raised it, or through which it came

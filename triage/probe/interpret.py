@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from triage.judge.skeleton import short_type
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import decode
-from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Outcome, RaisedException
+from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Outcome, RaisedException, Steps
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Exit
 from triage.probe.opchecks import operator_checks
@@ -44,21 +44,39 @@ _LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
 # Raised by a program because a process that it started failed: the failure is that process's.
 _LAUNCHERS = ("ChildFailedError", "ProcessExitedException", "CalledProcessError", "SignalException")
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
+_IN_GRAPH = re.compile(r"\b(?:compile|run|compiles \w+|of the \w+) graph (\S+)$")
 _ENDS = ("uncaught", "test")
 _BOUNDARY = ("compile", "call", "backward")
 
 
 def read_events(channel: Path) -> list[Event]:
-    """All events of all processes, in order of time. A torn last line is left out."""
+    """All events of all processes, in order of time. A torn last line is left out. Last, which graph ran at its process's end."""
     events: list[Event] = []
     for path in sorted(channel.glob("events-*.jsonl")):
+        events += events_in(path)
+    return [*sorted(events, key=lambda event: event.get("t", 0.0)), *_left_running(channel)]
+
+
+def _left_running(channel: Path) -> Iterator[Event]:
+    """What the agents' notes of running graphs still say (`agent/hooks/running.py`): a process died in a graph."""
+    for path in sorted(channel.glob("running-*")):
         with contextlib.suppress(OSError):
-            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-                with contextlib.suppress(ValueError):
-                    event = _fact(line)
-                    if isinstance(event, dict):
-                        events.append(event)
-    return sorted(events, key=lambda event: event.get("t", 0.0))
+            graph, _, file = path.read_bytes().rstrip(b"\0").decode("utf-8", "replace").partition(" ")
+            if graph:
+                yield {"e": "breadcrumb", "text": f"run graph {graph}"}
+                yield {"e": "graph_failed", "graph": graph, "file": file or None, "when": "run"}
+
+
+def events_in(path: Path) -> list[Event]:
+    """The events of one file, as they stand there."""
+    events: list[Event] = []
+    with contextlib.suppress(OSError):
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                event = _fact(line)
+                if isinstance(event, dict):
+                    events.append(event)
+    return events
 
 
 def _fact(line: str) -> Any:
@@ -87,7 +105,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
     facts: dict[str, Any] = {"graphs": 0, "graph_breaks": 0, "recompiles": 0, "backwards": 0, "compared": 0}
     crumb, point, missing = "", BoundaryPoint(), []
     torch_version = python_version = None
-    early = False
+    early, measured = False, None
     wrongs: list[WrongResult] = []
     rounding, unsteady, by_chance, not_compared = None, [], [], []
     for event in events:
@@ -106,6 +124,10 @@ def notes_of(events: list[Event]) -> AgentNotes:
         elif kind == "end":
             for name in facts:
                 facts[name] += int(event.get(name) or 0)
+        elif kind == "steps":
+            with contextlib.suppress(TypeError, ValueError):
+                step = decode(Steps, event)
+                measured = step if measured is None or step.calls > measured.calls else measured
         elif kind == "stopped_early":
             early = True
         elif kind == "wrong":
@@ -126,12 +148,14 @@ def notes_of(events: list[Event]) -> AgentNotes:
     first = next((event for _, event in raised.values()), None)
     if first is not None:
         point = decode(BoundaryPoint, first.get("point") or {})
+    told = list(_with_later(events, raised))
     return AgentNotes(
+        graph=_failing_graph(told, events, crumb),
         started=any(event.get("e") == "start" for event in events),
         torch_version=torch_version,
         python_version=python_version,
         compile_calls=tuple(calls),
-        raised=tuple(_with_later(events, raised)),
+        raised=tuple(exception for exception, _ in told),
         last_breadcrumb=crumb,
         point=point,
         stopped_early=early,
@@ -150,6 +174,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
             dict.fromkeys(name for event in events if event.get("e") == "operators" for name in event.get("names", ()))
         ),
         checked=operator_checks(events),
+        steps=measured,
         **facts,
     )
 
@@ -166,8 +191,8 @@ def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
 
 def _with_later(
     events: list[Event], raised: dict[tuple[int, int], tuple[RaisedException, Event]]
-) -> Iterable[RaisedException]:
-    """The recorded exceptions, each with what it ended: a process, a test, or (swallowed) nothing."""
+) -> Iterator[tuple[RaisedException, Event]]:
+    """The recorded exceptions, each with what it ended (a process, a test, or, swallowed, nothing), and its event."""
     ended: dict[tuple[int, int], str] = {}
     tests: dict[tuple[int, int], str] = {}
     for (pid, number), (_, event) in raised.items():
@@ -183,9 +208,20 @@ def _with_later(
             tests.setdefault(key, event.get("test") or "")
     for key, (exception, event) in raised.items():
         if key in ended:
-            yield replace(exception, swallowed=False, ended=ended[key], test=tests[key])
+            yield replace(exception, swallowed=False, ended=ended[key], test=tests[key]), event
         elif event.get("phase") not in _ENDS:
-            yield replace(exception, swallowed=True)
+            yield replace(exception, swallowed=True), event
+
+
+def _failing_graph(told: list[tuple[RaisedException, Event]], events: list[Event], crumb: str) -> str | None:
+    """The graph of the exception that ended the program; else that which a hook saw fail, or in which the process died."""
+    names = {event.get("file"): event.get("graph") for event in events if event.get("e") == "graph"}
+    ended = [event for exception, event in told if not exception.swallowed] or [event for _, event in told]
+    marked = ended[0].get("graph") if ended else None
+    failed = [event.get("graph") for event in events if event.get("e") == "graph_failed"]
+    found = None if ended else _IN_GRAPH.search(crumb)
+    named = names.get(marked, marked) or (failed[-1] if failed else found and found.group(1))
+    return str(named) if named else None
 
 
 def graph_order(events: list[Event]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
 from triage.probe.launch import Cancel, Launch, launch
-from triage.probe.staging import environment, harvest_neutral, make_stage
+from triage.probe.staging import Stage, environment, harvest_neutral, make_stage
 from triage.probe.target import Target
 
 
@@ -36,10 +36,18 @@ class ProbeRequest:
     capture: bool = False
     record_values: bool = False
     stop_after: BoundaryPoint | None = None
+    stop_seconds: float = 0.0  # it is not stopped there before it has run so long
     other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
     seed: int | None = None  # of every global random generator, and of the order of sets
     accuracy: Comparison | None = None  # compare compiled graphs with eager
+    explain: bool = False  # tell graph breaks, recompilations and compile times
+    compile_arguments: Mapping[str, object] = field(default_factory=dict)  # given to torch.compile besides
+    dynamo_settings: Mapping[str, object] = field(default_factory=dict)  # with `explain` alone
     opcheck: tuple[str, ...] = ()  # custom operators to check, `ns::name` (uncompiled rung only)
+    overlay: Mapping[Path, bytes] = field(
+        default_factory=dict
+    )  # files of the program that have another text in this run
+    timed: bool = False  # calls of compiled functions are measured, a GPU waited for
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
     verbose_logs: bool = True
@@ -101,11 +109,8 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
     )
 
 
-def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
+def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
     """The environment of this request in this stage."""
-    from triage.probe.staging import Stage
-
-    assert isinstance(stage, Stage)
     agent: dict[str, object] = {
         "rung": request.rung,
         "capture": request.capture,
@@ -114,13 +119,25 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
         "stacks_after": max(1.0, request.timeout * 0.9 - 0.5),
     }
     if request.stop_after is not None:
-        agent["stop_after"] = {"calls": request.stop_after.calls, "backwards": request.stop_after.backwards}
+        agent["stop_after"] = {
+            "calls": request.stop_after.calls,
+            "backwards": request.stop_after.backwards,
+            "seconds": request.stop_seconds,
+        }
     if request.seed is not None:
         agent["seed"] = request.seed
     if request.accuracy is not None:
         agent["accuracy"] = encode(request.accuracy)
     if request.opcheck:
         agent["opcheck"] = list(request.opcheck)
+    if request.overlay:
+        agent["overlay"] = {str(path): str(place) for path, place in _changed_texts(request.overlay, stage)}
+    if request.timed:
+        agent["timed"] = True
+    if request.explain:
+        agent |= {"explain": True, "dynamo_settings": dict(request.dynamo_settings)}
+    if request.compile_arguments:
+        agent["compile_arguments"] = dict(request.compile_arguments)
     trace = None
     if request.verbose_logs:
         trace = request.directory / "trace" / request.name
@@ -128,10 +145,22 @@ def stage_env(request: ProbeRequest, stage: object) -> dict[str, str]:
     env = environment(os.environ, stage, agent, trace=trace, extra={})
     if request.verbose_logs:
         env["TORCH_LOGS_OUT"] = str(stage.root / "torch.log")
+    if request.explain:  # what is timed writes no logs; an empty TORCH_LOGS is an error
+        env = {name: value for name, value in env.items() if name not in ("TORCH_LOGS", "TORCHDYNAMO_VERBOSE")}
     if request.seed is not None:
         env["PYTHONHASHSEED"] = str(request.seed)
     env.update(request.extra_env)
     return env
+
+
+def _changed_texts(overlay: Mapping[Path, bytes], stage: Stage) -> Iterator[tuple[Path, Path]]:
+    """Each file with the place where its text of this run lies."""
+    folder = stage.root / "overlay"
+    folder.mkdir()
+    for number, (path, text) in enumerate(overlay.items()):
+        place = folder / f"{number}.py"
+        place.write_bytes(text)
+        yield path, place
 
 
 def _launch(request: ProbeRequest, env: Mapping[str, str], stdout: Path, stderr: Path) -> Launch:

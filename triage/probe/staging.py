@@ -116,16 +116,20 @@ def shared_with_forks(neutral: Path) -> Path:
 
 
 def _headers_of(neutral: Path) -> Path:
-    """The store of precompiled headers, 150 MB each: the oldest go once there are too many, but none that may be in use."""
+    """The store of precompiled headers."""
     store = neutral.with_name(neutral.name + "-headers")
     store.mkdir(parents=True, exist_ok=True)
+    return store
+
+
+def prune_headers(neutral: Path) -> None:
+    """They have 150 MB each: the oldest go once there are too many, but none that may be in use. Once per run is enough."""
     left = HEADERS_LIMIT
-    for made, size, path in sorted(_with_facts(store.glob("*.gch")), reverse=True):
+    for made, size, path in sorted(_with_facts(_headers_of(neutral).glob("*.gch")), reverse=True):
         left -= size
         if left < 0 and time.time() - made > HEADERS_SECONDS:
             for each in (path.with_suffix(""), path):  # others remove them too, or were ended halfway
                 each.unlink(missing_ok=True)
-    return store
 
 
 def _with_facts(paths: Iterable[Path]) -> Iterator[tuple[float, int, Path]]:

@@ -15,9 +15,9 @@ import jinja2
 from triage.errors import TriageError
 from triage.model.bisection import Bisection
 from triage.model.report import TriageReport
-from triage.model.stage import Stage, Symptom
 from triage.report import bisection, markdown, wording
 from triage.report.github import create_command, new_issue_url
+from triage.report.kinds import is_wanted, kind_of
 from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
 from triage.report.logs import readable
@@ -28,7 +28,7 @@ _DIFF_LINES = 16
 
 def issue_body(report: TriageReport, sources: Sources) -> str:
     """The report in the order of PyTorch's pt2-bug-report form, short enough for an issue with room to write in."""
-    text = fit(_parts(report, sources), _body(report, sources), ISSUE_LIMIT - ROOM_FOR_WORDS)
+    text = fit(parts_of(report, sources), _body(report, sources), ISSUE_LIMIT - ROOM_FOR_WORDS)
     if text is None:  # everything outside the parts is bounded well below the limit
         raise AssertionError("the fixed part of a report is longer than an issue may be")
     return text
@@ -36,16 +36,18 @@ def issue_body(report: TriageReport, sources: Sources) -> str:
 
 def bisection_page(found: Bisection) -> str:
     """A bisection as a page of its own: the same section that a report has."""
-    return _template("bisect.md.j2").render(bisection=bisection.view(found))
+    return template_of("bisect.md.j2").render(bisection=bisection.view(found))
 
 
 def filing(report: TriageReport, sources: Sources) -> str:
     """How to file the report, as a comment; for what is no bug of the compiler, why not to."""
-    wanted = _is_wanted(report)
+    wanted = is_wanted(report)
     heading = wording.title(report)
-    return _template("github.md.j2").render(
+    return template_of("github.md.j2").render(
         wanted=wanted,
-        url=new_issue_url(heading, _parts(report, sources), _body(report, sources)) if wanted else "",
+        cause=report.known_cause,
+        duplicates=report.duplicates.url if report.duplicates is not None else "",
+        url=new_issue_url(heading, parts_of(report, sources), _body(report, sources)) if wanted else "",
         command=create_command(heading, report.artifacts.get("report_md", "report.md")),
     )
 
@@ -63,7 +65,8 @@ def templates_dir() -> Path:
     )
 
 
-def _parts(report: TriageReport, sources: Sources) -> dict[str, Part]:
+def parts_of(report: TriageReport, sources: Sources) -> dict[str, Part]:
+    """The quoted texts of a report, each with how far it may be cut."""
     reproducer = report.reproducer.path if report.reproducer is not None else "repro.py"
     return {
         "reproducer": Part(markdown.clean(sources.reproducer), reproducer, head=0.6, precious=True, mark="# "),
@@ -74,11 +77,11 @@ def _parts(report: TriageReport, sources: Sources) -> dict[str, Part]:
 
 
 def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]], str]:
-    template = _template("issue.md.j2")
+    template = template_of("issue.md.j2")
     fixed = {
         "report": report,
-        "kind": _kind(report),
-        "wanted": _is_wanted(report),
+        "kind": kind_of(report),
+        "wanted": is_wanted(report),
         "title": wording.title(report),
         "facts": wording.facts(report),
         "labels": suggested_labels(report),
@@ -87,25 +90,6 @@ def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]
         "attachments": [report.artifacts[name] for name in ("trace", "error_log") if report.artifacts.get(name)],
     }
     return lambda texts: template.render(**fixed, **texts)
-
-
-def _kind(report: TriageReport) -> str:
-    if report.verdict.symptom is Symptom.NONE:
-        return "passes"
-    if report.verdict.stage is Stage.SCRIPT:
-        return "script"
-    if report.verdict.symptom is Symptom.ROUNDING:
-        return "rounding"
-    if report.verdict.stage is Stage.NONE and (report.accuracy or {}).get("unsteady"):
-        return "unsteady"
-    if report.explanation is not None:
-        return "own"
-    return "flaky" if report.verdict.symptom is Symptom.NONDETERMINISTIC else "bug"
-
-
-def _is_wanted(report: TriageReport) -> bool:
-    """Whether PyTorch's maintainers would want it as an issue."""
-    return _kind(report) in ("bug", "flaky")
 
 
 def _telling(report: TriageReport) -> str:
@@ -155,6 +139,8 @@ def _environment() -> jinja2.Environment:
         "reproducer_name",
         "environment_line",
         "operator_check",
+        "ladder_line",
+        "fresh_runs",
         "shell",
         "seconds",
     )
@@ -164,5 +150,6 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _template(name: str) -> jinja2.Template:
+def template_of(name: str) -> jinja2.Template:
+    """A template with the filters of reports."""
     return _environment().get_template(name)

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from triage.environments.files import write_whole
 from triage.errors import UsageError
 from triage.model.codec import decode, encode
 from triage.model.formats import BY_NAME, FORMATS
@@ -45,9 +45,9 @@ def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], re
         )
     try:
         if log:
-            write_atomically(run_dir / ERROR_LOG, log)
+            write_whole(run_dir / ERROR_LOG, log)
         for name in wanted:
-            write_atomically(run_dir / FILES[name], render(clean, name, replace(sources, error_log=log)))
+            write_whole(run_dir / FILES[name], render(clean, name, replace(sources, error_log=log)))
     except OSError as error:
         raise UsageError(
             f"The report could not be written to {run_dir}.",
@@ -95,18 +95,6 @@ def render_again(path: Path, fmt: str, redactor: Redactor) -> str:
     redactor = redactor.knowing(report.command)
     clean = decode(TriageReport, redactor.tree(encode(report)))
     return render(clean, fmt, read_sources(run_dir, report, redactor))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """All of the text or nothing, whatever happens on the way. Raises OSError."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with new.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(text)
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def _unreadable(file: Path, why: str) -> UsageError:

@@ -13,7 +13,15 @@ from typing import Any
 
 from triage.judge.signature import headline
 from triage.model.own_code import OperatorCheck
-from triage.model.report import AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
+from triage.model.report import (
+    AblationRow,
+    Control,
+    LadderRow,
+    ReportSignature,
+    Reproducer,
+    SubsystemSearch,
+    TriageReport,
+)
 from triage.model.stage import Stage, Symptom
 from triage.model.text import first_line
 from triage.report.markdown import clip, code, one_line, prose, table
@@ -73,6 +81,8 @@ def title(report: TriageReport) -> str:
         return clip(one_line(report.own_code.headline.replace("`", "")), 120)
     if report.explanation is not None:
         return clip(one_line(report.explanation.title.replace("`", "")), 120)
+    if report.known_cause is not None:
+        return clip(one_line(report.known_cause.explanation.replace("`", "")), 120)
     if verdict.stage is Stage.SCRIPT:
         return clip(one_line(f"Fails without torch.compile too: {what}"), 120)
     if verdict.symptom is Symptom.NONDETERMINISTIC:
@@ -110,6 +120,8 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
         found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
+    if report.subsystem is not None and report.subsystem.names:
+        found.append(("Part of the compiler", part(report.subsystem)))
     if report.accuracy is not None and report.accuracy.get("sentence"):
         found.append(("What is wrong", prose(clip(report.accuracy["sentence"], 300))))
     if report.accuracy is not None and report.accuracy.get("details"):
@@ -130,6 +142,18 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         fixed = bool(report.regression.get("first_fixed"))
         found.append(("Fixed" if fixed else "Regression", regression(report.regression)))
     return found
+
+
+def part(search: SubsystemSearch) -> str:
+    """The part that was found, which application of it, and the runs that showed it."""
+    told = " and ".join(code(clip(name, 60)) for name in search.names)
+    if search.application is not None:
+        what = f", {code(clip(search.what, 160))}" if search.what else ""
+        told += f", application {search.application}{what}"
+    graphs = ""
+    if search.before and search.after:
+        graphs = f"; the graph before and after it: {code(clip(search.before, 80))}, {code(clip(search.after, 80))}"
+    return f"{told}: {prose(clip(search.shown_by, 240))}{graphs}"
 
 
 def own_code_facts(report: TriageReport) -> list[tuple[str, str]]:
@@ -206,24 +230,63 @@ def ladder_table(rows: Sequence[LadderRow]) -> str:
     return table(headers, lines)
 
 
+def ladder_line(rows: Sequence[LadderRow]) -> str:
+    """The ladder as a sentence's part: `uncompiled passes, eager passes, inductor **fails**`; a part for each place."""
+    parts = []
+    for place in dict.fromkeys(row.on for row in rows[: 2 * ROWS]):
+        told: dict[str, list[str]] = {}
+        for row in rows[: 2 * ROWS]:
+            if row.on == place and row.outcome != "not_run":
+                told.setdefault(row.rung, []).append(_rung_words(row))
+        if told:
+            line = ", ".join(f"{_rung_name(rung)} {', then '.join(found)}" for rung, found in told.items())
+            parts.append((place, line))
+    names = {"script": "the script", "graph": "its captured graph"}
+    if len(parts) == 1:
+        return parts[0][1]
+    return "; ".join(f"{names.get(place, prose(clip(place, 40)))}: {line}" for place, line in parts)
+
+
 def ablation_table(rows: Sequence[AblationRow]) -> str:
-    shown = rows[:ROWS]
-    notes = any(row.note for row in shown)
+    """A line per setting; of a long table, what changes nothing and what was not run stand together, after the rest."""
+    if len(rows) <= ROWS - 8:
+        shown = [([row.setting], row.outcome, row.note) for row in rows]
+    else:
+        told = [row for row in rows if row.outcome not in ("same_failure", "not_run")]
+        shown = [([row.setting], row.outcome, row.note) for row in told]
+        for outcome in ("same_failure", "not_run"):
+            # Why nothing came of it differs only where it was not run.
+            notes_of = list(dict.fromkeys(_note_of(row) for row in rows if row.outcome == outcome))
+            shown += [
+                ([row.setting for row in rows if row.outcome == outcome and _note_of(row) == note], outcome, note)
+                for note in notes_of
+            ]
+    shown = shown[:ROWS]
+    notes = any(note for _, _, note in shown)
     lines = []
-    for row in shown:
-        cells = [code(clip(row.setting, 80)), _ABLATED.get(row.outcome, prose(clip(row.outcome, 40)))]
-        lines.append([*cells, prose(clip(row.note or "", 120))] if notes else cells)
+    for settings, outcome, note in shown:
+        named = ", ".join(code(clip(setting, 80)) for setting in settings[:ROWS])
+        cells = [named, _ABLATED.get(outcome, prose(clip(outcome, 40)))]
+        lines.append([*cells, prose(clip(note or "", 120))] if notes else cells)
     return table(["setting", "result", "note"] if notes else ["setting", "result"], lines)
+
+
+def _note_of(row: AblationRow) -> str | None:
+    return row.note if row.outcome == "not_run" else None
 
 
 def rung_outcome(row: LadderRow) -> str:
     """What happened, and how long it took: `**fails** (2.0 s)`, `fails, another error (2.0 s)`."""
+    told = _rung_words(row)
+    return told if row.outcome.partition(" ")[0] in ("not_run", "invalid") else f"{told} ({seconds(row.seconds)})"
+
+
+def _rung_words(row: LadderRow) -> str:
     kind, _, detail = row.outcome.partition(" ")  # "crash (SIGSEGV)"
     told = " ".join(filter(None, [_OUTCOMES.get(kind, prose(clip(kind, 40))), prose(clip(detail, 40))]))
-    failed = kind not in ("ok", "invalid", "not_run")
-    if failed:
-        told = f"{told}, another error" if row.face == "other" else f"**{told}**"
-    return told if kind in ("not_run", "invalid") else f"{told} ({seconds(row.seconds)})"
+    if kind in ("ok", "invalid", "not_run"):
+        return told
+    return f"{told}, another error" if row.face == "other" else f"**{told}**"
 
 
 def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None = None) -> str:
@@ -252,6 +315,15 @@ def _passes(control: Control | None) -> str:
     if control is None or control.outcome != "ok":
         return ""
     return "; passes uncompiled" if control.rung == "uncompiled" else f"; passes with {code(clip(control.rung, 60))}"
+
+
+def fresh_runs(reproducer: Reproducer, environment: Mapping[str, str]) -> str:
+    """`Fails in 3 of 3 fresh processes on torch 2.13.0; passes with ...`: what was counted, and no more."""
+    if not reproducer.verified or not reproducer.same_signature or reproducer.needs:
+        return reproducer_claim(reproducer)
+    torch = f" on torch {prose(clip(one_line(environment['torch']), 40))}" if environment.get("torch") else ""
+    runs = max(reproducer.runs, reproducer.verified_runs)
+    return f"Fails in {reproducer.verified_runs} of {runs} fresh processes{torch}{_passes(reproducer.control)}."
 
 
 def reproducer_name(reproducer: Reproducer) -> str:

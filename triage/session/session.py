@@ -15,6 +15,7 @@ from triage.errors import UsageError
 from triage.model.outcome import Outcome
 from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
+from triage.probe.staging import prune_headers
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
@@ -131,6 +132,7 @@ def neutral_store(limit: int = 512 * 1024 * 1024) -> Path | None:
         if sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) > limit:
             shutil.rmtree(root, ignore_errors=True)
             root.mkdir(parents=True, exist_ok=True)
+        prune_headers(root)
     except OSError:
         return None
     return root

@@ -97,6 +97,7 @@ class Settings:
     accuracy: str = setting("auto", one_of(*ACCURACY), "auto")
     format: tuple[str, ...] = setting(("md", "json"), some_of(BY_NAME), "md,json")
     include_data: bool = setting(False, yes_or_no)
+    reproducer_only: bool = setting(False, yes_or_no)
 
 
 def load_settings(

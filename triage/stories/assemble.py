@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import triage
-from triage.culprit.operation import culprit_of
+from triage.culprit.known_causes import known_cause
+from triage.culprit.operation import culprit_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.codec import encode
-from triage.model.own_code import OwnCode
+from triage.model.own_code import Finding, OwnCode
 from triage.model.report import (
+    KnownCause,
     LadderRow,
     NearestPassing,
     ReportSignature,
@@ -27,13 +30,16 @@ from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe
+from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, hints_of, line_of
 from triage.report.repository import repository_state
 from triage.session.session import describe_outcome
+from triage.stories.captured import guilty_graph, only_line
 from triage.stories.comparison import accuracy_facts, comparison_note, rounding_notes, unsteady_note
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes
 from triage.stories.headline import summary_sentence, whose_headline, with_headline
+from triage.stories.own_names import own_names
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
 # Variables that decide what torch does; not where it keeps things.
@@ -42,6 +48,8 @@ _READ_BY_TORCH = re.compile(
     r"|(?:CXX|CC|CUDA_VISIBLE_DEVICES|(?:OMP|MKL)_NUM_THREADS|PYTHONPATH|PYTHONHASHSEED|LD_PRELOAD)$"
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|API_?KEY")
+
+_PRINTED = 4_000  # characters
 
 EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 3, 5, 130
 
@@ -52,13 +60,15 @@ def assemble(found: Findings) -> TriageReport:
     conclusion = walk.conclusion()
     session = found.session
     made = found.reproduced
+    reduced = made.graph if made is not None else None
     environment = found.environment
     first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
     own = own_code(found, conclusion)
     mend = what_to_mend(found, conclusion, own)
-    signature = _signature(conclusion, _reduced_line(found), own)
+    graph = guilty_graph(walk, conclusion, reduced)
+    signature = _signature(conclusion, _reduced_line(found) or only_line(found.cases, graph), own)
     session.timings["total"] = round(session.clock.elapsed(), 2)
-    return TriageReport(
+    report = TriageReport(
         tool={"name": "triage", "version": triage.__version__},
         command=found.command,
         verdict=ReportVerdict(
@@ -77,8 +87,13 @@ def assemble(found: Findings) -> TriageReport:
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
-        culprit=culprit_of(conclusion, made.graph if made else None, found.cases),
+        culprit=with_part(culprit_of(conclusion, reduced, graph), found.subsystem),
         workarounds=_workarounds(found, conclusion),
+        ways_round=found.ways_round,
+        conditions=found.conditions,
+        indifferent=found.indifferent,
+        known_cause=_known_cause(conclusion, first, mend),
+        subsystem=found.subsystem,
         reproducer=_reproducer(found),
         reproducer_note=found.reproducer_note if made is None else None,
         nearest_passing=NearestPassing("passing.py", made.passing_difference or "")
@@ -110,6 +125,7 @@ def assemble(found: Findings) -> TriageReport:
         rerun=rerun_command(found),
         notes=tuple(dict.fromkeys([*found.notes, *_walk_notes(found, conclusion)])),
     )
+    return replace(report, duplicates=duplicates_of(report, own_names(found, conclusion)))
 
 
 def exit_code(report: TriageReport, interrupted: bool) -> int:
@@ -206,6 +222,23 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
     )
 
 
+def _known_cause(conclusion: Conclusion, first: Probe | None, mend: tuple[Finding, ...]) -> KnownCause | None:
+    """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better."""
+    if first is None or conclusion.symptom not in (Symptom.EXCEPTION, Symptom.CRASH):
+        return None
+    if any(finding.explains for finding in mend):
+        return None
+    stage = conclusion.stage if conclusion.settled else Stage.NONE
+    return known_cause(conclusion.outcome, stage, first.notes.compile_calls, _printed(first))
+
+
+def _printed(first: Probe) -> str:
+    """The end of what a script printed that ended without an exception to look at."""
+    if first.outcome.exception is not None or not first.log.is_file():
+        return ""
+    return first.log.read_text(encoding="utf-8", errors="replace")[-_PRINTED:]
+
+
 def _reproducer(found: Findings) -> Reproducer | None:
     made = found.reproduced
     if made is None:
@@ -265,6 +298,8 @@ def _artifacts(directory: Path) -> dict[str, str]:
         found["trace"] = str(best[0].relative_to(directory))
     if (directory / "repro.py").exists():
         found["repro"] = "repro.py"
+    if (directory / "workaround.patch").exists():
+        found["workaround_patch"] = "workaround.patch"
     return found
 
 
@@ -274,11 +309,6 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."
-        )
-    if _lacks_compiler(found, conclusion):
-        notes.append(
-            "No C++ compiler was found for the target ($CXX, else g++), and Inductor builds its CPU kernels with one: this may "
-            "be the environment's failure. Install g++ or set CXX, then run it again; `triage doctor` checks it."
         )
     in_place = found.walk.in_place
     if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
@@ -314,10 +344,3 @@ def _rounding_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     if conclusion.unsteady:
         return [unsteady_note(conclusion.unsteady)]
     return rounding_notes(found.walk, conclusion.rounding) if conclusion.rounding is not None else []
-
-
-def _lacks_compiler(found: Findings, conclusion: Conclusion) -> bool:
-    environment = found.environment
-    if environment is None or conclusion.stage is not Stage.INDUCTOR:
-        return False
-    return not environment.facts.get("compiler") and not environment.facts.get("cuda_devices")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from triage.locate.conclude import Conclusion, is_script_check
@@ -33,6 +33,19 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
     if not unique and note is None:
         note = missing[0] if missing else NO_GRAPH
     return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), note
+
+
+def guilty_graph(walk: Walk, conclusion: Conclusion, reduced: GraphCase | None = None) -> str | None:
+    """Dynamo's name of the graph that is to blame: the one that was reduced, else the one that failed in the program."""
+    if reduced is not None:
+        return reduced.graph_id
+    return next((probe.notes.graph for probe in _failing_probes(walk, conclusion) if probe.notes.graph), None)
+
+
+def only_line(cases: Sequence[GraphCase], graph: str | None) -> str | None:
+    """The line of the program where all that this graph does stands; None where that is on several, or not known."""
+    lines = {node.where for case in cases if case.graph_id == graph for node in case.nodes if node.where}
+    return lines.pop() if len(lines) == 1 else None
 
 
 def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:

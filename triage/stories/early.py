@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.culprit.operation import culprit_of
+from triage.environments.files import write_whole
 from triage.locate.conclude import Conclusion
 from triage.reduce.interface import Reduction
 from triage.reduce.printing.printer import code_lines
@@ -22,7 +23,7 @@ MARK = "# NOT VERIFIED YET: triage is still at work on this.\n"
 
 def named_early(found: Findings, conclusion: Conclusion) -> str | None:
     """The operation that the error itself names, before anything is reduced."""
-    culprit = culprit_of(conclusion, None, found.cases)
+    culprit = culprit_of(conclusion, None, None)
     return culprit.op if culprit is not None else None
 
 
@@ -37,14 +38,14 @@ class EarlyNews:
         """The session's `emit` for engines: the text of a candidate goes into the file, not into the journal."""
         source = facts.pop("source", None) if kind == "reduced" else None
         if source is not None:
-            self._file.write_text(MARK + source, encoding="utf-8")
+            write_whole(self._file, MARK + source)
             facts["path"] = str(self._file)
         self._found.session.emit(kind, **facts)
 
     def reduced(self, reduction: Reduction) -> None:
         """An engine is done: what it found is about to be verified."""
-        culprit = culprit_of(self._conclusion, reduction.graph, self._found.cases)
-        self._file.write_text(MARK + reduction.source, encoding="utf-8")
+        culprit = culprit_of(self._conclusion, reduction.graph, None)
+        write_whole(self._file, MARK + reduction.source)
         self._found.session.emit(
             "reproducer_found",
             path=str(self._file),

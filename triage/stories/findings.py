@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from triage.culprit.settings import Setting
+from triage.culprit.ways_round.spellings import Spelling
 from triage.environments.describe import TargetEnvironment
 from triage.locate.walk import Walk
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.own_code import OperatorCheck
-from triage.model.report import AblationRow
+from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
 from triage.reduce.compare import Shows
 from triage.reduce.interface import Problem
 from triage.session.session import Session
 from triage.trial.runner import ForkServerRunner
+
+
+class Asked(NamedTuple):
+    """Graphs that fail as the script does: the problem with them, the text of the one that was asked, what shows it."""
+
+    problem: Problem
+    source: str
+    shows: Shows | None = None  # where results are compared
 
 
 @dataclass
@@ -28,14 +39,18 @@ class Findings:
     environment: TargetEnvironment | None = None
     cases: tuple[GraphCase, ...] = ()
     capture_note: str | None = None
-    asked: tuple[Problem, Shows | None] | None = (
-        None  # what answered for the rungs: its graphs, and the comparison that shows it
-    )
+    asked: Asked | None = None  # what answered for the rungs
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None
     operator_checks: tuple[OperatorCheck, ...] = ()  # of the custom operators in the failing graph
     ablation: tuple[AblationRow, ...] = ()
     workarounds: tuple[str, ...] = ()
+    cures: tuple[Setting, ...] = ()  # the settings with which the reproducer passes, the gentlest first
+    spellings: tuple[Spelling, ...] = ()  # and those of a call
+    ways_round: tuple[WayRound, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    indifferent: tuple[str, ...] = ()
+    subsystem: SubsystemSearch | None = None
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
@@ -46,6 +61,8 @@ class Findings:
         self.cases, self.capture_note, self.asked = (), None, None
         self.reproduced, self.reproducer_note = None, None
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
+        self.cures, self.spellings = (), ()
+        self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 
     def release(self) -> None:
         """End what still runs for these findings."""

@@ -26,7 +26,7 @@ from triage.probe.run import Probe
 from triage.reduce.compare import comparison_of
 from triage.reduce.prepared import failing_source, prepared
 from triage.stories.captured import captured
-from triage.stories.findings import Findings
+from triage.stories.findings import Asked, Findings
 from triage.stories.reproduce import compares, comparison_for, problem_of, seconds_for
 from triage.trial.pool import Query
 from triage.trial.share import Limit
@@ -70,7 +70,7 @@ def asked(found: Findings) -> bool:
 def forget(found: Findings) -> None:
     """The script's own ladder is to be walked: of what its graphs told nothing counts, nor does a candidate compare them."""
     found.forget()
-    comparing.forget_check(found.walk)
+    found.walk.checked = None
     if found.runner is not None:
         found.runner.compare(None)
 
@@ -130,7 +130,7 @@ def _by_exception(found: Findings, conclusion: Conclusion) -> _Shown | None:
         ask = failing_source(runner, oracle, budget, seconds_for(found))
         problem, failing = prepared(problem, ask)
         if failing is not None:
-            found.asked = (problem, None)
+            found.asked = Asked(problem, failing.source)
             return _Shown(failing.source, failing.result, place, oracle)
     return None
 
@@ -145,5 +145,5 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget))
     if shows is None:
         return None
-    found.asked = (problem, shows)
+    found.asked = Asked(problem, shows.source, shows)
     return _Shown(shows.source, shows.result, place, oracle)

@@ -6,9 +6,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-from triage.culprit.ablation import TIMEOUT_SECONDS as ABLATION_SECONDS
-from triage.culprit.ablation import Variant, ablate, variants_of_graph, variants_of_text
-from triage.culprit.first_wrong import first_wrong
 from triage.culprit.operation import operators_in
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle
@@ -18,9 +15,9 @@ from triage.judge.signature import one_line
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.model.accuracy import Comparison
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
-from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe.run import Probe
-from triage.reduce.choose import Attempt, InterruptedReductionError, Reproduced, Shown, choose
+from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
 from triage.reduce.compare import Shows, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
@@ -30,15 +27,15 @@ from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
 from triage.session.clock import BudgetSpentError
+from triage.stories.blame import blame
 from triage.stories.early import EarlyNews
-from triage.stories.findings import Findings, candidate_runner
-from triage.trial.driver import Repeats
+from triage.stories.findings import Asked, Findings, candidate_runner
+from triage.trial.driver import Repeats, digest
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner, verify, verify_with_control
-from triage.trial.share import Reserving, share_of
+from triage.trial.share import Reserving
 
 VERIFY_TIMEOUT_SECONDS = 120.0
-MOST_CURES = 4  # workarounds that a report names
 # A hang is told from a slow compile by the time that the program takes on the rung below.
 HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
@@ -94,7 +91,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             if compares(conclusion) and conclusion.stage is Stage.BACKEND and problem.cases:
                 problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
             if found.asked is not None and found.walk.on_graph:
-                problem, attempts = _as_asked(problem, attempts, *found.asked)
+                problem, attempts = _as_asked(problem, attempts, found.asked)
             elif conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 problem, attempts = comparing(problem, attempts, runner, searching)
             elif any(case.setup for case in problem.cases):
@@ -117,28 +114,14 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
                 found.reproducer_note = " ".join(filter(None, [*notes, found.capture_note, last]))
         made = found.reproduced
-        if made is not None and made.verified and not problem.door:  # the settings are those of torch.compile
-            judge = made.oracle or oracle
-            limit = ABLATION_SECONDS if patience is None else patience.seconds()
-            share = share_of(session.clock, made.seconds)
-            with session.timed("ablate"):
-                settings = settings_of(made, problem.rung)
-                found.ablation, cures = ablate(settings, runner, judge, share, session.emit, limit)
-                found.workarounds = cures[:MOST_CURES]
-                if compared and made.graph is not None:
-                    found.first_wrong = first_wrong(made.graph, made.form, problem.rung, runner, judge, share)
+        wanted = not session.settings.reproducer_only and not problem.door  # the settings are those of torch.compile
+        if made is not None and made.verified and wanted:
+            blame(found, made, problem.rung, runner, made.oracle or oracle, patience)
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise
     if session.clock.spent():
         raise BudgetSpentError
-
-
-def settings_of(made: Reproduced, rung: str) -> list[Variant]:
-    """The rows of the table for what was found: printed anew from its graph, else written into its text."""
-    if made.graph is not None and made.case == "graph":
-        return list(variants_of_graph(made.graph, made.form, rung))
-    return list(variants_of_text(made.source, rung))
 
 
 def compares(conclusion: Conclusion) -> bool:
@@ -280,11 +263,13 @@ def comparing(
     return (problem, attempts) if found is None else _showing(problem, attempts, found)
 
 
-def _as_asked(
-    problem: Problem, attempts: list[Attempt], asked: Problem, shows: Shows | None
-) -> tuple[Problem, list[Attempt]]:
-    """With the graphs that answered for the rungs, as they were asked."""
-    return (replace(problem, cases=asked.cases), attempts) if shows is None else _showing(problem, attempts, shows)
+def _as_asked(problem: Problem, attempts: list[Attempt], asked: Asked) -> tuple[Problem, list[Attempt]]:
+    """With the graphs that answered for the rungs, as they were asked, and the answer."""
+    known = {digest(asked.problem.rung, asked.source): Verdict.SAME_FAILURE}
+    problem = replace(problem, recalled={**problem.recalled, **known})
+    if asked.shows is None:
+        return replace(problem, cases=asked.problem.cases), attempts
+    return _showing(problem, attempts, asked.shows)
 
 
 def _showing(problem: Problem, attempts: list[Attempt], shows: Shows) -> tuple[Problem, list[Attempt]]:

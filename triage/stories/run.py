@@ -21,6 +21,7 @@ from triage.environments.describe import (
     require_torch,
     told_of,
 )
+from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TargetError, TriageError
 from triage.locate import comparing
@@ -44,6 +45,7 @@ from triage.stories.captured import captured
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier
+from triage.stories.ways_round import find_ways_round
 from triage.stories.whose_code import check_operators, doubt_rounding
 from triage.trial.runner import ForkServerRunner
 
@@ -93,6 +95,7 @@ def run(
         emit("located", **_located_facts(found))
         _reproduce(found)
         _confirm(found)
+        find_ways_round(found)
         found.environment = asked.waited(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
     except KeyboardInterrupt:
         interrupted = True
@@ -219,7 +222,8 @@ def _reduce(found: Findings, conclusion: Conclusion) -> None:
     try:
         reproduce_small(found, conclusion)
     finally:
-        _write_reproducer(found)
+        with _no_interrupts():
+            _write_reproducer(found)
 
 
 def _write_reproducer(found: Findings) -> None:
@@ -227,13 +231,13 @@ def _write_reproducer(found: Findings) -> None:
     if made is None:
         withdraw(found.session.directory)
         return
-    (found.session.directory / "repro.py").write_text(made.source, encoding="utf-8")
+    write_whole(found.session.directory / "repro.py", made.source)
     if made.passing is not None:
-        (found.session.directory / "passing.py").write_text(made.passing, encoding="utf-8")
+        write_whole(found.session.directory / "passing.py", made.passing)
     folder = found.session.directory / "siblings"
     for signature, source in made.siblings:
         folder.mkdir(exist_ok=True)
-        (folder / f"{signature.fingerprint}.py").write_text(source, encoding="utf-8")
+        write_whole(folder / f"{signature.fingerprint}.py", source)
 
 
 def _check_usable(first: Probe, asked: _Asked) -> None:

@@ -233,7 +233,7 @@ class Driver(Generic[C]):
 
     def _from_earlier(self, source: str) -> Judgement | None:
         verdict = self._recalled.get(digest(self._rung, source))
-        return None if verdict is None else Judgement(verdict, "as it was before the run was resumed")
+        return None if verdict is None else Judgement(verdict, "as it was when it was asked before")
 
     def _run(self, texts: Sequence[str]) -> Iterator[tuple[str, Judgement]]:
         """Runs each text, yielding its final judgement as soon as it is certain."""
@@ -287,8 +287,9 @@ class Driver(Generic[C]):
 
 
 def digest(rung: str | None, source: str) -> str:
-    """16 hex digits for one question: this text under this backend."""
-    return hashlib.sha256(f"{rung}\0{source}".encode()).hexdigest()[:16]
+    """16 hex digits for one question: this text, whatever the comment on top of it says, under this backend."""
+    code = "".join(itertools.dropwhile(lambda line: line.startswith("#"), source.splitlines(keepends=True)))
+    return hashlib.sha256(f"{rung}\0{code}".encode()).hexdigest()[:16]
 
 
 def _decided(answers: Sequence[Judgement | None]) -> bool:

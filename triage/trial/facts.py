@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triage.judge.judgement import CandidateResult
@@ -23,10 +24,11 @@ _WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class ForkFacts:
-    """A result, and whether some graph of the candidate was cut off on the way to it."""
+    """A result, whether some graph of the candidate was cut off on the way to it, and the files that were asked for."""
 
     result: CandidateResult
     cut: bool
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:

@@ -11,7 +11,8 @@ import contextlib
 import math
 import shutil
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
@@ -136,8 +137,11 @@ class ForkServerRunner(PooledRunner):
         self._fresh.close()
         super().close()
 
-    def run_cut(self, query: Query, cancel: Cancel, cut_off: str | None) -> ForkFacts:
-        """Run a candidate whose compiles stop once they are past a phase (`agent/warm/phases.py`); None runs it in full."""
+    def run_cut(self, query: Query, cancel: Cancel, cut_off: str | None, files: Sequence[str] = ()) -> ForkFacts:
+        """Run a candidate whose compiles stop once they are past a phase (`agent/warm/phases.py`); None runs it in full.
+
+        Of what it writes in its working directory, these `files` are read.
+        """
         server = None if self._closing.is_set() else self._running_server()
         if self._closing.is_set():
             return ForkFacts(not_run("cancelled"), cut=False)
@@ -156,13 +160,22 @@ class ForkServerRunner(PooledRunner):
         )
         try:
             ended = _outcome(server, server.submit(request), query.timeout, cancel)
-            return facts_of_fork(request, ended)
+            facts = facts_of_fork(request, ended)
+            return replace(facts, files=_texts(directory / "cwd", files)) if files else facts
         except ServerGoneError:
             if cancel.is_set() or self._closing.is_set():
                 return ForkFacts(not_run("cancelled"), cut=False)
             return ForkFacts(self._fresh._run_one(query, cancel), cut=False)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+
+    def run_telling(
+        self, source: str, files: Sequence[str], *, rung: str | None = None, timeout: float = LOOK_SECONDS
+    ) -> tuple[CandidateResult, Mapping[str, str]]:
+        """Run one candidate, and read these files that it writes; without a warm interpreter there are none."""
+        left = self._end - time.monotonic()
+        facts = self.run_cut(Query(source, rung, max(0.1, min(timeout, left))), Cancel(), None, files)
+        return facts.result, facts.files
 
     def look(self, source: str, file: str, *, timeout: float = LOOK_SECONDS) -> str | None:
         """What a script that uses no compiler leaves in a file of its working directory; None where it leaves nothing."""
@@ -303,6 +316,14 @@ class _Verifier(FreshProcessRunner):
         return run_fresh(
             query, self._python, directory, extra_env={}, neutral=self._neutral, cancel=cancel, capture=True
         )
+
+
+def _texts(directory: Path, files: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for name in files:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            found[name] = (directory / name).read_text(encoding="utf-8")
+    return found
 
 
 def _outcome(server: ForkServer, future: Future[ForkExit], timeout: float, cancel: Cancel) -> ForkExit:

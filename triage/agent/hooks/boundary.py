@@ -36,7 +36,8 @@ def patch_torch(torch, recorder):
         note_use(torch, recorder, model, kwargs)
         if rung == UNCOMPILED:
             return record_calls(uncompiled(torch, model), torch, recorder, kwargs)
-        return record_calls(unwatched(model, *args, **_forced(kwargs, rung)), torch, recorder, kwargs)
+        told = dict(_forced(kwargs, rung), **(recorder.config.get("compile_arguments") or {}))
+        return record_calls(unwatched(model, *args, **told), torch, recorder, kwargs)
 
     def unwatched(*args, **kwargs):
         _inside.depth = getattr(_inside, "depth", 0) + 1

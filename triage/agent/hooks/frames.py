@@ -96,6 +96,8 @@ def patch_output_graph(module, recorder):
         recorder.breadcrumb("graph %s compiled" % graph_id)
         if kept is not None and (_is_plain(compiled) or _is_module(compiled)):
             compiled = recorder.comparer.watch(compiled, kept, graph_id, example_inputs, _backend_name(self))
+        if recorder.config.get("explain"):
+            return compiled  # what is timed has nothing around it
         return _watch_graph(compiled, recorder, graph_id, name)
 
     module.OutputGraph.call_user_compiler = call_user_compiler
@@ -179,7 +181,7 @@ def _capture(recorder, gm, example_inputs, level, graph_id, number, backend, dir
 
 
 def _watch_graph(compiled, recorder, graph_id, name):
-    """Breadcrumbs round the first run of a compiled graph; an exception of any run is marked with the graph."""
+    """Breadcrumbs round the first run of a compiled graph; what ends any run, an exception or a crash, is laid to the graph."""
     if not _is_plain(compiled):
         return compiled
     ran = []
@@ -187,12 +189,15 @@ def _watch_graph(compiled, recorder, graph_id, name):
     def run(*args, **kwargs):
         if not ran:
             recorder.breadcrumb("run graph %s" % graph_id)
+        before = recorder.running.enter(graph_id, name)
         try:
             result = compiled(*args, **kwargs)
         except Exception as error:
             recorder.mark(error, graph=name or graph_id, phase="call")
             recorder.channel.say("graph_failed", graph=graph_id, file=name, when="run")
             raise
+        finally:
+            recorder.running.leave(before)
         if not ran:
             ran.append(True)
             recorder.breadcrumb("graph %s ran" % graph_id)

@@ -3,8 +3,11 @@
 `install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The
 config is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, one of `doors`, or null for as it is),
 `capture` (write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
-`compare`), `opcheck` (names of custom operators to check, see `opchecks`), `seed` (of all random numbers), `stop_after`,
-`stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
+`compare`), `opcheck` (names of custom operators to check, see `opchecks`), `explain` (tell breaks, recompilations
+and times), `compile_arguments` (what torch.compile is told besides), `seed` (of all random numbers), `overlay` (files with
+another text, see `overlay`), `timed` (calls of compiled functions are measured), `stop_after` (`calls`, `backwards`, and the
+`seconds` that the program has at least), `stacks_after` (seconds until the stacks of all threads are written, because the
+time limit is near).
 """
 
 import atexit
@@ -18,7 +21,7 @@ from .. import compat
 from ..capture import surroundings
 from ..compare import randomness
 from ..trace import lines
-from . import boundary, confine, doors, frames, imports, optimize, testrunners
+from . import boundary, confine, doors, frames, imports, optimize, overlay, testrunners
 from .channel import Channel
 from .recorder import Recorder
 
@@ -65,6 +68,15 @@ def install(config):
     )
     if door is not None:
         imports.after_import(doors.patches(door))
+    if config.get("overlay"):
+        overlay.install(config["overlay"])
+        imports.after_import(
+            {"runpy": overlay.patch_runpy, "_pytest.assertion.rewrite": overlay.patch_rewriting},
+        )
+    if config.get("explain"):
+        from ..explain import watch  # only where it is asked for
+
+        imports.after_import(watch.patches(recorder))
     lines.install(recorder)
     return recorder
 

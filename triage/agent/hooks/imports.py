@@ -39,7 +39,7 @@ class _Watcher(importlib.abc.MetaPathFinder):
             return None
         self._busy.add(name)
         try:
-            spec = importlib.util.find_spec(name) if path is None else _find(name, path, target)
+            spec = importlib.util.find_spec(name) if path is None else _find(name, path, target, self)
         finally:
             self._busy.discard(name)
         if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
@@ -48,9 +48,9 @@ class _Watcher(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _find(name, path, target):
-    for finder in sys.meta_path:
-        if isinstance(finder, _Watcher) or not hasattr(finder, "find_spec"):
+def _find(name, path, target, asking):
+    for finder in list(sys.meta_path):
+        if finder is asking or not hasattr(finder, "find_spec"):
             continue
         spec = finder.find_spec(name, path, target)
         if spec is not None:

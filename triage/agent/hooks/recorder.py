@@ -8,9 +8,11 @@ import contextlib
 import os
 import sys
 import threading
+import time
 
 from ..capture import operators
 from ..capture.exception import describe, rank
+from .running import Running
 
 EVENT_LIMIT = 200
 
@@ -23,16 +25,20 @@ class Recorder:
 
     def __init__(self, channel, config):
         self.channel = channel
+        self.running = Running(channel.directory)
         self.config = config
         self.calls = 0
         self.backwards = 0
         self.graphs = 0
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
+        self.at_end = []  # functions that tell what they know once the program has ended
         self._ids = 0
-        self._told_ranks = False
+        self._told_ranks = bool(config.get("explain"))  # a question in each call, for the ladder alone
         self._told_operators = []
         self._died = False
+        self._began = time.monotonic()
+        self._steps = {"calls": Steps(), "backwards": Steps()}
         self._pid = os.getpid()
         self._local = threading.local()
 
@@ -109,7 +115,7 @@ class Recorder:
 
         Nor does a backward pass inside a call: AOTAutograd runs one while it traces.
         """
-        depth = getattr(self._local, what, 0)
+        depth, outermost = getattr(self._local, what, 0), not self.inside()
         setattr(self._local, what, depth + 1)
         if depth == 0 and not (what == "backwards" and getattr(self._local, "calls", 0)):
             setattr(self, what, getattr(self, what) + 1)
@@ -117,6 +123,8 @@ class Recorder:
                 self._told_ranks = True
                 self.channel.say("distributed")
             self._stop_if_passed(what)
+            if outermost and self.config.get("timed"):
+                self._local.began = self._now(), self.graphs
 
     def inside(self):
         """Whether this thread is in a call of a compiled function, or in a backward pass."""
@@ -148,6 +156,20 @@ class Recorder:
         if what == "backwards" and getattr(self._local, what, 1) == 1 and self.comparer is not None:
             self.comparer.backward_ended()
         setattr(self._local, what, getattr(self._local, what, 1) - 1)
+        began = getattr(self._local, "began", None)
+        if began is not None and not self.inside():
+            self._local.began = None
+            self._steps[what].add(self._now() - began[0], compiled=self.graphs > began[1])
+
+    def _now(self):
+        """Seconds. A GPU has done by then what it was told."""
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        try:
+            if cuda is not None and cuda.is_initialized():
+                cuda.synchronize()
+        except Exception:
+            pass
+        return time.perf_counter()
 
     def _stop_if_passed(self, what):
         """End the program once it is well past the point at which the failure was seen in an earlier probe.
@@ -157,7 +179,8 @@ class Recorder:
         stop = self.config.get("stop_after")
         if not stop or what != "calls" or not self._alone():
             return
-        if self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]:
+        past = self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]
+        if past and time.monotonic() - self._began >= stop.get("seconds", 0.0):
             self.leave_early()
 
     def leave_early(self):
@@ -180,7 +203,10 @@ class Recorder:
 
     def end(self):
         """Totals, as far as this torch counts them."""
+        for tell in self.at_end:
+            tell()
         breaks = recompiles = 0
+        self._tell_steps()
         passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}
         utils = sys.modules.get("torch._dynamo.utils")
         counters = getattr(utils, "counters", None)
@@ -195,6 +221,34 @@ class Recorder:
             )  # fmt: skip
         else:
             self.channel.say("end", graphs=self.graphs, graph_breaks=0, recompiles=0, **passes)
+
+    def _tell_steps(self):
+        calls, backwards = self._steps["calls"], self._steps["backwards"]
+        if calls.median() is not None:
+            self.channel.say(
+                "steps", calls=calls.count, call=calls.median(), backwards=backwards.count, backward=backwards.median()
+            )
+
+
+class Steps(object):
+    """How long the outermost calls took in which nothing was compiled, in seconds. The first one never counts."""
+
+    KEPT = 1000
+
+    def __init__(self):
+        self.count = 0
+        self._seconds = []
+
+    def add(self, seconds, compiled):
+        self.count += 1
+        if self.count > 1 and not compiled:
+            self._seconds.append(seconds)
+            del self._seconds[: -self.KEPT]
+
+    def median(self):
+        """None where fewer than two were measured."""
+        found = sorted(self._seconds)
+        return found[len(found) // 2] if len(found) > 1 else None
 
 
 def _chain(error):

@@ -27,10 +27,7 @@ def _chain_load(here):
         sys.stderr.write("Error in sitecustomize: %s: %s\n" % (type(error).__name__, error))
 
 
-def _install():
-    config = os.environ.get("TRIAGE_AGENT")
-    if not config:
-        return
+def _load_agent():
     import importlib.util
 
     agent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -38,17 +35,47 @@ def _install():
     boot = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(boot)
     boot.load_agent()
+
+
+def _config():
+    """What the probe asks for, `{}` where nobody does."""
+    told = os.environ.get("TRIAGE_AGENT")
+    if not told:
+        return {}
     import json
 
-    from _triage_agent.hooks import hook
+    return json.loads(told)
 
-    hook.install(json.loads(config))
+
+def _restart(config):
+    """Start anew where the script itself is to have another text: before anything has run that would run twice."""
+    overlay = config.get("overlay")
+    if overlay:
+        _load_agent()
+        from _triage_agent.hooks import overlay as changed
+
+        changed.restart(overlay)
+
+
+def _install(config):
+    if config:
+        _load_agent()
+        from _triage_agent.hooks import hook
+
+        hook.install(config)
+
+
+def _safely(function, *given):
+    try:
+        return function(*given)
+    except Exception as error:  # the target runs on without the agent, and the probe says that it did
+        sys.stderr.write("triage: the agent could not start: %s: %s\n" % (type(error).__name__, error))
+        return None
 
 
 _here = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != _here]
+_wanted = _safely(_config) or {}
+_safely(_restart, _wanted)
 _chain_load(_here)
-try:
-    _install()
-except Exception as _error:  # the target runs on without the agent, and the probe says that it did
-    sys.stderr.write("triage: the agent could not start: %s: %s\n" % (type(_error).__name__, _error))
+_safely(_install, _wanted)

@@ -61,9 +61,8 @@ def whole(statements: Sequence[str]) -> Preamble:
     return _mentioned([_Statement(text, ast.parse(text)) for text in statements], {})
 
 
-def leaves_unbound(statements: Sequence[str], block: str) -> bool:
-    """Whether a name that only `block` binds is read by what would be printed of the rest."""
-    printed = whole([text for text in statements if text != block])
+def leaves_unbound(printed: Preamble, block: str) -> bool:
+    """Whether a name that only `block` binds is read by what would be `printed` of the other statements."""
     rest = [_Statement(text, ast.parse(text)) for text in (*printed.imports, *printed.statements)]
     read = {name for item in rest for name in item.reads}
     bound = {name for item in rest for name in item.bound}

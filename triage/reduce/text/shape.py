@@ -140,11 +140,11 @@ def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | Non
     if spread is not None:  # it may hold a backend
         start, end = script.span(spread.value)
         return Edit(start, end, "{**" + script.text[start:end] + f', "backend": {told.partition("=")[2]}' + "}")
-    place, last = _last_token(script, use)
+    place, last = last_token(script, use)
     return Edit(place, place, {"(": "", ",": " "}.get(last, ", ") + told)
 
 
-def _last_token(script: Script, call: ast.Call) -> tuple[int, str]:
+def last_token(script: Script, call: ast.Call) -> tuple[int, str]:
     """Where the last token before a call's closing parenthesis ends, and that token: below it there may be comments."""
     source = Script(f"({script.source(call)})")
     tokens = tokenize.generate_tokens(io.StringIO(source.text).readline)

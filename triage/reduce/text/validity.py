@@ -20,6 +20,11 @@ from triage.reduce.text.hopeless import (
     early_reads,
     misfit_calls,
     missing_attributes,
+)
+from triage.reduce.text.operator_rules import (
+    called_tensors,
+    misfit_kernels,
+    misfit_operator_calls,
     unfit_operators,
     unknown_operators,
 )
@@ -116,6 +121,9 @@ RULES = (
     Rule("names are bound before they are read", early_reads),
     Rule("registrations are complete", unfit_operators),
     Rule("operators are registered", unknown_operators),
+    Rule("operators are called as registered", misfit_operator_calls),
+    Rule("kernels take what torch gives", misfit_kernels),
+    Rule("tensors are not called", called_tensors),
 )
 
 

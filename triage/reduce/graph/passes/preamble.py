@@ -9,7 +9,7 @@ from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase
 from triage.reduce.graph.edits import checked
 from triage.reduce.graph.passes.proposal import Choice
-from triage.reduce.printing.preamble import leaves_unbound
+from triage.reduce.printing.preamble import Preamble, custom_operators, leaves_unbound, preamble, whole
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,16 @@ class DropPreamble:
         return f"without `{first}`"
 
     def apply(self, case: GraphCase) -> GraphCase:
-        if case.prepared and leaves_unbound(case.preamble, self.block):
-            raise RefusedError("a name would have no meaning")
         rest = tuple(block for block in case.preamble if block != self.block)
+        if leaves_unbound(_printed(case, rest), self.block):
+            raise RefusedError("a name would have no meaning")
         return checked(case, replace(case, preamble=rest))
+
+
+def _printed(case: GraphCase, statements: tuple[str, ...]) -> Preamble:
+    """What the printer would leave of them."""
+    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    return whole(statements) if case.prepared else preamble(statements, custom_operators(nodes).values())
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:

@@ -1,0 +1,81 @@
+"""Planted faults are named rightly: the part of Inductor, and which application of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from blame_programs import CHECK, FUSION, LOWERING, PASS, PATTERN, VECTORISATION
+
+from triage.culprit.subsystem import Searched, search_parts
+from triage.judge.oracle import SignatureOracle
+from triage.trial.runner import ForkServerRunner
+
+pytestmark = pytest.mark.e2e
+MOST_QUESTIONS = 14
+
+
+class Budget:
+    def spent(self) -> bool:
+        return False
+
+    def left(self) -> float:
+        return 600.0
+
+
+@pytest.fixture(scope="module")
+def runner():
+    runner = ForkServerRunner(sys.executable)
+    yield runner
+    runner.close()
+
+
+def searched(program: str, runner: ForkServerRunner) -> Searched:
+    source = program.lstrip() + CHECK
+    signature = runner.run(source, rung="inductor").signature
+    assert signature is not None, "the planted fault does not show"
+    told: list[Any] = []
+    found = search_parts(
+        source, "inductor", runner, SignatureOracle(signature), Budget(),
+        lambda kind, **facts: told.append(facts["part"]), 120.0,
+    )  # fmt: skip
+    assert found is not None and found.search.queries == len(told) <= MOST_QUESTIONS
+    return found
+
+
+@pytest.mark.quick
+def test_a_match_of_a_pattern_and_the_graph_around_it(runner):
+    found = searched(PATTERN, runner)
+    assert found.search.names == ("pattern matcher",) and found.search.application == 1
+    assert "relu_of_negative" in (found.search.what or "")
+    assert "aten.neg" in found.graphs["before.txt"] and "aten.abs" in found.graphs["after.txt"]
+    assert [cure.text for cure in found.cures] == ["torch._inductor.config.pattern_matcher = False"]
+    # Kernels do not matter to it, so nothing about them was asked.
+    rows = {row.subsystem: row for row in found.search.rows}
+    assert rows["lowerings"].outcome == "same_failure" and rows["fusion"].outcome == "not_run"
+
+
+def test_fusion(runner):
+    found = searched(FUSION, runner)
+    assert found.search.names == ("fusion",) and "cos" in (found.search.what or "")
+    assert "torch._inductor.config.max_fusion_size = 1" in [cure.text for cure in found.cures]
+
+
+def test_vectorisation(runner):
+    found = searched(VECTORISATION, runner)
+    assert found.search.names == ("vectorisation",) and found.search.application == 1
+    assert [cure.text for cure in found.cures] == ["torch._inductor.config.cpp.simdlen = 1"]
+
+
+def test_a_lowering(runner):
+    found = searched(LOWERING, runner)
+    assert (found.search.names, found.search.application, found.search.what) == (("lowerings",), 3, "sin")
+
+
+def test_a_pass(runner):
+    found = searched(PASS, runner)
+    assert found.search.names == ("post_grad_passes",) and found.search.what == "post_grad_custom_post_pass"
+    assert "aten.sin" in found.graphs["before.txt"] and "aten.cos" in found.graphs["after.txt"]
+    assert found.search.shown_by.endswith(f"with {found.search.application} it fails")
+    assert [cure.name for cure in found.cures] == ["torch._inductor.config.disabled_passes"]

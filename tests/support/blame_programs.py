@@ -1,0 +1,94 @@
+"""Programs with one planted fault each, in a part of Inductor that is known: each fails by itself, with its own check."""
+
+from __future__ import annotations
+
+FUSION = """
+import torch
+from torch._inductor.codegen import cpp
+from torch._inductor.scheduler import FusedSchedulerNode
+
+codegen = cpp.CppScheduling.codegen_node
+
+
+def codegen_node(self, node):
+    old = cpp.CppVecOverrides.cos, cpp.CppOverrides.cos
+    if isinstance(node, FusedSchedulerNode):
+        cpp.CppVecOverrides.cos = staticmethod(lambda x: f"{x} + {x}")
+        cpp.CppOverrides.cos = staticmethod(lambda x: f"{x} + {x}")
+    try:
+        return codegen(self, node)
+    finally:
+        cpp.CppVecOverrides.cos, cpp.CppOverrides.cos = map(staticmethod, old)
+
+
+cpp.CppScheduling.codegen_node = codegen_node
+
+
+def f(x):
+    return torch.relu(x) + 1, torch.sin(x), torch.cos(x)
+"""
+
+VECTORISATION = """
+import torch
+from torch._inductor.codegen import cpp
+
+cpp.CppVecOverrides.relu = staticmethod(lambda x: f"{x} + {x}")
+
+
+def f(x):
+    return torch.relu(x.cos()) * 2 + torch.relu(x)
+"""
+
+PATTERN = """
+import torch
+from torch._inductor.fx_passes.post_grad import pass_patterns
+from torch._inductor.pattern_matcher import Arg, CallFunction, register_graph_pattern
+
+aten = torch.ops.aten
+
+
+@register_graph_pattern(CallFunction(aten.relu.default, CallFunction(aten.neg.default, Arg())), pass_dict=pass_patterns[0])
+def relu_of_negative(match, x):
+    match.replace_by_example(lambda x: torch.ops.aten.abs.default(x), [x])
+
+
+def f(x):
+    return torch.relu(torch.neg(torch.sin(x))) + 1
+"""
+
+LOWERING = """
+import torch
+from torch._inductor import lowering
+
+aten = torch.ops.aten
+lowering.lowerings[aten.sin.default] = lowering.lowerings[aten.cos.default]
+
+
+def f(x):
+    y = torch.relu(x) + 1
+    z = torch.sin(y)
+    return z * 2 - y
+"""
+
+PASS = """
+import torch
+
+
+def swap(graph):
+    for node in graph.nodes:
+        if node.target is torch.ops.aten.sin.default:
+            node.target = torch.ops.aten.cos.default
+
+
+torch._inductor.config.post_grad_custom_post_pass = swap
+
+
+def f(x):
+    return torch.sin(x) + 1
+"""
+
+CHECK = """
+
+x = torch.randn(8, 32)
+torch.testing.assert_close(torch.compile(f)(x), f(x))
+"""

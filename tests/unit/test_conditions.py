@@ -1,0 +1,146 @@
+"""What a failure cannot do without: told only where a run showed it, and what was varied in vain is told too. No torch."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from printer_cases import case, meta, node, tensor
+
+from triage.culprit.conditions import Answered, ask, merged, of_neighbour, of_parts, of_settings
+from triage.culprit.ways_round.spellings import CONTIGUOUS, in_another_dtype
+from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import signature_of
+from triage.model.graphcase import GraphCase
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.report import AblationRow, Condition, SubsystemSearch
+from triage.model.stage import OutcomeKind
+
+BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
+SIGNATURE = signature_of(BOOM)
+GRAPH = case([tensor("x", 4, 17)], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
+
+
+class Runner:
+    """Fails where this holds of the script."""
+
+    jobs = 2
+
+    def __init__(self, fails: Any) -> None:
+        self.fails, self.asked = fails, []
+
+    def run_many(self, sources: Any, **how: Any) -> Any:
+        self.asked += sources
+        for index, source in enumerate(sources):
+            bad = self.fails(source)
+            outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
+            yield index, CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
+
+
+class Budget:
+    def spent(self) -> bool:
+        return False
+
+    def left(self) -> float:
+        return 100.0
+
+
+def asked(graph: GraphCase, fails: Any) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    told = answered(graph, fails)
+    rows = {row.setting: row.outcome for row in told.rows}
+    return rows, {each.condition: each.shown_by for each in told.conditions}, told.indifferent
+
+
+def answered(graph: GraphCase, fails: Any) -> Answered:
+    assert SIGNATURE is not None
+    return ask(
+        graph, None, "inductor", Runner(fails), SignatureOracle(SIGNATURE), Budget(), lambda kind, **facts: None, 5.0
+    )
+
+
+def last_size(source: str) -> int:
+    found = re.search(
+        r"(\d+)[,)]* *(?:,\s*dtype=\S+\))?\s*$", next(line for line in source.splitlines() if "x = " in line)
+    )
+    assert found is not None, source
+    return int(found.group(1))
+
+
+def test_a_bound_is_told_with_the_runs_on_both_sides():
+    _, needed, varied = asked(GRAPH, lambda source: last_size(source) >= 17)
+    assert needed == {"the size of the last dimension is at least 17": "with 16 it passes, with 34 it fails as well"}
+    assert "the dtype (float64 fails as well)" in varied
+    assert "the values of the inputs (ones fail as well)" in varied
+    assert any(text.startswith("the size of the first dimension") for text in varied)
+    assert not any("last dimension" in text for text in varied)
+
+
+def test_a_batch_of_one():
+    batch = case([tensor("x", 9, 4)], [node("y", "torch.relu", "%x", out=meta(9, 4))], "%y")
+    rows, needed, _ = asked(batch, lambda source: not re.search(r"\b1, 4\b", source))
+    assert rows["1 instead of 9 as the size of the first dimension"] == "ok", rows
+    assert needed["the size of the first dimension is more than 1"] == "with 1 it passes"
+    assert not any("at least" in told for told in needed)
+
+
+def test_one_size_only():
+    _, needed, _ = asked(GRAPH, lambda source: last_size(source) == 17)
+    assert needed["the size of the last dimension is more than 16"] == "with 16 it passes"
+    assert needed["the size of the last dimension is less than 34"] == "with 34 it passes"
+
+
+def test_the_dtype_and_the_values():
+    rows, needed, _ = asked(GRAPH, lambda source: "float64" not in source and "ones" not in source)
+    assert needed["the dtype is float32"] == "with float64 instead of float32 it passes"
+    assert needed["the inputs are not all ones"] == "with ones as values it passes"
+    assert rows["float64 instead of float32"] == rows["ones as values"] == "ok"
+
+
+def test_strides():
+    strided = case([tensor("x", 4, 17, stride=(1, 4))], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
+    rows, needed, _ = asked(strided, lambda source: "strided" in source or ".t()" in source or "mT" in source)
+    assert rows["contiguous inputs"] == "ok"
+    assert [told for told in needed if told.startswith("the strides")]
+
+
+def test_what_passes_is_a_spelling_of_the_call():
+    strided = case([tensor("x", 4, 17, stride=(1, 4))], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
+    assert answered(strided, lambda source: ".t()" in source or "mT" in source).spellings[:1] == (CONTIGUOUS,)
+    assert answered(GRAPH, lambda source: "float64" not in source).spellings == (
+        in_another_dtype("float32", "float64"),
+    )
+    assert answered(GRAPH, lambda source: True).spellings == ()
+
+
+def test_nothing_is_said_where_nothing_changes():
+    _, needed, varied = asked(GRAPH, lambda source: True)
+    assert not needed and len(varied) >= 4
+
+
+def row(setting: str, outcome: str) -> AblationRow:
+    return AblationRow(setting, outcome)
+
+
+def test_what_the_settings_show():
+    needed, varied = of_settings(GRAPH, [row("dynamic=True", "same_failure"), row("dynamic=False", "ok")])
+    assert needed == (Condition("the shapes are dynamic", "with dynamic=False it passes"),) and not varied
+    needed, varied = of_settings(GRAPH, [row("dynamic=True", "same_failure"), row("dynamic=False", "same_failure")])
+    assert not needed and varied == ("whether the shapes are dynamic",)
+    needed, varied = of_settings(GRAPH, [row("under torch.no_grad()", "ok")])
+    assert [each.condition for each in needed] == ["gradients are enabled"] and not varied
+    needed, varied = of_settings(GRAPH, [row("under torch.no_grad()", "same_failure")])
+    assert not needed and varied == ("whether gradients are enabled",)
+    needed, varied = of_settings(GRAPH, [row("dynamic=True", "not_run"), row("forward only", "ok")])
+    assert [each.condition for each in needed] == ["a backward pass"] and not varied
+
+
+def test_parts_and_the_neighbour():
+    parts = of_parts(SubsystemSearch(names=("fusion",)))
+    assert parts == (Condition("the compiler's fusion", "with fusion switched off it passes"),)
+    assert of_parts(None) == of_parts(SubsystemSearch()) == ()
+    told = of_neighbour("It passes with float32 instead of complex64.", ())
+    assert told == (Condition("complex64", "with float32 instead it passes"),)
+    assert of_neighbour("It passes with float32 instead of float16.", [Condition("the dtype is float16", "")]) == ()
+    assert of_neighbour("It fails with a size of 3 and passes with 2.", ()) == ()
+    assert merged(parts, told, parts) == (*parts, *told)

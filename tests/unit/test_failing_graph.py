@@ -1,0 +1,110 @@
+"""Which compiled graph failed: from what the hooks said of it, or from what ran when its process died. No torch here."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.agent import boot
+from triage.probe.interpret import graph_order, notes_of, read_events
+
+boot.load_agent()
+Running = importlib.import_module(f"{boot.PACKAGE}.hooks.running").Running
+AGENT = Path(boot.__file__).parent
+DIES = """
+import importlib, os, signal, sys
+sys.path.insert(0, {agent!r})
+import boot
+boot.load_agent()
+running = importlib.import_module(boot.PACKAGE + ".hooks.running").Running({folder!r})
+outer = running.enter("3/0", "graph-003-dynamo.json")
+inner = running.enter("17/1", "graph-017-dynamo.json")
+{then}
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def left_by(folder: Path, then: str) -> list[dict[str, Any]]:
+    code = DIES.format(agent=str(AGENT), folder=str(folder), then=then)
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -signal.SIGKILL
+    return read_events(folder)
+
+
+def test_a_process_that_dies_in_a_graph_leaves_its_name(tmp_path: Path) -> None:
+    events = left_by(tmp_path, "")
+    assert events == [
+        {"e": "breadcrumb", "text": "run graph 17/1"},
+        {"e": "graph_failed", "graph": "17/1", "file": "graph-017-dynamo.json", "when": "run"},
+    ]
+    assert notes_of(events).graph == "17/1"
+    newer = [{"e": "graph", "file": f"graph-{n:03d}-dynamo.json"} for n in (3, 17, 29)]
+    assert graph_order([*newer, *events])[0] == "graph-017-dynamo.json"
+
+
+def test_what_has_ended_is_not_named(tmp_path: Path) -> None:
+    events = left_by(tmp_path, "running.leave(inner)")
+    assert notes_of(events).graph == "3/0"
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert left_by(tmp_path, "running.leave(inner); running.leave(outer)") == []
+
+
+def test_a_child_does_not_write_into_its_parents_note(tmp_path: Path) -> None:
+    then = """
+child = os.fork()
+if child == 0:
+    running.leave(running.enter("5/0", None))
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    assert notes_of(left_by(tmp_path, then)).graph == "17/1"
+
+
+def test_where_no_note_can_be_made_nothing_is_noted(tmp_path: Path) -> None:
+    running = Running(str(tmp_path / "gone"))
+    running.leave(running.enter("0/0", None))
+    assert read_events(tmp_path / "gone") == []
+
+
+def raised(number: int, phase: str, graph: str | None = None) -> dict[str, Any]:
+    error = {"type": "RuntimeError", "message": "bad", "frames": [], "inner": None, "phase": phase}
+    return {"e": "raised", "id": number, "pid": 1, "phase": phase, "exception": error, "graph": graph}
+
+
+FILES = [{"e": "graph", "file": f"g{n}.json", "graph": f"{n}/0"} for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("events", "graph"),
+    [
+        ([raised(1, "call", "g1.json"), {"e": "raised_again", "id": 1, "pid": 1, "phase": "uncaught"}], "1/0"),
+        ([raised(1, "call", "1/0")], "1/0"),
+        # The one that ended the program, and not one that was swallowed before.
+        (
+            [
+                raised(1, "call", "g0.json"),
+                raised(2, "call", "g2.json"),
+                {"e": "raised_again", "id": 2, "pid": 1, "phase": "uncaught"},
+            ],
+            "2/0",
+        ),
+        # A check of the script's own; a comparison says which graph was wrong.
+        ([raised(1, "uncaught"), {"e": "graph_failed", "graph": "1/0", "file": "g1.json"}], "1/0"),
+        # Dynamo could not trace it: the graphs before it have nothing to do with it.
+        ([raised(1, "compile"), {"e": "raised_again", "id": 1, "pid": 1, "phase": "uncaught"}], None),
+        ([{"e": "breadcrumb", "text": "compile graph 2/0"}], "2/0"),
+        ([{"e": "breadcrumb", "text": "inductor compiles backward graph 2/0"}], "2/0"),
+        ([{"e": "breadcrumb", "text": "compile graph 1/0"}, {"e": "breadcrumb", "text": "graph 1/0 compiled"}], None),
+        ([{"e": "breadcrumb", "text": "graph 2/0 ran"}], None),
+        ([], None),
+    ],
+)
+def test_the_graph_that_failed(events: list[dict[str, Any]], graph: str | None) -> None:
+    assert notes_of([*FILES, *events]).graph == graph

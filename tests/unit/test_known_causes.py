@@ -1,0 +1,130 @@
+"""The table of known causes: what GPU, Triton, disk and old releases say is tested by the text that torch raises."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from triage.culprit.known_causes import TABLE, known_cause
+from triage.model.outcome import CompileCall, Outcome, RaisedException
+from triage.model.stage import OutcomeKind, Stage
+
+FULLGRAPH = (CompileCall(None, fullgraph=True),)
+
+
+def failed(kind: str, message: str, **more: object) -> Outcome:
+    return Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, **more))  # type: ignore[arg-type]
+
+
+def cause_of(kind: str, message: str, stage: Stage, calls: tuple[CompileCall, ...] = FULLGRAPH) -> str | None:
+    found = known_cause(failed(kind, message), stage, calls)
+    return found.id if found is not None else None
+
+
+# What no CPU raises: (cause, type, file of torch that says it, the text there, the rest of the message, stage).
+IN_TORCH = [
+    ("triton_missing", "torch._inductor.exc.TritonMissing", "_inductor/exc.py", "Cannot find a working triton installation",
+     ". Either the package is not installed", Stage.INDUCTOR),
+    ("gpu_too_old", "torch._inductor.exc.GPUTooOldForTriton", "_inductor/exc.py",
+     "which is too old to be supported by the triton GPU compiler", ", which is used as the backend.", Stage.INDUCTOR),
+    ("cuda_after_fork", "RuntimeError", "cuda/__init__.py", "Cannot re-initialize CUDA in forked subprocess",
+     ". To use CUDA", Stage.SCRIPT),
+    ("cudagraph_output_overwritten", "RuntimeError", "_inductor/cudagraph_trees.py",
+     "accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run", ". Stack trace: x",
+     Stage.INDUCTOR),
+    ("python_not_supported", "RuntimeError", "__init__.py", "torch.compile is not supported on Python", " 3.15+",
+     Stage.DYNAMO),
+    ("no_fake_kernel", "RuntimeError", "_library/custom_ops.py", "There was no fake impl registered for", " <op>",
+     Stage.DYNAMO),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "kind", "file", "says", "rest", "stage"), IN_TORCH, ids=[row[0] for row in IN_TORCH])
+def test_what_torch_itself_says(cause: str, kind: str, file: str, says: str, rest: str, stage: Stage) -> None:
+    found = importlib.util.find_spec("torch")
+    assert found is not None and found.origin is not None
+    assert says in (Path(found.origin).parent / file).read_text(encoding="utf-8")
+    assert cause_of(kind, says + rest, stage) == cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind", "message", "stage"),
+    [
+        ("no_cxx_compiler", "FileNotFoundError", "[Errno 2] No such file or directory: '/opt/g++'", Stage.INDUCTOR),
+        ("no_cxx_compiler", "InvalidCxxCompiler", "Compiler: cl is not found.", Stage.INDUCTOR),
+        ("no_python_headers", "CppCompileError", "x.cpp:4:10: fatal error: Python.h: No such file or directory", Stage.INDUCTOR),
+        ("compiler_killed", "CppCompileError", "g++: fatal error: Killed signal terminated program cc1plus", Stage.INDUCTOR),
+        ("python_not_supported", "RuntimeError", "Dynamo is not supported on Python 3.13+", Stage.DYNAMO),
+        ("cache_not_writable", "PermissionError", "[Errno 13] Permission denied: '/tmp/torchinductor_a/x'", Stage.INDUCTOR),
+        ("disk_full", "OSError", "[Errno 28] No space left on device", Stage.INDUCTOR),
+        ("recompile_limit", "FailOnRecompileLimitHit", "cache_size_limit reached with one_graph=True", Stage.DYNAMO),
+    ],
+)  # fmt: skip
+def test_what_other_machines_and_releases_say(cause: str, kind: str, message: str, stage: Stage) -> None:
+    assert cause_of(kind, message, stage) == cause
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "stage"),
+    [
+        # torch asks for a report: it may be its own
+        ("torch._dynamo.exc.Unsupported", "Missing bytecode handler\n  Hint: It may be possible to write Dynamo tracing rules "
+         "for this code. Please report an issue to PyTorch if you encounter", Stage.DYNAMO),
+        ("torch._dynamo.exc.Unsupported", "x\n  Hint: This graph break is fundamental\n  Hint: This is likely to be a Dynamo "
+         "bug. Please report an issue to PyTorch.", Stage.DYNAMO),
+        # an operator that raises under fake tensors, a compiler that cannot read what Inductor wrote, a lost file
+        ("torch._dynamo.exc.TorchRuntimeError", "RuntimeError when making fake tensor call\n expected", Stage.DYNAMO),
+        ("torch._dynamo.exc.Unsupported", "Operator does not support running with fake tensors\n  Developer debug context: "
+         "unsupported operator: aten.foo.default", Stage.DYNAMO),
+        ("torch._inductor.exc.CppCompileError", "error: 'tmp4' was not declared in this scope", Stage.INDUCTOR),
+        ("FileNotFoundError", "[Errno 2] No such file or directory: '/tmp/torchinductor_a/c.so'", Stage.INDUCTOR),
+        # the compiler's own mistake about devices, dtypes and sizes
+        ("RuntimeError", "Expected all tensors to be on the same device", Stage.INDUCTOR),
+        ("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != double", Stage.AOT_AUTOGRAD),
+        ("RuntimeError", "Trying to backward through the graph a second time", Stage.AOT_AUTOGRAD),
+        ("torch._dynamo.exc.UserError", "Could not guard on data-dependent expression u0 > 3\nCaused by: y = g(x)  # a.py:1 in "
+         "f (_decomp/decompositions.py:10 in g)", Stage.DYNAMO),
+        ("torch._dynamo.exc.InternalTorchDynamoError", "This graph break is fundamental", Stage.DYNAMO),
+        ("RuntimeError", "A compilation subprocess exited unexpectedly", Stage.INDUCTOR),
+    ],
+)  # fmt: skip
+def test_what_may_be_a_bug_is_none(kind: str, message: str, stage: Stage) -> None:
+    assert cause_of(kind, message, stage) is None
+
+
+def test_a_graph_break_counts_only_where_fullgraph_was_asked_for() -> None:
+    message = "Call to `torch._dynamo.graph_break()`\n  Hint: Remove it."
+    assert cause_of("Unsupported", message, Stage.DYNAMO) == "graph_break_fullgraph"
+    assert cause_of("Unsupported", message, Stage.DYNAMO, (CompileCall(None),)) is None
+
+
+def test_the_page_of_the_graph_break_is_the_reference() -> None:
+    page = "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0025.html"
+    found = known_cause(
+        failed("Unsupported", f"Call to `torch._dynamo.graph_break()`\n please visit: {page}\n"),
+        Stage.DYNAMO,
+        FULLGRAPH,
+    )
+    assert found is not None and found.reference == page
+
+
+def test_the_cause_is_found_below_wrappers() -> None:
+    inner = RaisedException("torch._inductor.exc.InvalidCxxCompiler", "No working C++ compiler found in x")
+    for outer in (failed("InductorError", "E: x", inner=inner), failed("InductorError", "E: x", cause=inner)):
+        found = known_cause(outer, Stage.INDUCTOR)
+        assert found is not None and found.id == "no_cxx_compiler"
+
+
+def test_memory_is_the_scripts_matter_only_without_the_compiler() -> None:
+    full = Outcome(OutcomeKind.OOM, exception=RaisedException("torch.OutOfMemoryError", "CUDA out of memory."))
+    found = known_cause(full, Stage.SCRIPT)
+    assert found is not None and found.id == "out_of_memory"
+    assert known_cause(full, Stage.INDUCTOR) is None
+
+
+def test_every_row_can_be_read() -> None:
+    for row in TABLE:
+        assert row.reference.startswith("https://") and row.explanation.endswith(".") and row.cure.endswith(".")
+        assert row.says or row.kinds != (OutcomeKind.EXCEPTION,), "an exception is known by its text"

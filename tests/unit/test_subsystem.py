@@ -1,0 +1,183 @@
+"""The search of the part to blame: what is asked, what is left out, and which application is found. No torch."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from triage.culprit.parts import COUNTS
+from triage.culprit.settings import SWITCHES, inserted, switches_for, why_not
+from triage.culprit.subsystem import Searched, search_parts
+from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import signature_of
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.stage import OutcomeKind
+
+SOURCE = "import torch\ng = torch.compile(f)\n"
+BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
+OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("TypeError", "another"))
+SIGNATURE = signature_of(BOOM)
+OPTIONS = {switch.name: switch.part for switch in SWITCHES if switch.option}
+WIDER = {switch.part: set(switch.within) for switch in SWITCHES}
+
+
+class Machine:
+    """A compiler whose application number `guilty` of a part is wrong. `breaks`: without that part another error comes."""
+
+    jobs = 2
+
+    def __init__(self, part: str, guilty: int, counts: dict[str, int], breaks: str = "", tells: bool = True) -> None:
+        self.part, self.guilty, self.counts, self.breaks, self.tells = part, guilty, counts, breaks, tells
+        self.asked: list[str] = []
+
+    def look(self, source: str, file: str) -> str | None:
+        return json.dumps(dict.fromkeys(OPTIONS, "what it is"))
+
+    def run_telling(self, source: str, files: Sequence[str], **how: Any) -> tuple[CandidateResult, Mapping[str, str]]:
+        lines = [
+            json.dumps([part, n, f"{part} {n}"]) for part, count in self.counts.items() for n in range(1, count + 1)
+        ]
+        return self.run(source), {name: "\n".join(lines) if name == COUNTS else name for name in files if self.tells}
+
+    def run_many(self, sources: Sequence[str], **how: Any) -> Any:
+        for index, source in enumerate(sources):
+            yield index, self.run(source)
+
+    def run(self, source: str, **how: Any) -> CandidateResult:
+        self.asked.append(source)
+        off = {part for name, part in OPTIONS.items() if f"{name} = " in source}
+        most: dict[str, int] = {}
+        for given in re.findall(r"install\((.*)\)", source):
+            parts, part, limit, _ = eval(given)
+            off |= set(parts)
+            most |= {part: limit} if part else {}
+        gone = bool(off & {self.part, *WIDER[self.part]}) or most.get(self.part, 1 << 30) < self.guilty
+        outcome = OTHER if self.breaks in off else Outcome(OutcomeKind.OK, 0.1, 0) if gone else BOOM
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True, seconds=0.1)
+
+    def close(self) -> None: ...
+
+
+class Budget:
+    def __init__(self, questions: float = float("inf")) -> None:
+        self.questions = questions
+
+    def spent(self) -> bool:
+        self.questions -= 1
+        return self.questions < 0
+
+    def left(self) -> float:
+        return 100.0
+
+
+COUNTED = {
+    "pre_grad_passes": 3,
+    "joint_graph_passes": 4,
+    "post_grad_passes": 16,
+    "lowerings": 5,
+    "fusion": 4,
+    "vectorisation": 2,
+}
+
+
+def search(machine: Machine, budget: Budget | None = None, rung: str = "inductor") -> Searched:
+    assert SIGNATURE is not None
+    found = search_parts(
+        SOURCE, rung, machine, SignatureOracle(SIGNATURE), budget or Budget(), lambda kind, **facts: None, 5.0
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("part", "guilty"),
+    [("fusion", 3), ("vectorisation", 2), ("lowerings", 5), ("post_grad_passes", 9), ("joint_graph_passes", 1)],
+)
+def test_a_part_and_its_application(part, guilty):
+    machine = Machine(part, guilty, COUNTED)
+    search_ = search(machine).search
+    assert (search_.names, search_.application, search_.what) == ((part,), guilty, f"{part} {guilty}")
+    assert search_.queries == len(machine.asked) <= 14
+
+
+@pytest.mark.parametrize("part", ["index propagation", "common subexpressions", "buffer reuse"])
+def test_a_group_is_taken_apart_only_where_it_matters(part):
+    found = search(Machine(part, 1, COUNTED))
+    assert found.search.names == (part,) and found.search.application is None
+    (row,) = [row for row in found.rows if row.outcome == "ok"]
+    assert [cure.text for cure in found.cures] == [row.setting] and OPTIONS[found.cures[0].name] == part
+
+
+def test_the_optimisation_of_kernels_is_asked_where_lowerings_alone_are_left():
+    machine = Machine("C++ optimisation", 1, COUNTED)
+    found = search(machine)
+    assert found.search.names == ("C++ optimisation",)
+    assert [cure.text for cure in found.cures] == ["torch._inductor.config.aot_inductor.debug_compile = True"]
+    machine = Machine("fusion", 1, COUNTED)
+    search(machine)
+    assert not [source for source in machine.asked if "debug_compile" in source]
+
+
+def test_the_pattern_matcher_is_named_and_not_the_passes_around_it():
+    found = search(Machine("pattern matcher", 1, {**COUNTED, "pattern matcher": 1}))
+    assert found.search.names == ("pattern matcher",)
+    assert found.graphs == {"before.txt": "before.txt", "after.txt": "after.txt"}
+
+
+def test_where_lowerings_do_not_matter_no_kernel_is_built_until_the_end():
+    machine = Machine("post_grad_passes", 16, COUNTED)
+    search(machine)
+    whole = [source for source in machine.asked[1:] if "'lowerings'" not in source]
+    assert len(whole) == 2, "the two runs that confirm it"
+
+
+def test_what_is_never_applied_is_not_asked():
+    rows = {row.subsystem: row for row in search(Machine("lowerings", 1, {"lowerings": 1})).search.rows}
+    assert (rows["fusion"].outcome, rows["fusion"].note) == ("not_run", "it is not applied here")
+
+
+def test_another_failure_says_nothing():
+    search_ = search(Machine("fusion", 2, COUNTED, breaks="lowerings")).search
+    assert search_.names == ("fusion",) and search_.application == 2
+    assert {row.subsystem: row.outcome for row in search_.rows}["lowerings"] == "other_failure"
+
+
+def test_without_the_counts_the_options_still_tell():
+    search_ = search(Machine("fusion", 2, COUNTED, tells=False)).search
+    assert (search_.names, search_.application) == (("fusion",), None)
+    notes = {row.subsystem: row.note for row in search_.rows}
+    assert notes["lowerings"] == "this torch does not say how often it is applied"
+
+
+def test_what_the_budget_did_not_reach_says_so():
+    search_ = search(Machine("fusion", 2, COUNTED), Budget(3)).search
+    assert search_.application is None and any(row.note == "there was no time left for it" for row in search_.rows)
+
+
+def test_of_a_failure_above_inductor_only_what_is_above_it_is_asked():
+    assert {switch.part for switch in switches_for("aot_eager_decomp_partition")} == {
+        "decomposition",
+        "common subexpressions",
+    }
+    assert switches_for("eager") == ()
+
+
+def test_why_a_setting_is_not_asked():
+    (matcher,) = [switch for switch in SWITCHES if switch.part == "pattern matcher"]
+    assert why_not(matcher, SOURCE, {}) == "this torch has no such setting"
+    assert why_not(matcher, SOURCE, {matcher.name: "False"}) == "it is so already"
+    assert why_not(matcher, "import torch._inductor.pattern_matcher", {matcher.name: "True"}) is None
+    for text in ("torch._inductor.config.pattern_matcher = True", "options={'pattern_matcher': True}"):
+        assert why_not(matcher, text, {matcher.name: "True"}) == "the reproducer sets it itself"
+
+
+def test_lines_come_after_the_first_imports():
+    assert inserted('"""Doc."""\nimport torch\nfrom a import (\n    b,\n)\nx = 1\nimport c\n', "y = 2") == (
+        '"""Doc."""\nimport torch\nfrom a import (\n    b,\n)\ny = 2\nx = 1\nimport c\n'
+    )
+    assert inserted("import torch", "y = 2") == "import torch\ny = 2\n"

@@ -1,0 +1,308 @@
+"""Ways round as edits of a program's text: what is not changed stays to the byte, and what is changed is what was meant."""
+
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from triage.culprit.settings import Setting
+from triage.culprit.ways_round.calls import respelled_calls
+from triage.culprit.ways_round.changes import Program, Spot, of_backend, of_calls, of_functions, of_settings
+from triage.culprit.ways_round.functions import disabled_functions
+from triage.culprit.ways_round.source import Source
+from triage.culprit.ways_round.spellings import CONTIGUOUS, UNCOMPILED, Spelling, in_another_dtype
+
+FILE = Path("/program/train.py")
+
+TRAIN = '''"""A program."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def loss(self, x):
+        y = torch.cumsum(x, 0)  # a running sum
+        z = (x * 2).relu().cumsum(dim=0)
+        w = self.head(x // y)
+        return F.interpolate(
+            w, scale_factor=2,
+        ) + z
+
+
+@torch.compile(fullgraph=True)
+def step(net, x):
+    return net.loss(x)
+'''
+
+
+def source(text: str) -> Source:
+    found = Source.read(text.encode())
+    assert found is not None
+    return found
+
+
+def program(text: str = TRAIN, *, line: int = 18, one_graph: bool = False) -> Program:
+    known = source(text)
+    return Program(lambda path: known if path == FILE else None, FILE, {FILE: (line,)}, one_graph)
+
+
+def with_call(line: int, *names: str, text: str = TRAIN, spelling: Spelling = UNCOMPILED) -> str:
+    known = source(text)
+    call = next(respelled_calls(known, line, names, spelling))
+    changed = known.changed(call.edits)
+    assert changed is not None
+    return changed.text
+
+
+def lines_changed(before: str, after: str) -> list[str]:
+    kept = before.splitlines()
+    return [line for line in after.splitlines() if line.strip() and line not in kept]
+
+
+def test_an_imported_function_is_called_by_its_name():
+    assert lines_changed(TRAIN, with_call(10, "cumsum")) == [
+        "@torch.compiler.disable",
+        "def _cumsum_uncompiled(*args, **kwargs):",
+        "    return torch.cumsum(*args, **kwargs)",
+        "        y = _cumsum_uncompiled(x, 0)  # a running sum",
+    ]
+
+
+def test_a_call_with_contiguous_tensors_stays_compiled():
+    assert lines_changed(TRAIN, with_call(10, "cumsum", spelling=CONTIGUOUS)) == [
+        "def _cumsum_contiguous(*args, **kwargs):",
+        "    args = [each.contiguous() if isinstance(each, torch.Tensor) else each for each in args]",
+        "    return torch.cumsum(*args, **kwargs)",
+        "        y = _cumsum_contiguous(x, 0)  # a running sum",
+    ]
+    assert (
+        "    owner, *args = [each.contiguous() if isinstance(each, torch.Tensor) else each for each in (owner, *args)]"
+        in (lines_changed(TRAIN, with_call(11, "cumsum", spelling=CONTIGUOUS)))
+    )
+
+
+def test_a_call_in_another_dtype_gives_the_old_one():
+    changed = with_call(10, "cumsum", spelling=in_another_dtype("bfloat16", "float32"))
+    names: dict[str, Any] = {}
+    helper = changed[changed.index("def _cumsum_in_float32") : changed.index("class")]
+    exec("import torch\n" + helper, names)
+    seen: list[torch.dtype] = []
+    names["torch"] = SimpleNamespace(
+        Tensor=torch.Tensor,
+        bfloat16=torch.bfloat16,
+        float32=torch.float32,
+        cumsum=lambda x, dim: (seen.append(x.dtype), x.cumsum(dim))[1],
+    )
+    done = names["_cumsum_in_float32"](torch.ones(3, dtype=torch.bfloat16), 0)
+    assert (seen, done.dtype, done.tolist()) == ([torch.float32], torch.bfloat16, [1.0, 2.0, 3.0])
+
+
+def test_what_writes_to_its_tensors_gets_no_copies():
+    text = "import torch\n\n\ndef f(x):\n    x.cumsum_(0)\n    torch.cumsum(x, 0, out=x)\n    return x.sin()\n"
+    for line, name in ((5, "cumsum"), (6, "cumsum"), (7, "cumsum")):
+        assert not list(respelled_calls(source(text), line, (name,), CONTIGUOUS))
+
+
+def test_a_method_is_given_its_object():
+    assert lines_changed(TRAIN, with_call(11, "cumsum"))[1:] == [
+        "def _cumsum_uncompiled(owner, *args, **kwargs):",
+        "    return owner.cumsum(*args, **kwargs)",
+        "        z = _cumsum_uncompiled((x * 2).relu(), dim=0)",
+    ]
+
+
+def test_a_method_without_arguments_and_an_object_in_parentheses():
+    assert "z = _relu_uncompiled((x * 2)).cumsum(dim=0)" in with_call(11, "relu")
+
+
+def test_a_module_of_the_program_is_a_call_too():
+    assert "w = _head_uncompiled(self, x // y)" in with_call(12)
+
+
+def test_an_operator():
+    changed = lines_changed(TRAIN, with_call(12, "floordiv"))
+    assert changed[1:] == [
+        "def _floor_divide_uncompiled(left, right):",
+        "    return left // right",
+        "        w = self.head(_floor_divide_uncompiled(x, y))",
+    ]
+
+
+def test_a_call_over_several_lines_keeps_its_layout():
+    assert "        return _interpolate_uncompiled(\n            w, scale_factor=2,\n        ) + z\n" in with_call(13)
+
+
+def test_a_function_that_is_a_parameter_is_handed_over():
+    text = "import torch\n\ndef apply(run, x):\n    return run(x)\n"
+    assert lines_changed(text, with_call(4, text=text))[1:] == [
+        "def _call_uncompiled(function, *args, **kwargs):",
+        "    return function(*args, **kwargs)",
+        "    return _call_uncompiled(run, x)",
+    ]
+
+
+def test_a_module_that_is_called_like_the_operation():
+    text = "import torch\nclass A:\n    def forward(self, x):\n        return self.act(self.norm(self.conv1(x)))\n"
+    assert "return self.act(self.norm(_conv1_uncompiled(self, x)))" in with_call(4, "convolution", text=text)
+
+
+def test_a_name_that_is_taken_gets_a_number():
+    text = "import torch\n_abs_uncompiled = None\ndef f(x):\n    return torch.abs(x)\n"
+    assert "return _abs_uncompiled_2(x)" in with_call(4, "abs", text=text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\nnet = torch.compile(len)\n",  # the use of torch.compile itself
+        "import torch\nfast = torch.compile(len)\nprint(fast([]))\n",  # a call of what is compiled
+        "import torch\nclass A:\n    def f(self, x):\n        return super().f(x)\n",
+    ],
+)
+def test_what_is_no_call_inside_the_compiled_code_is_left_alone(text: str):
+    assert not [found for line in range(1, 5) for found in respelled_calls(source(text), line, ())]
+
+
+def test_without_an_import_of_torch_one_is_added_below_the_docstring():
+    text = '"""Loss."""\n\ndef loss(x):\n    return x.cumsum(0)\n'
+    changed = with_call(4, "cumsum", text=text)
+    assert changed.startswith('"""Loss."""\nimport torch\n\n\n@torch.compiler.disable\n')
+    ast.parse(changed)
+
+
+def test_lines_go_below_the_imports_but_not_above_what_stands_before_torch():
+    text = 'import os\nos.environ["A"] = "1"\nimport torch\ntry:\n    import numpy\nexcept ImportError:\n    numpy = 0\nx = 1\n'
+    change = next(of_settings(program(text, line=1), [config("torch._inductor.config.pattern_matcher", False)]))
+    assert change.texts[FILE].decode().splitlines()[7:10] == [
+        "import torch._inductor.config",
+        "",
+        "torch._inductor.config.pattern_matcher = False",
+    ]
+    assert change.words == "Put `torch._inductor.config.pattern_matcher = False` after the imports of train.py"
+
+
+def config(name: str, value: object) -> Setting:
+    return Setting("config", name, value, f"{name} = {value!r}", 2)
+
+
+def test_an_option_of_a_part_of_the_configuration():
+    change = next(of_settings(program(), [config("torch._inductor.config.triton.cudagraphs", False)]))
+    text = change.texts[FILE].decode()
+    assert "\nimport torch._inductor.config\n\ntorch._inductor.config.triton.cudagraphs = False\n" in text
+
+
+def argument(name: str, value: object, line: str) -> str:
+    text = f"import torch\n{line}\n"
+    change = next(of_settings(program(text, line=2), [Setting("argument", name, value, "", 0)]))
+    return change.texts[FILE].decode().splitlines()[1]
+
+
+def test_an_argument_that_the_error_names_comes_first():
+    cures = [Setting("argument", "dynamic", True, "", 0), Setting("argument", "fullgraph", False, "", 1)]
+    found = program("import torch\ng = torch.compile(f, fullgraph=True)\n", line=2)
+    named = [change.words for change in of_settings(found, cures, "Hard failure due to fullgraph=True")]
+    assert named[0].startswith("Compile with `fullgraph=False`") and len(named) == 2
+    assert next(of_settings(found, cures, "Hard failure")).words.startswith("Compile with `dynamic=True`")
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("g = torch.compile(f)  # fast", "g = torch.compile(f, dynamic=True)  # fast"),
+        ("g = torch.compile((f))", "g = torch.compile((f), dynamic=True)"),
+        ("g = torch.compile(f, )", "g = torch.compile(f, dynamic=True )"),
+        ("g = torch.compile(f, dynamic  =  False)", "g = torch.compile(f, dynamic  =  True)"),
+        ("net.compile()", "net.compile(dynamic=True)"),
+    ],
+)
+def test_an_argument_of_torch_compile(line: str, changed: str):
+    assert argument("dynamic", True, line) == changed
+
+
+def test_a_decorator_without_parentheses_gets_some():
+    text = "import torch\n@torch.compile\ndef f(x):\n    return x\n"
+    change = next(of_backend(program(text, line=2), "aot_eager"))
+    assert change.texts[FILE].decode() == text.replace("@torch.compile", '@torch.compile(backend="aot_eager")')
+
+
+def test_an_argument_is_taken_out():
+    assert argument("mode", None, 'g = torch.compile(f, mode="max-autotune", dynamic=True)') == (
+        "g = torch.compile(f, dynamic=True)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ('g = torch.compile(f, mode="max-autotune")', 'g = torch.compile(f, backend="eager")'),
+        ('@torch.compile(mode="default")', '@torch.compile(backend="eager")'),
+        ('g = torch.compile(f, options={"a": 1}, backend="inductor")', 'g = torch.compile(f, backend="eager")'),
+    ],
+)
+def test_another_backend_has_no_mode_and_no_options(line: str, changed: str):
+    text = f"import torch\n{line}\n" + ("def f():\n    pass\n" if line.startswith("@") else "")
+    change = next(of_backend(program(text, line=2), "eager"))
+    assert change.texts[FILE].decode().splitlines()[1] == changed
+    assert change.words == 'Compile with `backend="eager"` (train.py:2)'
+
+
+def test_arguments_that_are_spread_are_left_alone():
+    text = "import torch\ng = torch.compile(f, **settings)\n"
+    assert not list(of_backend(program(text, line=2), "eager"))
+
+
+def test_a_method_is_disabled_right_above_its_def():
+    found = next(disabled_functions(source(TRAIN), 10))
+    changed = source(TRAIN).changed(found.edits)
+    assert (found.name, found.line) == ("Net.loss", 9)
+    assert changed is not None
+    assert lines_changed(TRAIN, changed.text) == ["    @torch.compiler.disable"]
+    assert "    @torch.compiler.disable\n    def loss(self, x):\n" in changed.text
+
+
+def test_the_innermost_function_comes_first_and_then_those_around():
+    text = "import torch\ndef outer(x):\n    def inner(y):\n        return y\n    return inner(x)\n"
+    words = [change.words for change in of_functions(program(text, line=1), [Spot(FILE, 4)])]
+    assert words == [
+        "Decorate `inner` (train.py:3) with `@torch.compiler.disable`",
+        "Decorate `outer` (train.py:2) with `@torch.compiler.disable`",
+    ]
+
+
+def test_other_decorators_stay_above():
+    text = "import torch\n\n@torch.no_grad()\n@other\ndef f(x):\n    return x\n"
+    change = next(of_functions(program(text, line=1), [Spot(FILE, 6)]))
+    assert "@torch.no_grad()\n@other\n@torch.compiler.disable\ndef f(x):\n" in change.texts[FILE].decode()
+
+
+def test_one_graph_cannot_have_a_part_that_is_not_compiled():
+    change = next(of_calls(program(one_graph=True), [Spot(FILE, 10, ("cumsum",))]))
+    assert "@torch.compile(fullgraph=False)\n" in change.texts[FILE].decode()
+    assert change.words.endswith("and compile with `fullgraph=False`")
+
+
+def test_line_ends_and_encoding_stay():
+    data = TRAIN.replace("running sum", "laufende Summe: äö").replace("\n", "\r\n")
+    data = "# -*- coding: latin-1 -*-\r\n" + data
+    known = Source.read(data.encode("latin-1"))
+    assert known is not None
+    changed = known.changed(next(respelled_calls(known, 11, ("cumsum",))).edits)
+    assert changed is not None
+    assert b"\n" not in changed.data.replace(b"\r\n", b"")
+    assert "laufende Summe: äö".encode("latin-1") in changed.data
+    assert b"y = _cumsum_uncompiled(x, 0)  # a" in changed.data
+
+
+def test_characters_of_several_bytes_before_a_call():
+    text = 'import torch\ndef f(x):\n    return {"äöü€": torch.cumsum(x, 0), "ß": x}\n'
+    assert '    return {"äöü€": _cumsum_uncompiled(x, 0), "ß": x}\n' in with_call(3, "cumsum", text=text)
+
+
+@pytest.mark.parametrize("data", [b"x = (", b"\xff\xfe = 1", b"# coding: nonsense\n"])
+def test_what_is_no_python_is_no_source(data: bytes):
+    assert Source.read(data) is None

@@ -1,0 +1,109 @@
+"""Which changes are tried in which order, what they cost in words, and where a line stands."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from triage.culprit.ways_round.changes import Change
+from triage.culprit.ways_round.cost import cost_in_words
+from triage.model.outcome import AgentNotes, Frame, RaisedException, Steps
+from triage.model.stage import OutcomeKind
+from triage.stories.spots import Files
+from triage.stories.ways_round import leads_round, planned
+
+FILE = Path("/program/train.py")
+
+
+def changes(kind: str, *texts: str) -> Iterator[Change]:
+    return (Change(kind, f"{kind} {text}", None, {FILE: text.encode()}, {FILE: b""}) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ((("a", "b"), ("c",), ("d",), ("e",)), ["setting a", "call c", "function d", "backend e"]),
+        (((), ("c", "f"), ("d",), ("e",)), ["call c", "function d", "call f", "backend e"]),
+        (((), ("c", "f", "g", "h", "i"), (), ()), ["call c", "call f", "call g", "call h"]),
+        ((("a",), ("a",), (), ("e",)), ["setting a", "backend e"]),
+        (((), (), (), ()), []),
+    ],
+)
+def test_one_of_each_kind_the_cheapest_first_and_the_last_resort_last(
+    groups: tuple[tuple[str, ...], ...], expected: list[str]
+):
+    kinds = ("setting", "call", "function", "backend")
+    found = planned([changes(kind, *texts) for kind, texts in zip(kinds, groups, strict=True)])
+    assert [change.words for change in found] == expected
+
+
+RAN = AgentNotes(graphs=3, steps=Steps(calls=9, call=0.0041, backwards=9, backward=0.012))
+EAGER = AgentNotes(steps=Steps(calls=9, call=0.02, backwards=4, backward=0.5))
+
+
+@pytest.mark.parametrize(
+    ("changed", "uncompiled", "words"),
+    [
+        (RAN, EAGER, "a step takes 16 ms; uncompiled 20 ms"),
+        (RAN, None, "a step takes 16 ms; uncompiled not measured"),
+        (AgentNotes(graphs=3), EAGER, "time not measured: too few calls of compiled functions"),
+        (AgentNotes(graphs=0), EAGER, "nothing is compiled any more"),
+        (
+            AgentNotes(graphs=1, stopped_early=True),
+            None,
+            "time not measured: too few calls of compiled functions; "
+            "the run was ended when it was well past the point of the failure",
+        ),
+    ],
+)
+def test_the_cost_is_what_was_measured(changed: AgentNotes, uncompiled: AgentNotes | None, words: str):
+    assert cost_in_words(changed, uncompiled) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "ended", "graphs", "leads"),
+    [
+        ("setting", OutcomeKind.OK, 1, True),
+        ("setting", OutcomeKind.OK, 0, False),  # it has switched the compiler off
+        ("call", OutcomeKind.OK, 0, True),  # the call was all of the function
+        ("call", OutcomeKind.EXCEPTION, 1, False),
+        ("backend", OutcomeKind.HANG, 1, False),
+    ],
+)
+def test_what_leads_round_a_failure(kind: str, ended: OutcomeKind, graphs: int, leads: bool):
+    assert leads_round(kind, ended, AgentNotes(graphs=graphs)) is leads
+
+
+def files_of(folder: Path, *frames: Frame) -> Files:
+    raised = RaisedException("E", "m", frames=frames)
+    probe = SimpleNamespace(notes=SimpleNamespace(raised=(raised,)))
+    found = SimpleNamespace(
+        target=SimpleNamespace(cwd=folder, script=folder / "train.py"),
+        walk=SimpleNamespace(seen={"inductor": [probe]}),
+    )
+    return Files(found)  # type: ignore[arg-type]
+
+
+def test_a_line_is_found_by_the_name_of_its_file_and_what_stands_there(tmp_path: Path):
+    for name in ("train.py", "old/net.py", "pkg/net.py", ".venv/net.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("import torch\n\nx = 1\n")
+    (tmp_path / "pkg" / "net.py").write_text("import torch\ny = torch.relu(x)\n")
+    files = files_of(tmp_path)
+    spot = files.spot("net.py:2 in forward: y = torch.relu(x)", ("relu",))
+    assert spot is not None
+    assert (spot.path, spot.line, spot.told) == (tmp_path / "pkg" / "net.py", 2, "net.py:2")
+    assert files.spot("net.py:2 in forward: y = torch.tanh(x)", ()) is None
+    assert files.spot("gone.py:2 in forward", ()) is None
+
+
+def test_a_file_of_the_traceback_comes_first(tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "program").mkdir()
+    elsewhere.mkdir()
+    (tmp_path / "program" / "train.py").write_text("\n")
+    (elsewhere / "net.py").write_text("import torch\ny = torch.relu(x)\n")
+    files = files_of(tmp_path / "program", Frame(str(elsewhere / "net.py"), 2, "forward"))
+    spot = files.spot("net.py:2 in forward: y = torch.relu(x)", ())
+    assert spot is not None and spot.path == elsewhere / "net.py"

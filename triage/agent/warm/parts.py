@@ -1,0 +1,162 @@
+"""Counts how often each part of the compiler is applied in this process, and stops one part after so many times.
+
+What is applied is written to a file, a line of JSON each: the part, the number of the application, and what it is. The parts
+are those of PyTorch's own bisector, and three that it does not have: fusion, vectorisation, and the matches of patterns.
+"""
+
+import functools
+import json
+
+from .. import compat
+
+FILE = "parts.jsonl"
+BEFORE, AFTER = "before.txt", "after.txt"
+PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
+
+
+class _Counting(object):
+    """Of `part` no more than `most` applications happen, of the parts in `off` none. The graph is written around `shown`."""
+
+    def __init__(self, off, part, most, shown):
+        self.off, self.part, self.most, self.shown = off, part, most, shown
+        self.counts = {}
+        self.meets = False  # whether the application to be shown has just begun
+
+    def stops(self, part, what):
+        """One more application of this part: whether it must not happen."""
+        number = self.counts[part] = self.counts.get(part, 0) + 1
+        with open(FILE, "a") as file:
+            file.write(json.dumps([part, number, _told(what)]) + "\n")
+        self.meets = self.meets or (part == self.part and number == self.shown)
+        return part in self.off or (part == self.part and self.most is not None and number > self.most)
+
+    def around(self, graph, apply):
+        """Apply something to a graph, which is written before and after where this is the application to be shown."""
+        before = str(graph) if self.shown else ""
+        try:
+            return apply()
+        finally:
+            if self.meets:
+                self.meets = False
+                _write(BEFORE, before)
+                _write(AFTER, str(graph))
+
+
+def install(off=(), part=None, most=None, shown=None):
+    """For the rest of this process. Parts that this torch cannot count are left alone."""
+    counting = _Counting(off, part, most, shown)
+    found = compat.compiler_parts()
+    compat.without_graph_caches()
+    for feature, hook in (
+        (found.bisector, _bisector),
+        (found.observer, _observer),
+        (found.scheduler, _scheduler),
+        (found.tiling, functools.partial(_tiling, kernels=found.kernels)),
+    ):
+        if feature:
+            hook(feature, counting)
+    for entry in found.patterns:
+        if entry:
+            _pattern(entry, counting)
+
+
+def _bisector(bisector, counting):
+    def disable_subsystem(cls, backend, subsystem, debug_info=None):
+        return counting.stops(subsystem, debug_info)
+
+    bisector.disable_subsystem = classmethod(disable_subsystem)
+
+
+def _observer(observer, counting):
+    for name in ("apply_graph_pass", "apply_gm_pass"):
+        original = getattr(observer, name, None)
+        if original is not None:
+            setattr(observer, name, _shown(original, counting))
+
+
+def _shown(original, counting):
+    @functools.wraps(original)
+    def apply(self, pass_fn):
+        if counting.part not in PASSES:
+            return original(self, pass_fn)
+        return counting.around(self.gm.graph, lambda: original(self, pass_fn))
+
+    return apply
+
+
+def _pattern(entry, counting):
+    original = entry.apply
+
+    @functools.wraps(original)
+    def apply(self, match, graph, node):
+        if counting.stops("pattern matcher", lambda: _match(self, match)):
+            return None
+        if counting.part != "pattern matcher":
+            return original(self, match, graph, node)
+        return counting.around(graph, lambda: original(self, match, graph, node))
+
+    entry.apply = apply
+
+
+def _match(entry, match):
+    handler = getattr(entry, "pattern_name", None) or getattr(getattr(entry, "handler", None), "__name__", "")
+    nodes = ", ".join(str(node) for node in match.nodes)
+    return "%s on %s" % (handler, nodes) if handler else nodes
+
+
+def _scheduler(scheduler, counting):
+    original = scheduler.can_fuse
+    known = {}  # a pair is asked for more than once
+
+    @functools.wraps(original)
+    def can_fuse(self, node1, node2, *args, **kwargs):
+        if not original(self, node1, node2, *args, **kwargs):
+            return False
+        pair = (id(self), node1.get_name(), node2.get_name())
+        if pair not in known:
+            known[pair] = not counting.stops("fusion", lambda: "%s with %s" % (_buffer(node1), _buffer(node2)))
+        return known[pair]
+
+    scheduler.can_fuse = can_fuse
+
+
+def _buffer(node):
+    """`op0 (relu, add)`: the name of a node of the scheduler, and of the operations that it computes."""
+    origins = [origin.name for each in node.get_nodes() for origin in (each.node.origins if each.node else ())]
+    return "%s (%s)" % (node.get_name(), ", ".join(sorted(set(origins)))) if origins else node.get_name()
+
+
+def _tiling(tiling, counting, kernels):
+    original = tiling.select_tiling
+    last = []
+
+    if kernels and hasattr(kernels, "codegen_nodes"):
+        codegen_nodes = kernels.codegen_nodes
+
+        @functools.wraps(codegen_nodes)
+        def remembering(self, nodes):
+            last[:] = nodes
+            return codegen_nodes(self, nodes)
+
+        kernels.codegen_nodes = remembering
+
+    @functools.wraps(original)
+    def select_tiling(self, *args, **kwargs):
+        found = original(self, *args, **kwargs)
+        if not found[0] or not counting.stops("vectorisation", lambda: ", ".join(_buffer(node) for node in last)):
+            return found
+        return ([], [], *found[2:])
+
+    tiling.select_tiling = select_tiling
+
+
+def _told(what):
+    try:
+        return str(what())[:300] if what is not None else ""
+    except Exception:
+        return ""  # a name is worth no failure
+
+
+def _write(name, text):
+    with open(name, "w") as file:
+        file.write(text)

@@ -1,0 +1,57 @@
+"""`triage explain`: nothing failed, but why is it slow, broken up, recompiled?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def explain(
+    words: list[str] | None = typer.Argument(
+        None,
+        metavar="SCRIPT [ARGS]...",
+        help="The script and its arguments, or after -- a whole command.",
+        show_default=False,
+    ),
+    module: str | None = typer.Option(
+        None, "-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does."
+    ),
+    python: str = typer.Option(
+        None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
+    ),
+    out: Path = typer.Option(None, metavar="DIR", help="Where explain.md goes (default: triage-out/SCRIPT-TIME)."),
+    timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one run of the script (default: 300)."),
+    fullgraph: bool = typer.Option(False, "--fullgraph", help="Say what fails first with fullgraph=True."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print explain.json on standard output, and nothing else there."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the result lies."),
+    raw: bool = typer.Option(False, "--raw-command", hidden=True),
+) -> None:
+    """Graph breaks, recompilations and compile time of a script that runs: where, why, how often, what to do.
+
+    Exit status: 0 explained (also where there is nothing to mend), 2 wrong usage, 4 the target cannot be used, 5 the time
+    ended first, 70 a bug of triage, 130 interrupted. A script that fails is triaged, with the exit status of `triage run`.
+    """
+    from triage.cli.explain_view import show_explanation
+    from triage.cli.view import listener_for
+    from triage.errors import UsageError
+    from triage.probe.target import find_python, make_target
+    from triage.session.events import Emitter
+    from triage.session.settings import load_settings
+    from triage.stories.explain import explain as explained
+
+    if not words and module is None:
+        raise UsageError(
+            what="There is nothing to explain.",
+            why="`triage explain` needs a script, -m MODULE, or a command after --.",
+            next="For example: triage explain train.py",
+        )
+    settings = load_settings({"python": python, "out": out, "timeout": timeout})
+    target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
+    command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
+    with listener_for(quiet=quiet) as listener:
+        done = explained(target, tuple(str(word) for word in command), settings, Emitter(listener), fullgraph=fullgraph)
+    show_explanation(done, quiet=quiet, as_json=as_json)
+    raise typer.Exit(done.exit_code)

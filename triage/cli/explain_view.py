@@ -1,0 +1,117 @@
+"""The end of `triage explain` on a terminal: one line that sums up, a table of breaks, one of recompilations, the times."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from triage.cli.view import show_result, shown
+
+if TYPE_CHECKING:
+    from triage.model.explanation import Explanation
+    from triage.stories.explain import Explained
+
+MOST_ROWS = 12
+
+
+def show_explanation(done: Explained, *, quiet: bool, as_json: bool) -> None:
+    """explain.json, the directory alone, or the tables; behind them, where the script fails, the result of its triage."""
+    if as_json:
+        sys.stdout.write((done.directory / "explain.json").read_text(encoding="utf-8"))
+        return
+    if quiet:
+        print(done.directory)  # noqa: T201
+        return
+    from rich.console import Console
+
+    console = Console()
+    for part in _parts(done):
+        console.print(part)
+    if done.run is not None:
+        show_result(done.run, quiet=False, as_json=False)
+
+
+def _parts(done: Explained) -> Iterator[Any]:
+    from rich.text import Text
+
+    from triage.report.explanation import summary
+
+    found = done.explanation
+    yield Text(summary(found), "bold")
+    if found.incomplete_reason:
+        yield Text(f"incomplete: {found.incomplete_reason}", "yellow")
+    yield from (Text(note, "yellow") for note in found.notes)
+    if found.graph_breaks:
+        yield _breaks(found)
+    if found.fullgraph is not None:
+        first = found.fullgraph
+        yield Text(f"with fullgraph=True, {first.file}:{first.line} fails first: {first.reason}")
+    elif found.fullgraph_passes:
+        yield Text("with fullgraph=True the program passes", "green")
+    if found.recompiles:
+        yield _recompiles(found)
+    for line in _times(found):
+        yield Text(line, "dim")
+    yield Text(f"{_next(done)}", "dim")
+
+
+def _breaks(found: Explanation) -> Any:
+    from rich.text import Text
+
+    from triage.model.text import clip
+
+    table = _table("graph break", "times", "why", "what to do")
+    for each in found.graph_breaks[:MOST_ROWS]:
+        place = Text(f"{each.file}:{each.line}\n", "bold") + Text(each.code, "dim")
+        why = f"{each.reason}{f' ({each.id})' if each.id else ''}"
+        why += "\nthe rest of the function runs uncompiled" if each.skips_frame else ""
+        table.add_row(place, str(each.count), Text(why), Text(clip(each.cure, 240)))
+    return table
+
+
+def _recompiles(found: Explanation) -> Any:
+    from rich.text import Text
+
+    from triage.report.explanation import limit_of, verdict_of
+
+    table = _table("recompiled", "times", "guard that failed", "what to do")
+    for each in found.recompiles[:MOST_ROWS]:
+        place = Text(f"{each.file}:{each.line}\n", "bold") + Text(each.function, "dim")
+        style = {True: "green", False: "yellow", None: "dim"}[each.cure_works]
+        cure = Text(f"{each.cure}\n") + Text(verdict_of(each), style)
+        limit = f"\n{limit_of(each)}" if each.limit_hit or (each.left is not None and each.left < 3) else ""
+        table.add_row(place, str(each.count), Text(each.guard + limit), cure)
+    return table
+
+
+def _table(*names: str) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), header_style="dim")
+    for name, ratio in zip(names, (3, None, 4, 5), strict=True):
+        table.add_column(name, ratio=ratio, overflow="fold")
+    return table
+
+
+def _times(found: Explanation) -> Iterator[str]:
+    from triage.report.explanation import PHASES, duration
+
+    told = found.compile
+    if not told.seconds:
+        return
+    parts = sorted(told.by_phase.items(), key=lambda item: -item[1])
+    spent = ", ".join(f"{PHASES.get(name, name)} {seconds:.1f} s" for name, seconds in parts)
+    yield f"compiling {told.seconds:.1f} s" + (f": {spent}" if spent else "")
+    if told.first_call is not None and told.later_call is not None:
+        yield f"first call {told.first_call:.2f} s, later ones {duration(told.later_call)} (median)"
+
+
+def _next(done: Explained) -> str:
+    if done.run is not None:
+        return "the script fails: it was triaged as `triage run` does"
+    found = done.explanation
+    page = shown(done.directory / "explain.md")
+    if found.complete and not found.graph_breaks and not found.recompiles:
+        return f"nothing to mend ({page})"
+    return f"all of it, with the lines around: {page}"

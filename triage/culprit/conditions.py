@@ -1,0 +1,305 @@
+"""What the failure cannot do without, and what does not matter: each told by a run of the reproducer with one thing changed.
+
+The table of settings and the search of the parts have answered for some; of a graph, a few questions about its data are asked
+here. A thing that was varied and changed nothing is told as well. What no run showed is not said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from triage.culprit.ways_round.spellings import CONTIGUOUS, Spelling, in_another_dtype
+from triage.judge.asking import Budget
+from triage.judge.judgement import Oracle, RefusedError
+from triage.model.graphcase import GraphCase
+from triage.model.report import AblationRow, Condition, SubsystemSearch
+from triage.model.stage import Verdict
+from triage.model.text import clip
+from triage.reduce.graph.edits import Edit
+from triage.reduce.graph.passes import autograd, storage
+from triage.reduce.graph.passes.dtypes import ChangeDtype
+from triage.reduce.graph.passes.extents import Resize
+from triage.reduce.graph.passes.fills import filled
+from triage.reduce.graph.passes.proposal import ChangeInput, tensors
+from triage.reduce.graph.slices import is_floating
+from triage.reduce.printing.printer import Form, Unprintable, print_case
+from triage.trial.interface import CandidateRunner
+
+MOST_EXTENTS = 2
+FIRST = "the size of the first dimension"  # of most programs the batch
+_OUTCOMES = {Verdict.SAME_FAILURE: "same_failure", Verdict.NO_FAILURE: "ok"}
+_INSTEAD = re.compile(r"It passes with (?P<new>.+) instead of (?P<old>.+)\.")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing changed. `ways` are edits that do it, likeliest first. `needed` is told where it passes then, else `varied`.
+
+    `spelling` does the same to a call of a program.
+    """
+
+    setting: str
+    ways: tuple[tuple[Edit, ...], ...]
+    needed: str
+    varied: str
+    spelling: Spelling | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Size(Question):
+    """An extent becomes another; what one of them means depends on the answer to the other."""
+
+    extent: int = 0
+    other: int = 0
+    where: str = ""
+
+
+def questions_of(case: GraphCase) -> Iterator[Question]:
+    """What is asked of this graph, the most telling first."""
+    yield from _dtypes(case)
+    yield from _sizes(case)
+    yield from _layouts(case)
+    yield from _values(case)
+    yield from _gradients(case)
+
+
+def _dtypes(case: GraphCase) -> Iterator[Question]:
+    groups: dict[str, list[str]] = {}
+    for item in tensors(case):
+        assert item.meta is not None
+        if is_floating(item.meta.dtype):
+            groups.setdefault(item.meta.dtype, []).append(item.name)
+    for dtype, names in groups.items():
+        for new in ("float32", "float64"):
+            if new != dtype:
+                edit = ChangeDtype(frozenset(names), dtype, new)
+                yield Question(
+                    f"{new} instead of {dtype}",
+                    ((edit,),),
+                    f"the dtype is {dtype}",
+                    f"the dtype ({new} fails as well)",
+                    spelling=in_another_dtype(dtype, new),
+                )
+
+
+def _sizes(case: GraphCase) -> Iterator[Question]:
+    shapes = [item.meta.shape for item in tensors(case) if item.meta is not None]
+    extents = sorted({extent for shape in shapes for extent in shape if extent > 1}, reverse=True)
+    for extent in extents[:MOST_EXTENTS]:
+        where = _where(shapes, extent)
+        for other in (extent - 1, 2 * extent, *((1,) if where == FIRST and extent > 2 else ())):
+            sizes = ((extent, other),)
+            ways = ((Resize(sizes),), (Resize(sizes, arguments=False),))
+            yield Size(
+                f"{other} instead of {extent} as {where}", ways, "", f"{where} ({other} fails as well)",
+                extent, other, where,
+            )  # fmt: skip
+
+
+def _where(shapes: Sequence[Sequence[int]], extent: int) -> str:
+    places = {(place, len(shape)) for shape in shapes for place, size in enumerate(shape) if size == extent}
+    if all(place == rank - 1 for place, rank in places):
+        return "the size of the last dimension"
+    if all(place == 0 for place, _ in places):
+        return FIRST
+    return "the size that several dimensions share" if len(places) > 1 else "the size of an inner dimension"
+
+
+def _layouts(case: GraphCase) -> Iterator[Question]:
+    edits: list[ChangeInput] = [
+        edit for choice in storage.propose(case) for edit in choice.edits if isinstance(edit, ChangeInput)
+    ]
+    if edits:
+        of_strides = all(edit.changes[0][0] == "meta.stride" for edit in edits)
+        told = ", ".join(edit.what for edit in edits)
+        yield Question(
+            "contiguous inputs",
+            (tuple(edits),),
+            f"the strides or the storage of the inputs ({told})",
+            "strides and storage",
+            spelling=CONTIGUOUS if of_strides else None,
+        )
+
+
+def _values(case: GraphCase) -> Iterator[Question]:
+    asked = [
+        item
+        for item in tensors(case)
+        if item.gradient_of is None and item.meta is not None and is_floating(item.meta.dtype)
+    ]
+    random = [item.name for item in asked if item.fill != "randn"]
+    if random:
+        edits = tuple(filled(name, "randn") for name in random)
+        yield Question(
+            "random values", (edits,), "the values of the inputs", "the values of the inputs (random ones fail as well)"
+        )
+    elif asked:
+        edits = tuple(filled(item.name, "ones") for item in asked)
+        yield Question(
+            "ones as values",
+            (edits,),
+            "the inputs are not all ones",
+            "the values of the inputs (ones fail as well)",
+        )
+
+
+def _gradients(case: GraphCase) -> Iterator[Question]:
+    if case.backward or not any(item.meta is not None and item.meta.requires_grad for item in case.inputs):
+        return
+    edits = tuple(choice.edits[0] for choice in autograd.propose(case))
+    if edits:
+        yield Question("no input requires grad", (edits,), "an input requires grad", "whether the inputs require grad")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What the questions about the data of a graph have shown; `rows` are for the table of settings."""
+
+    rows: tuple[AblationRow, ...]
+    conditions: tuple[Condition, ...]
+    indifferent: tuple[str, ...]
+    spellings: tuple[Spelling, ...]  # with which it passes
+
+
+def ask(
+    case: GraphCase,
+    form: Form | None,
+    rung: str,
+    runner: CandidateRunner,
+    oracle: Oracle,
+    budget: Budget,
+    emit: Callable[..., None],
+    seconds: float,
+) -> Answered:
+    """Ask them of a graph that fails on this rung."""
+    questions = list(questions_of(case))
+    answers: dict[Question, AblationRow] = {}
+    for way in range(max((len(question.ways) for question in questions), default=0)):
+        texts = {
+            question: text
+            for question in questions
+            if way < len(question.ways) and answers.get(question, _NONE).outcome not in ("ok", "same_failure")
+            if (text := _printed(case, question.ways[way], form)) is not None
+        }
+        if not texts or budget.spent():
+            break
+        asked = list(texts)
+        limit = max(0.1, min(seconds, budget.left()))
+        for done, (index, result) in enumerate(runner.run_many([*texts.values()], rung=rung, timeout=limit), 1):
+            judgement = oracle.judge(result)
+            outcome = _OUTCOMES.get(judgement.verdict, "other_failure" if result.compiled else "not_run")
+            note = None if judgement.verdict in _OUTCOMES else clip(judgement.reason, 200) or None
+            row = AblationRow(asked[index].setting, outcome, round(result.seconds, 2), note)
+            answers[asked[index]] = row
+            emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
+            if done < len(asked) and budget.spent():
+                break
+    rows = tuple(answers[question] for question in questions if question in answers)
+    outcomes = {question: row.outcome for question, row in answers.items()}
+    spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]
+    gentle_first = sorted(spellings, key=lambda spelling: spelling.rounds)
+    return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first))
+
+
+_NONE = AblationRow("", "not_run")
+
+
+def _printed(case: GraphCase, edits: Sequence[Edit], form: Form | None) -> str | None:
+    changed = case
+    try:
+        for edit in edits:
+            changed = edit.apply(changed)
+        return print_case(changed, form=form)
+    except (RefusedError, Unprintable):
+        return None
+
+
+def needed(outcomes: dict[Question, str]) -> Iterator[Condition]:
+    """The conditions that answers about the data show."""
+    for question, outcome in outcomes.items():
+        if isinstance(question, Size):
+            yield from _bound(question, outcome, outcomes)
+        elif outcome == "ok":
+            yield Condition(question.needed, f"with {question.setting} it passes")
+
+
+def _bound(question: Size, outcome: str, outcomes: dict[Question, str]) -> Iterator[Condition]:
+    """What a size must be: told at the smaller one, together with what the larger one did."""
+    smaller = question.other < question.extent
+    larger = next(
+        (
+            answer
+            for other, answer in outcomes.items()
+            if isinstance(other, Size) and other.extent == question.extent and other.other > other.extent
+        ),
+        None,
+    )
+    if outcome != "ok":
+        return
+    if not smaller:
+        yield Condition(f"{question.where} is less than {question.other}", f"with {question.other} it passes")
+    elif larger == "same_failure" and question.other == question.extent - 1:
+        told = f"with {question.other} it passes, with {2 * question.extent} it fails as well"
+        yield Condition(f"{question.where} is at least {question.extent}", told)
+    else:
+        yield Condition(f"{question.where} is more than {question.other}", f"with {question.other} it passes")
+
+
+def varied(outcomes: dict[Question, str]) -> Iterator[str]:
+    """What was changed without effect. A size that has a bound on either side does matter."""
+    bounded = {
+        question.extent for question, outcome in outcomes.items() if isinstance(question, Size) and outcome == "ok"
+    }
+    for question, outcome in outcomes.items():
+        if outcome == "same_failure" and not (isinstance(question, Size) and question.extent in bounded):
+            yield question.varied
+
+
+def of_settings(case: GraphCase | None, rows: Sequence[AblationRow]) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
+    """(conditions, what does not matter) that the table of settings shows."""
+    outcome = {row.setting: row.outcome for row in rows}
+    conditions: list[Condition] = []
+    indifferent: list[str] = []
+    shapes = [outcome.get("dynamic=True"), outcome.get("dynamic=False")]
+    if shapes == ["same_failure", "ok"]:
+        conditions.append(Condition("the shapes are dynamic", "with dynamic=False it passes"))
+    elif shapes == ["ok", "same_failure"]:
+        conditions.append(Condition("the shapes are static", "with dynamic=True it passes"))
+    elif shapes == ["same_failure", "same_failure"]:
+        indifferent.append("whether the shapes are dynamic")
+    mode = case.context.mode if case is not None else None
+    if mode is not None and outcome.get('mode="default"') == "ok":
+        conditions.append(Condition(f'mode="{mode}"', "with the default mode it passes"))
+    if outcome.get("forward only") == "ok":
+        conditions.append(Condition("a backward pass", "forward only, it passes"))
+    if outcome.get("under torch.no_grad()") == "ok" and outcome.get("forward only") != "ok":
+        conditions.append(Condition("gradients are enabled", "under torch.no_grad() it passes"))
+    elif outcome.get("under torch.no_grad()") == "same_failure":
+        indifferent.append("whether gradients are enabled")
+    if outcome.get("with backward") == "same_failure":
+        indifferent.append("whether a backward pass follows")
+    if outcome.get("fullgraph=False") == "ok":
+        conditions.append(Condition("fullgraph=True", "with fullgraph=False it passes"))
+    return tuple(conditions), tuple(indifferent)
+
+
+def of_parts(search: SubsystemSearch | None) -> tuple[Condition, ...]:
+    """The parts of the compiler that it needs."""
+    if search is None:
+        return ()
+    return tuple(Condition(f"the compiler's {name}", f"with {name} switched off it passes") for name in search.names)
+
+
+def of_neighbour(difference: str | None, known: Sequence[Condition]) -> tuple[Condition, ...]:
+    """What the nearest variant that passes shows, unless a condition says it already."""
+    found = _INSTEAD.fullmatch(difference or "")
+    if found is None or any(found["old"] in each.condition for each in known):
+        return ()
+    return (Condition(f"{found['old']}", f"with {found['new']} instead it passes"),)
+
+
+def merged(*lists: Sequence[Condition]) -> tuple[Condition, ...]:
+    """One after another, each condition once."""
+    return tuple({each.condition: replace(each) for one in lists for each in one}.values())

@@ -1,0 +1,334 @@
+"""Failures under torch.compile that are no bug of the compiler: what each is, what to do, where it is written. Pure.
+
+A row is as narrow as its evidence: the type of the exception and its text, the stage where that decides, and what must not
+stand in the text. A failure that no row names may be a bug; one that a row names is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from triage.model.outcome import CompileCall, Outcome, RaisedException
+from triage.model.report import KnownCause
+from triage.model.stage import OutcomeKind, Stage
+
+_COMPILING = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR)
+_DOCS = "https://docs.pytorch.org/docs/stable"
+_ISSUES = "https://github.com/pytorch/pytorch/issues"
+_GRAPH_BREAKS = f"{_DOCS}/compile/programming_model.fullgraph_true.html"
+# Where torch itself asks for a report, the failure may be its own.
+_ASKS_FOR_A_REPORT = r"report an issue to PyTorch|likely to be a Dynamo bug"
+# Graph breaks that wrap what an operator raised: that may be a bug of the operator's.
+_WRAPS_AN_ERROR = (
+    r"\A(?:Fake tensor propagation exception|\w+(?:/\w+)? when (?:making fake tensor call|running FX node))"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """`types` are class names without module (empty: any), `says` is searched in the text; all that is given must hold."""
+
+    id: str
+    types: tuple[str, ...]
+    says: str
+    explanation: str
+    cure: str
+    reference: str
+    unless: str = ""
+    stages: tuple[Stage, ...] = ()  # empty: any
+    fullgraph: bool = False  # a call of torch.compile asked for it
+    kinds: tuple[OutcomeKind, ...] = (OutcomeKind.EXCEPTION,)
+
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        "no_cxx_compiler",
+        ("InvalidCxxCompiler",),
+        r"No working C\+\+ compiler found|Compiler: .* is not found",
+        "There is no C++ compiler where torch looks for one ($CXX, else g++; cl on Windows), and Inductor builds its CPU "
+        "kernels with it.",
+        "Install g++ (or clang, or MSVC's cl) or point CXX at one; `triage doctor` checks it.",
+        f"{_ISSUES}/92745",
+    ),
+    Row(
+        "no_cxx_compiler",
+        ("FileNotFoundError",),
+        r"No such file or directory: '(?:[^']*/)?(?:g\+\+|gcc|cc|c\+\+|clang(?:\+\+)?|cl)(?:-[\d.]+)?'",
+        "The C or C++ compiler that torch starts is not there, and Inductor builds its kernels with it.",
+        "Install g++ or point CXX (for Triton CC) at a compiler that exists; `triage doctor` checks it.",
+        f"{_ISSUES}/92745",
+        stages=(Stage.INDUCTOR,),
+    ),
+    Row(
+        "no_python_headers",
+        ("CppCompileError", "CalledProcessError"),
+        r"Python\.h: No such file or directory|'Python\.h' file not found|Cannot open include file: 'Python\.h'",
+        "The compiler does not find Python.h: the headers of this Python are not installed.",
+        "Install them (python3-dev on Debian and Ubuntu, python3-devel on Fedora), or use a Python that brings them.",
+        f"{_ISSUES}/129351",
+    ),
+    Row(
+        "python_not_supported",
+        ("RuntimeError",),
+        r"(?:Dynamo|torch\.compile) is not supported on Python|Python 3\.\d+\+ not yet supported for torch\.compile",
+        "This torch is older than this Python: it refuses to compile under it.",
+        "Use an older Python or a newer torch; where nothing can be changed, leave torch.compile out.",
+        f"{_ISSUES}/144048",
+    ),
+    Row(
+        "triton_missing",
+        ("TritonMissing", "RuntimeError"),
+        r"\ACannot find a working triton installation",
+        "Inductor writes its GPU kernels in Triton, and Triton is not installed or too old for this torch.",
+        "Install the Triton that belongs to this torch (`pip install triton`; on Windows triton-windows).",
+        f"{_ISSUES}/125093",
+    ),
+    Row(
+        "gpu_too_old",
+        ("GPUTooOldForTriton", "RuntimeError"),
+        r"which is too old to be supported by the triton GPU compiler",
+        "The GPU is too old for Triton, with which Inductor compiles for GPUs: it asks for CUDA capability 7.0 at least.",
+        'Run without torch.compile, or with backend="aot_eager" or "cudagraphs", or use a newer GPU.',
+        "https://github.com/MIC-DKFZ/nnUNet/issues/2188",
+    ),
+    Row(
+        "orig_mod_keys",
+        ("RuntimeError",),
+        r"\AError\(s\) in loading state_dict[\s\S]*_orig_mod\.",
+        "The checkpoint's keys and the model's differ by `_orig_mod.`: a model that torch.compile returns puts it before the "
+        "names of its parameters.",
+        "Compile in place with `model.compile()`, or save and load the state_dict of the model that was compiled "
+        '(`compiled._orig_mod`); for an old checkpoint take "_orig_mod." out of its keys.',
+        f"{_ISSUES}/101107",
+    ),
+    Row(
+        "local_rank_spelling",
+        ("SystemExit", "ArgumentError", ""),
+        r"unrecognized arguments:.*--local-rank\b|arguments are required:.*--local_rank\b",
+        "The script's parser wants `--local_rank`, and the launcher does not give it: torch.distributed.launch writes "
+        "`--local-rank` since torch 2.0, torchrun only sets LOCAL_RANK.",
+        'Read os.environ["LOCAL_RANK"] and start with torchrun, or declare both: '
+        'add_argument("--local-rank", "--local_rank", type=int).',
+        f"{_DOCS}/distributed.html#launch-utility",
+        kinds=(OutcomeKind.EXCEPTION, OutcomeKind.CRASH),
+    ),
+    Row(
+        "recompile_limit",
+        ("FailOnRecompileLimitHit", "Unsupported"),
+        r"Hard failure due to fullgraph=True|(?:recompile_limit|cache_size_limit) reached with|"
+        r"Dynamo (?:recompile|cache) limit exceeded",
+        "The function was compiled anew until the limit was reached (config.recompile_limit, in older torch cache_size_limit), "
+        "and with fullgraph=True that is an error.",
+        "Run with TORCH_LOGS=recompiles to see what changes from call to call; pass it as a tensor, use dynamic=True or "
+        "mark_dynamic for sizes, or raise torch._dynamo.config.recompile_limit where so many variants are wanted.",
+        f"{_DOCS}/compile/programming_model.recompilation.html",
+        unless=_ASKS_FOR_A_REPORT,
+    ),
+    Row(
+        "data_dependent_branch",
+        ("Unsupported", "UserError"),
+        r"\AData-dependent (?:branching|assertion failed)|\ADynamic control flow is not supported|"
+        r"\Ageneric_jump TensorVariable",
+        "The program branches on the value of a tensor, which is not known while it is compiled, and fullgraph=True forbids to "
+        "leave the graph there.",
+        "Use torch.where or torch.cond in the place of `if`, move the branch out of the compiled function, or drop "
+        "fullgraph=True.",
+        "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html",
+        unless=_ASKS_FOR_A_REPORT,
+        stages=(Stage.DYNAMO,),
+        fullgraph=True,
+    ),
+    Row(
+        "data_dependent_size",
+        ("GuardOnDataDependentSymNode", "UserError"),
+        # The frame is that of a comparison in the program itself; from a decomposition of torch's it may be a bug.
+        r"Could not guard on data-dependent expression[\s\S]*\(_dynamo/variables/\w+\.py:\d+ in evaluate_expr\)",
+        "A size or number that comes out of a tensor (`item`, `tolist`, `nonzero`) decides something, and it is not known while "
+        "the program is compiled.",
+        "Tell the compiler what holds with torch._check(...), or take the decision out of the compiled function.",
+        f"{_DOCS}/user_guide/torch_compiler/compile/dynamic_shapes_troubleshooting_guardon_errors.html",
+        unless=_ASKS_FOR_A_REPORT,
+        stages=(Stage.DYNAMO,),
+        fullgraph=True,
+    ),
+    Row(
+        "no_fake_kernel",
+        (),
+        r"There was no (?:fake|abstract) impl registered for|"
+        r"\AOperator does not support running with fake tensors[\s\S]*unsupported operator: (?!aten\.|prims\.|_c10d)",
+        "The program's custom operator has no fake kernel, so the compiler cannot know the shape and dtype of what it returns.",
+        "Register one that returns an empty tensor of the right shape and dtype: "
+        '`@torch.library.register_fake("ns::name")`, or `.register_fake` of the operator.',
+        "https://docs.pytorch.org/tutorials/advanced/python_custom_ops_functional.html",
+        stages=_COMPILING,
+    ),
+    Row(
+        "graph_break_fullgraph",
+        ("Unsupported", "UserError"),
+        r"\ACall to `torch\._dynamo\.graph_break\(\)`|\ASkip (?:calling|inlining) `torch\.compiler\.disable\(\)`d function|"
+        r"\AUnsupported Tensor\.item\(\) call|\A(?:Dynamic shape|Data dependent) operator\n|This graph break is fundamental",
+        "The program does something that no graph can hold, and fullgraph=True forbids to leave the graph there.",
+        "Take it out of the compiled function, follow the hint in the error, or drop fullgraph=True.",
+        _GRAPH_BREAKS,
+        unless=f"{_ASKS_FOR_A_REPORT}|{_WRAPS_AN_ERROR}",
+        stages=(Stage.DYNAMO,),
+        fullgraph=True,
+    ),
+    Row(
+        "cuda_after_fork",
+        ("RuntimeError", "DeferredCudaCallError"),
+        r"Cannot re-initialize CUDA in forked subprocess",
+        "CUDA was in use before the process was forked, and it does not work in a forked process.",
+        'Start processes with "spawn" or "forkserver" (multiprocessing.set_start_method, multiprocessing_context of a '
+        "DataLoader), or leave CUDA alone until after the fork.",
+        f"{_DOCS}/notes/multiprocessing.html",
+    ),
+    Row(
+        "unknown_backend",
+        ("InvalidBackend",),
+        r"Invalid backend: ",
+        "torch.compile was given the name of a backend that is not registered.",
+        "Correct the name (torch.compiler.list_backends() lists them), or import the package that registers it.",
+        f"{_DOCS}/generated/torch.compile.html",
+    ),
+    Row(
+        "donated_buffers",
+        ("RuntimeError",),
+        r"This backward function was compiled with non-empty donated buffers",
+        "A compiled backward reuses the memory of what forward saved (donated buffers), so its graph cannot be kept with "
+        "retain_graph=True or create_graph=True.",
+        "Call backward without retain_graph (sum the losses and go back once), or set "
+        "torch._functorch.config.donated_buffer = False.",
+        "https://github.com/pytorch/pytorch/pull/130580",
+    ),
+    Row(
+        "cudagraph_output_overwritten",
+        ("RuntimeError",),
+        r"accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run",
+        "With CUDA graphs each run writes its results into the same memory, and the program reads those of an earlier run.",
+        "Clone what is kept outside of the compiled function, or do without CUDA graphs "
+        '(no mode="reduce-overhead"); torch.compiler.cudagraph_mark_step_begin() tells where an iteration begins.',
+        f"{_DOCS}/torch.compiler_cudagraph_trees.html",
+    ),
+    Row(
+        "cache_not_writable",
+        ("PermissionError", "OSError"),
+        r"(?:\[Errno 13\] Permission denied|\[Errno 30\] Read-only file system)[^\n]*(?:torchinductor|[Tt]riton|inductor)",
+        "Inductor cannot write its cache: the directory belongs to somebody else or is read-only.",
+        "Point TORCHINDUCTOR_CACHE_DIR (and TRITON_CACHE_DIR) at a directory that this user can write.",
+        "https://github.com/pytorch/torchdynamo/issues/2004",
+        stages=_COMPILING,
+    ),
+    Row(
+        "disk_full",
+        ("OSError",),
+        r"\[Errno (?:28|122)\] (?:No space left on device|Disk quota exceeded)",
+        "The disk is full, or the quota is used up, and the compiler keeps its kernels on it.",
+        "Make room, or point TORCHINDUCTOR_CACHE_DIR and TMPDIR at a disk that has some.",
+        "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+    ),
+    Row(
+        "inference_tensor",
+        ("RuntimeError",),
+        r"Inplace update to inference tensor outside InferenceMode is not allowed|"
+        r"Inference tensors cannot be saved for backward",
+        "A tensor made under torch.inference_mode() is used where autograd is on; it cannot be changed or differentiated there.",
+        "Make it under torch.no_grad(), or work on a clone of it.",
+        f"{_DOCS}/notes/autograd.html#inference-mode",
+        stages=(Stage.SCRIPT,),
+    ),
+    Row(
+        "backward_twice",
+        ("RuntimeError",),
+        r"Trying to backward through the graph a second time",
+        "The program goes back through one graph twice, and autograd frees what it saved after the first time.",
+        "Compute the loss anew for each backward, detach what is carried over between steps, or pass retain_graph=True.",
+        f"{_DOCS}/generated/torch.Tensor.backward.html",
+        stages=(Stage.SCRIPT,),
+    ),
+    Row(
+        "different_devices",
+        ("RuntimeError",),
+        r"Expected all tensors to be on the same device|Tensor on device \S+ is not on the expected device|"
+        r"Input type \(.*\) and weight type \(.*\) should be the same",
+        "The tensors of one operation lie on different devices or have different types, compiled or not.",
+        "Move the model and its inputs to one device and dtype (`.to(device)`) before they meet.",
+        f"{_DOCS}/generated/torch.Tensor.to.html",
+        stages=(Stage.SCRIPT,),
+    ),
+    Row(
+        "different_dtypes",
+        ("RuntimeError",),
+        r"expected (?:m1 and m2|mat1 and mat2|scalar type \w+ but found \w+|both .*) ?(?:to have the same dtype)?",
+        "The tensors of one operation have different dtypes, compiled or not.",
+        "Convert one of them (`.to(dtype)`), or run under torch.autocast.",
+        f"{_DOCS}/generated/torch.Tensor.to.html",
+        stages=(Stage.SCRIPT,),
+    ),
+    Row(
+        "out_of_memory",
+        (),
+        r"",
+        "The script needs more memory than there is, without torch.compile as well.",
+        "Take a smaller batch or model, free what is held, or use a machine with more memory.",
+        f"{_DOCS}/notes/faq.html",
+        stages=(Stage.SCRIPT,),
+        kinds=(OutcomeKind.OOM,),
+    ),
+    Row(
+        "compiler_killed",
+        ("CppCompileError", "CalledProcessError"),
+        r"Killed signal terminated program|virtual memory exhausted|out of memory allocating \d+ bytes",
+        "The C++ compiler was ended for want of memory: Inductor starts as many of them as there are cores.",
+        "Compile with fewer processes (TORCHINDUCTOR_COMPILE_THREADS=1), or give the machine more memory.",
+        f"{_DOCS}/torch.compiler_faq.html",
+        stages=(Stage.INDUCTOR,),
+    ),
+)
+
+
+def known_cause(
+    outcome: Outcome | None, stage: Stage, calls: Sequence[CompileCall] = (), printed: str = ""
+) -> KnownCause | None:
+    """What is known of a failure like this one; None where it may be a bug. `printed` is what it left on stderr."""
+    if outcome is None:
+        return None
+    row = next((row for row in TABLE if _holds(row, outcome, stage, calls, printed)), None)
+    return KnownCause(row.id, row.explanation, row.cure, _page(outcome) or row.reference) if row is not None else None
+
+
+def _holds(row: Row, outcome: Outcome, stage: Stage, calls: Sequence[CompileCall], printed: str) -> bool:
+    if outcome.kind not in row.kinds or (row.stages and stage not in row.stages):
+        return False
+    if row.fullgraph and calls and not any(call.fullgraph for call in calls):
+        return False
+    texts = list(_texts(outcome, printed))
+    if row.unless and any(re.search(row.unless, text) for _, text in texts):
+        return False
+    return any((not row.types or name in row.types) and re.search(row.says, text) for name, text in texts)
+
+
+def _texts(outcome: Outcome, printed: str) -> Iterator[tuple[str, str]]:
+    """(class name, text) of the exception, of what it wraps and of what those were raised from; then what was printed."""
+    waiting: list[RaisedException | None] = [outcome.exception]
+    while waiting:
+        error = waiting.pop(0)
+        if error is None:
+            continue
+        yield error.type.rsplit(".", 1)[-1], error.message
+        wrapped = re.match(r"(?:backend='\w+' raised:\s*)?(\w+): ", error.message)
+        if wrapped is not None:  # a wrapper whose inner exception was not kept: its text begins with the type
+            yield wrapped.group(1), error.message[wrapped.end() :]
+        waiting += [error.inner, error.cause]
+    yield "", outcome.detail
+    yield "", printed
+
+
+def _page(outcome: Outcome) -> str | None:
+    """The page of torch's registry of graph breaks that the error itself names."""
+    error = outcome.exception
+    texts = [] if error is None else [error.message, error.innermost().message]
+    found = next(filter(None, (re.search(r"https://\S+/gb/gb\d+\.html", text) for text in texts)), None)
+    return found.group(0) if found is not None else None

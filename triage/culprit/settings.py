@@ -1,0 +1,204 @@
+"""What can be changed about a compile from a user's program, and the configuration that this torch has, as one table.
+
+Each row of `SWITCHES` turns one part of the compiler off, or makes it work another way. A reproducer that passes with it
+names the part; where it is a sensible thing to write in a program, it is a workaround as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triage.model.rungs import LADDER
+from triage.model.stage import Stage
+from triage.reduce.text.script import Script
+
+INDUCTOR = "torch._inductor.config"
+AOT = "torch._functorch.config"
+GENTLE, SLOWER, SLOWEST = 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A change of a program, for machines: `name` is an argument of torch.compile, the whole path of an option, or `backend`.
+
+    `value` None takes an argument out. `text` is what a person writes. `cost` orders them, 0 for the least.
+    """
+
+    kind: str  # argument | config | backend
+    name: str
+    value: Any
+    text: str
+    cost: int
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One row: a part of the compiler, and the option that turns it off, or makes it work another way, if there is one.
+
+    `counted`: the agent counts how often it is applied, and can stop after any application (`agent/warm/parts.py`).
+    `within` names the wider parts that hold this one. `also` are options that go with it where the torch has them.
+    `cost` None: for finding out, and nothing for a program. `needs` is a pattern: what a script has for which this says
+    something. `dear`: its first use has headers compiled anew, so it is asked of a suspect only. `late`: asked where
+    nothing else was found.
+    """
+
+    part: str
+    module: str = INDUCTOR
+    option: str = ""
+    value: Any = None
+    cost: int | None = None
+    counted: bool = False
+    within: tuple[str, ...] = ()
+    also: tuple[tuple[str, Any], ...] = ()
+    needs: str = ""
+    dear: bool = False
+    late: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.module}.{self.option}"
+
+    @property
+    def text(self) -> str:
+        return f"{self.name} = {self.value!r}"
+
+    @property
+    def change(self) -> Setting | None:
+        """The same as a workaround."""
+        return None if self.cost is None else Setting("config", self.name, self.value, self.text, self.cost)
+
+
+GRAPH_PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
+LOWERINGS = ("lowerings",)
+ON_CUDA = r"\bcuda\b"
+REALIZED = (("realize_cpu_acc_reads_threshold", 0), ("realize_reads_threshold", 0))
+RANDOM = r"dropout|_like\(|bernoulli|multinomial|normal_|uniform_|exponential_|random_|\brrelu"
+PLAIN_COMPILE = (("cpp_cache_precompile_headers", False),)
+
+# Wider parts first, then the most telling.
+SWITCHES = (
+    Switch("pre_grad_passes", counted=True),
+    Switch("joint_graph_passes", counted=True),
+    Switch("post_grad_passes", counted=True),
+    Switch("decomposition", AOT, counted=True),
+    Switch("lowerings", counted=True),
+    Switch("pattern matcher", option="pattern_matcher", value=False, cost=GENTLE, counted=True, within=GRAPH_PASSES),
+    Switch("fusion", option="max_fusion_size", value=1, cost=SLOWER, counted=True, within=LOWERINGS),
+    Switch(
+        "vectorisation", option="cpp.simdlen", value=1, cost=SLOWER, counted=True, within=LOWERINGS,
+        also=PLAIN_COMPILE, dear=True,
+    ),
+    Switch(
+        "index propagation", option="constant_and_index_propagation", value=False, cost=GENTLE, within=LOWERINGS,
+    ),
+    Switch("inlining", option="realize_acc_reads_threshold", value=0, within=LOWERINGS, also=REALIZED),
+    Switch("buffer reuse", option="allow_buffer_reuse", value=False, cost=SLOWER, within=LOWERINGS),
+    Switch("in-place buffers", option="inplace_buffers", value=False, cost=SLOWER, within=LOWERINGS),
+    Switch("loop ordering", option="pick_loop_orders", value=False, cost=SLOWER, within=LOWERINGS),
+    Switch("common subexpressions", AOT, "cse", False, GENTLE),
+    Switch("constant folding", option="joint_graph_constant_folding", value=False, cost=GENTLE,
+           within=("joint_graph_passes",)),
+    Switch("layout optimization", option="layout_optimization", value=False, cost=GENTLE, needs=r"conv"),
+    Switch("precision casts", option="emulate_precision_casts", value=True, cost=SLOWER, needs=r"float16|half\b"),
+    Switch("random numbers", option="fallback_random", value=True, cost=GENTLE, needs=RANDOM),
+    Switch("comprehensive padding", option="comprehensive_padding", value=False, cost=GENTLE, needs=ON_CUDA),
+    Switch("shape padding", option="shape_padding", value=False, cost=GENTLE, needs=ON_CUDA),
+    Switch("split reductions", option="split_reductions", value=False, cost=GENTLE, within=LOWERINGS, needs=ON_CUDA),
+    Switch("online softmax", option="online_softmax", value=False, cost=GENTLE, needs=ON_CUDA),
+    Switch("cudagraphs", option="triton.cudagraphs", value=False, cost=GENTLE, needs=ON_CUDA),
+    Switch("caches", option="force_disable_caches", value=True, cost=SLOWER, late=True),
+    Switch("freezing", option="freezing", value=True, needs=r"no_grad|inference_mode", late=True),
+    Switch(
+        "C++ optimisation", option="aot_inductor.debug_compile", value=True, cost=SLOWEST, within=LOWERINGS,
+        also=PLAIN_COMPILE, dear=True,
+    ),
+)  # fmt: skip
+# The lowest rung that has the part. One thread is all that a candidate has, so threads are no row.
+BEGINS = {INDUCTOR: Stage.INDUCTOR, AOT: Stage.DECOMP_PARTITION}
+
+KNOWN_FILE = "known.json"
+NOTHING_FOR_IT = "there is nothing for it here"
+
+
+def switches_for(failing: str) -> tuple[Switch, ...]:
+    """The rows that say something about the backend that fails."""
+    stages = [rung.stage for rung in LADDER]
+    place = next((place for place, rung in enumerate(LADDER) if rung.name == failing), -1)
+    return tuple(switch for switch in SWITCHES if place >= stages.index(BEGINS[switch.module]))
+
+
+def question_of_torch() -> str:
+    """A script that writes down which of the options this torch has, and what they are without anybody's doing."""
+    names = sorted({name for switch in SWITCHES if switch.option for name in [switch.name, *_companions(switch)]})
+    names.append(f"{INDUCTOR}.disabled_passes")
+    return f"""
+import importlib
+import json
+
+known = {{}}
+for name in {names!r}:
+    module = ".".join(name.split(".")[:3])
+    try:
+        value = importlib.import_module(module)
+        for part in name.split(".")[3:]:
+            value = getattr(value, part)
+        known[name] = repr(value)
+    except (ImportError, AttributeError):
+        pass
+with open({KNOWN_FILE!r}, "w") as file:
+    json.dump(known, file)
+"""
+
+
+def why_not(switch: Switch, source: str, known: Mapping[str, str] | None) -> str | None:
+    """Why this option is not asked of this script; None where it is. `known` is what the torch has, if it told."""
+    if switch.needs and not re.search(switch.needs, source):
+        return NOTHING_FOR_IT
+    if not switch.option:
+        return None
+    if known is not None and switch.name not in known:
+        return "this torch has no such setting"
+    if known is not None and known[switch.name] == repr(switch.value):
+        return "it is so already"
+    own = re.search(rf"\b{switch.option.rpartition('.')[2]}\b['\"]?\s*[=:]", source)
+    return "the reproducer sets it itself" if own else None
+
+
+def with_switch(source: str, switch: Switch, known: Mapping[str, str] | None = None) -> str:
+    """The script with this option set after its imports."""
+    also = [
+        f"{name} = {value!r}"
+        for name, value in _companions(switch).items()
+        if known is not None and name in known
+    ]  # fmt: skip
+    return inserted(source, "\n".join([f"import {switch.module}", switch.text, *also]))
+
+
+def _companions(switch: Switch) -> dict[str, Any]:
+    return {f"{switch.module}.{option}": value for option, value in switch.also}
+
+
+def inserted(source: str, text: str) -> str:
+    r"""The script with these lines after its first imports.
+
+    >>> inserted("import torch\nx = 1\n", "a = 2")
+    'import torch\na = 2\nx = 1\n'
+    """
+    body = Script(source).tree.body
+    place = 0
+    for statement in body:
+        if not (isinstance(statement, ast.Import | ast.ImportFrom) or _is_text(statement)):
+            break
+        place = statement.end_lineno or place
+    lines = source.splitlines(keepends=True)
+    if place and not lines[place - 1].endswith("\n"):
+        lines[place - 1] += "\n"
+    return "".join([*lines[:place], text, "\n", *lines[place:]])
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

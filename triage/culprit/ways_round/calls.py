@@ -1,0 +1,213 @@
+"""One call of the program spelled otherwise, by a helper that is called in its place: one that the compiler leaves alone, or not.
+
+A function that the file imports is called by the helper by its name; of a method the helper is given the object. Operators
+(`x // y`) are done in the same way. What stands on the other lines stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from triage.culprit.ways_round.source import (
+    Source,
+    after_imports,
+    functions_around,
+    global_names,
+    imported_names,
+    local_names,
+    names_of,
+)
+from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
+from triage.reduce.text.script import Edit
+from triage.reduce.text.shape import compile_uses
+
+# The operator as it is written, and what its operations are called in a graph.
+_OPERATORS: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
+    ast.Add: ("+", ("add",)),
+    ast.Sub: ("-", ("sub",)),
+    ast.Mult: ("*", ("mul",)),
+    ast.Div: ("/", ("div", "truediv")),
+    ast.FloorDiv: ("//", ("floor_divide", "floordiv")),
+    ast.Mod: ("%", ("remainder", "mod")),
+    ast.Pow: ("**", ("pow",)),
+    ast.MatMult: ("@", ("matmul", "mm", "addmm", "bmm")),
+    ast.BitAnd: ("&", ("and", "bitwise_and")),
+    ast.BitOr: ("|", ("or", "bitwise_or")),
+    ast.BitXor: ("^", ("xor", "bitwise_xor")),
+    ast.LShift: ("<<", ("lshift", "bitwise_left_shift")),
+    ast.RShift: (">>", ("rshift", "bitwise_right_shift")),
+}
+_DIGITS = re.compile(r"_?\d.*$")
+_TELLING = 3  # characters
+_NO_TENSORS = ("super", "range", "len", "isinstance", "getattr", "hasattr", "zip", "enumerate", "print", "type")
+
+
+@dataclass(frozen=True)
+class Respelled:
+    """`what` (torch.cumsum) is called by way of `helper`."""
+
+    what: str
+    helper: str
+    edits: tuple[Edit, ...]
+
+
+def respelled_calls(
+    source: Source, line: int, names: Collection[str], spelling: Spelling = UNCOMPILED
+) -> Iterator[Respelled]:
+    """The calls and operators of a line, each spelled so: first those that do an operation of these `names`.
+
+    `names` are those of a graph (`cumsum`, `floordiv`). Without one that fits, the outermost comes first. A spelling that
+    gives copies is for calls that do such an operation, and do not write to what they are given.
+    """
+    wanted = {_plain(name) for name in names}
+    for node in _on_line(source, line, wanted):
+        if spelling.given is not None and (not wanted & set(_names_of_node(node)) or _writes(node)):
+            continue
+        found = (
+            _of_operator(source, node, spelling) if isinstance(node, ast.BinOp) else _of_call(source, node, spelling)
+        )
+        if found is not None:
+            yield found
+
+
+def _on_line(source: Source, line: int, names: set[str]) -> list[ast.Call | ast.BinOp]:
+    found: list[tuple[tuple[bool, bool, bool, int], ast.Call | ast.BinOp]] = []
+    compiles = {id(use) for use in compile_uses(source)}
+    inside = bool(functions_around(source, line))
+    for node in source.nodes:
+        if not isinstance(node, ast.Call | ast.BinOp) or not node.lineno <= line <= (node.end_lineno or 0):
+            continue
+        called = _names_of_node(node)
+        known, alike = bool(names & set(called)), any(_alike(*pair) for pair in product(names, called))
+        start, end = source.span(node)
+        # Outside of functions it is compiled code that is called there, and what is in it has no line.
+        if id(node) not in compiles and (known or (inside and node.lineno == line)):
+            found.append(((not known, not alike, isinstance(node, ast.BinOp), start - end), node))
+    return [node for _, node in sorted(found, key=lambda each: each[0])]
+
+
+def _names_of_node(node: ast.Call | ast.BinOp) -> tuple[str, ...]:
+    if isinstance(node, ast.BinOp):
+        return tuple(_plain(name) for name in _OPERATORS[type(node.op)][1])
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return (_plain(last),)
+
+
+def _writes(node: ast.Call | ast.BinOp) -> bool:
+    """`x.add_(1)`, `torch.add(x, 1, out=x)`."""
+    if isinstance(node, ast.BinOp):
+        return False
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return last.endswith("_") or any(each.arg == "out" for each in node.keywords)
+
+
+def _plain(name: str) -> str:
+    return name.strip("_")
+
+
+def _alike(operation: str, called: str) -> bool:
+    """Whether `self.conv1` may be what does a conv2d, or a convolution."""
+    short, long = sorted((_DIGITS.sub("", operation), _DIGITS.sub("", called)), key=len)
+    return len(short) >= _TELLING and long.startswith(short)
+
+
+def _of_call(source: Source, call: ast.Call, spelling: Spelling) -> Respelled | None:
+    function = call.func
+    around = functions_around(source, call.lineno)
+    own = set().union(*map(local_names, around)) if around else set()
+    start = source.span(call)[0]
+    opening = source.text.find("(", source.span(function)[1])
+    root = _root(function)
+    if opening < 0 or (root is not None and root in _NO_TENSORS) or _asks_super(function):
+        return None
+    named = source.source(function)
+    if isinstance(function, ast.Name):
+        by_name = function.id not in own and function.id in global_names(source)
+        helper = _free(source, function.id if by_name else "call", spelling)
+        if by_name:
+            return _made(
+                source,
+                spelling,
+                named,
+                helper,
+                "*args, **kwargs",
+                f"{named}(*args, **kwargs)",
+                Edit(start, opening, helper),
+            )
+        given = f"{named}, " if call.args or call.keywords else named
+        edit = Edit(start, opening + 1, f"{helper}({given}")
+        return _made(source, spelling, named, helper, "function, *args, **kwargs", "function(*args, **kwargs)", edit)
+    if not isinstance(function, ast.Attribute):
+        return None
+    helper = _free(source, function.attr, spelling)
+    if root is not None and root in imported_names(source) and root not in own:
+        return _made(
+            source,
+            spelling,
+            named,
+            helper,
+            "*args, **kwargs",
+            f"{named}(*args, **kwargs)",
+            Edit(start, opening, helper),
+        )
+    owner = _owner(source, call, function)
+    if owner is None:
+        return None
+    given = f"{owner}, " if call.args or call.keywords else owner
+    edit = Edit(start, opening + 1, f"{helper}({given}")
+    short = named if len(named) < 40 and "\n" not in named else f".{function.attr}"
+    return _made(
+        source, spelling, short, helper, "owner, *args, **kwargs", f"owner.{function.attr}(*args, **kwargs)", edit
+    )
+
+
+def _of_operator(source: Source, node: ast.BinOp, spelling: Spelling) -> Respelled | None:
+    symbol, names = _OPERATORS[type(node.op)]
+    start, end = source.span(node)
+    left, right = source.span(node.left)[1], source.span(node.right)[0]
+    at = source.text.find(symbol, left, right)
+    if at < 0 or "#" in source.text[start:end]:
+        return None
+    operands = f"{source.text[start:at].rstrip()}, {source.text[at + len(symbol) : end].lstrip()}"
+    helper = _free(source, names[0], spelling)
+    edit = Edit(start, end, f"{helper}({operands})")
+    return _made(source, spelling, symbol, helper, "left, right", f"left {symbol} right", edit)
+
+
+def _made(
+    source: Source, spelling: Spelling, what: str, helper: str, parameters: str, result: str, edit: Edit
+) -> Respelled:
+    return Respelled(what, helper, (after_imports(source, spelling.helper(helper, parameters, result)), edit))
+
+
+def _owner(source: Source, call: ast.Call, function: ast.Attribute) -> str | None:
+    """The text before the dot, with the parentheses that it has."""
+    start = source.span(call)[0]
+    end = source.span(function)[1] - len(function.attr)
+    dot = source.text.rfind(".", source.span(function.value)[1], end)
+    text = source.text[start:dot].rstrip() if dot > 0 else ""
+    return text if text and "#" not in text else None
+
+
+def _root(node: ast.expr) -> str | None:
+    """`torch` of torch.nn.functional.relu; None of what is no dotted name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _asks_super(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == "super" for each in ast.walk(node))
+
+
+def _free(source: Source, name: str, spelling: Spelling) -> str:
+    """A name for the helper that the file does not use."""
+    taken, number = names_of(source), 1
+    wanted = f"_{_plain(name)}_{spelling.suffix}"
+    while (found := wanted if number == 1 else f"{wanted}_{number}") in taken:
+        number += 1
+    return found

@@ -1,0 +1,192 @@
+"""The changes to try, each a set of files with their new text and the sentence that a person reads: the cheapest kinds first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from triage.culprit.settings import Setting
+from triage.culprit.ways_round.calls import Respelled, respelled_calls
+from triage.culprit.ways_round.compile_arguments import Use, uses_on, with_argument, with_backend, without_fullgraph
+from triage.culprit.ways_round.functions import disabled_functions
+from triage.culprit.ways_round.source import Source, after_imports
+from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
+from triage.reduce.text.script import Edit
+
+KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
+CALLS_OF_A_LINE = 2
+
+Edits = Mapping[Path, tuple[Edit, ...]]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A line that the failure comes of, and the operations of the graph that are to blame there."""
+
+    path: Path
+    line: int
+    names: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        return f"{self.path.name}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One way round to try. `texts` are whole files; `before` is what they hold on disk."""
+
+    kind: str
+    words: str
+    where: str | None
+    texts: Mapping[Path, bytes] = field(repr=False)
+    before: Mapping[Path, bytes] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Program:
+    """The files of a program as they are. `compiled` are the places where it uses torch.compile, by file."""
+
+    read: Callable[[Path], Source | None]
+    main: Path | None
+    compiled: Mapping[Path, tuple[int, ...]]
+    one_graph: bool = False  # a use asks for fullgraph=True
+
+    @property
+    def use(self) -> str | None:
+        """Where it compiles, `train.py:12`; None where that is not one place."""
+        places = [f"{path.name}:{line}" for path, lines in self.compiled.items() for line in lines]
+        return places[0] if len(places) == 1 else None
+
+
+def of_settings(program: Program, cures: Iterable[Setting], error: str = "") -> Iterator[Change]:
+    """What made the reproducer pass: a line of configuration, or an argument of torch.compile. Not another backend.
+
+    An argument that the error itself names (`fullgraph=True`) comes first: the reproducer may need less than the program.
+    """
+    for cure in sorted(cures, key=lambda cure: (f"{cure.name}=" not in error, cure.cost)):
+        if cure.kind == "config":
+            yield from _configured(program, cure)
+        elif cure.kind == "argument":
+            value = None if cure.value is None else repr(cure.value)
+            words = f"Compile with `{cure.name}={value}`" if value is not None else f"Compile without `{cure.name}=`"
+            yield from _compiled(program, "argument", words, partial(_with, name=cure.name, value=value))
+
+
+def of_backend(program: Program, backend: str) -> Iterator[Change]:
+    """The backend of a rung that passes."""
+    words = f'Compile with `backend="{backend}"`'
+    yield from _compiled(program, "backend", words, lambda source, uses: with_backend(source, uses, backend))
+
+
+def of_calls(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
+    """The call on a guilty line, uncompiled."""
+    for spot in spots:
+        for call in _respelled(program, spot, UNCOMPILED, CALLS_OF_A_LINE):
+            words = f"{UNCOMPILED.words.format(call.what)} in {spot.told} (helper `{call.helper}`)"
+            yield from _in_parts(program, "call", words, spot.told, {spot.path: call.edits})
+
+
+def of_spellings(program: Program, spots: Iterable[Spot], spellings: Sequence[Spelling]) -> Iterator[Change]:
+    """The call on a guilty line spelled as the reproducer passes: it stays compiled."""
+    for spot in spots:
+        for spelling in spellings:
+            for call in _respelled(program, spot, spelling, 1):
+                words = f"{spelling.words.format(call.what)} in {spot.told} (helper `{call.helper}`)"
+                yield from _change(program, "spelling", words, spot.told, {spot.path: call.edits})
+
+
+def _respelled(program: Program, spot: Spot, spelling: Spelling, most: int) -> Iterator[Respelled]:
+    source = program.read(spot.path)
+    if source is not None:
+        yield from islice(respelled_calls(source, spot.line, spot.names, spelling), most)
+
+
+def of_functions(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
+    """The functions around the guilty lines, uncompiled: first the innermost of each."""
+    depth = 0
+    while True:
+        found = False
+        for spot in spots:
+            source = program.read(spot.path)
+            around = list(disabled_functions(source, spot.line)) if source is not None else []
+            if depth < len(around):
+                found, each = True, around[depth]
+                where = f"{spot.path.name}:{each.line}"
+                words = f"Decorate `{each.name}` ({where}) with `@torch.compiler.disable`"
+                yield from _in_parts(program, "function", words, where, {spot.path: each.edits})
+        if not found:
+            return
+        depth += 1
+
+
+def _configured(program: Program, cure: Setting) -> Iterator[Change]:
+    path = program.main or next(iter(program.compiled), None)
+    source = program.read(path) if path is not None else None
+    if path is not None and source is not None:
+        module = cure.name.rpartition(".")[0]
+        while not module.endswith("config") and "." in module:  # config.triton.cudagraphs is an option of config
+            module = module.rpartition(".")[0]
+        line = f"{cure.name} = {cure.value!r}"
+        edit = after_imports(source, [f"import {module}", "", line])
+        words = f"Put `{line}` after the imports of {path.name}"
+        yield from _change(program, "setting", words, path.name, {path: (edit,)})
+
+
+def _with(source: Source, uses: tuple[Use, ...], name: str, value: str | None) -> tuple[Edit, ...] | None:
+    return with_argument(source, uses, name, value)
+
+
+def _compiled(
+    program: Program, kind: str, words: str, edit: Callable[[Source, tuple[Use, ...]], tuple[Edit, ...] | None]
+) -> Iterator[Change]:
+    """An edit of every use of torch.compile; nothing where one of them cannot be changed."""
+    found = {}
+    for path, lines in program.compiled.items():
+        source = program.read(path)
+        uses = uses_on(source, lines) if source is not None else ()
+        edits = edit(source, uses) if source is not None and uses else None
+        if edits is None:
+            return
+        found[path] = edits
+    place = f" ({program.use})" if program.use else ""
+    yield from _change(program, kind, words + place, program.use, found)
+
+
+def _in_parts(program: Program, kind: str, words: str, where: str, edits: Edits) -> Iterator[Change]:
+    """A part that runs uncompiled, where the program may ask for one graph: then it must not any more."""
+    whole = _full_graphs(program) if program.one_graph else {}
+    told = f"{words}, and compile with `fullgraph=False`" if whole else words
+    yield from _change(program, kind, told, where, _merged(edits, whole))
+
+
+def _full_graphs(program: Program) -> Edits:
+    found = {}
+    for path, lines in program.compiled.items():
+        source = program.read(path)
+        edits = tuple(without_fullgraph(source, uses_on(source, lines))) if source is not None else ()
+        if edits:
+            found[path] = edits
+    return found
+
+
+def _merged(*parts: Edits) -> dict[Path, tuple[Edit, ...]]:
+    paths: Collection[Path] = dict.fromkeys(path for part in parts for path in part)
+    return {path: tuple(edit for part in parts for edit in part.get(path, ())) for path in paths}
+
+
+def _change(program: Program, kind: str, words: str, where: str | None, edits: Edits) -> Iterator[Change]:
+    """The change, if every file is still Python with it."""
+    texts, before = {}, {}
+    for path, wanted in edits.items():
+        source = program.read(path)
+        changed = source.changed(dict.fromkeys(wanted)) if source is not None and wanted else None
+        if wanted and (source is None or changed is None):
+            return
+        if source is not None and changed is not None and changed.data != source.data:
+            texts[path], before[path] = changed.data, source.data
+    if texts:
+        yield Change(kind, words, where, texts, before)

@@ -1,0 +1,43 @@
+"""What a way round costs, in words: only what was measured."""
+
+from __future__ import annotations
+
+from triage.model.outcome import AgentNotes, Steps
+
+
+def compiles_nothing(notes: AgentNotes) -> bool:
+    """Whether a run that passed was a run of an uncompiled program."""
+    return notes.graphs == 0
+
+
+def cost_in_words(changed: AgentNotes, uncompiled: AgentNotes | None, *, compared: bool = False) -> str:
+    """Of the changed program's run, beside one without a compiler. `compared`: results were, so its time says nothing."""
+    if compiles_nothing(changed):
+        return "nothing is compiled any more"
+    told = _time(changed.steps, uncompiled.steps if uncompiled is not None else None, compared)
+    ended = "; the run was ended when it was well past the point of the failure" if changed.stopped_early else ""
+    return told + ended
+
+
+def _time(steps: Steps | None, uncompiled: Steps | None, compared: bool) -> str:
+    if compared:
+        return "time not measured: the run compared results"
+    if steps is None:
+        return "time not measured: too few calls of compiled functions"
+    if uncompiled is None:
+        return f"a step takes {_told(steps.seconds)}; uncompiled not measured"
+    return f"a step takes {_told(steps.seconds)}; uncompiled {_told(uncompiled.seconds)}"
+
+
+def _told(seconds: float) -> str:
+    """`4.1 ms`: two digits that count."""
+    if seconds >= 1.0:
+        return f"{seconds:.1f} s"
+    milliseconds = seconds * 1000
+    return (
+        f"{milliseconds:.0f} ms"
+        if milliseconds >= 10
+        else f"{milliseconds:.1f} ms"
+        if milliseconds >= 1
+        else f"{milliseconds:.2f} ms"
+    )

@@ -1,0 +1,168 @@
+"""A file of the program as text: edits keep every other byte of it, its line ends and its encoding."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from triage.reduce.text.script import Edit, Function, Script
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+@dataclass(frozen=True)
+class Source(Script):
+    """What Python reads in a file. `tree` raises SyntaxError where our Python is older than the program's."""
+
+    encoding: str = "utf-8"
+
+    @classmethod
+    def read(cls, data: bytes) -> Source | None:
+        """None where the text cannot be written back as it was, or is no Python."""
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            found = cls(data.decode(encoding), encoding)
+            return found if found.data == data and found.tree is not None else None
+        except (SyntaxError, UnicodeError, ValueError, RecursionError):
+            return None
+
+    @property
+    def data(self) -> bytes:
+        return self.text.encode(self.encoding)
+
+    @cached_property
+    def _lines(self) -> list[str]:  # only what Python itself takes for the end of a line
+        return _LINE.findall(self.text)
+
+    @property
+    def newline(self) -> str:
+        first = self._lines[0] if self._lines else ""
+        return first[len(first.rstrip("\r\n")) :] or "\n"
+
+    def changed(self, edits: Iterable[Edit]) -> Source | None:
+        """With these edits; None where that is no Python any more. The lines of an edit get the file's own ends."""
+        own = [replace(edit, text=edit.text.replace("\n", self.newline)) for edit in edits]
+        return Source.read(replace(self, text=self.replaced(own)).data)
+
+    def line_text(self, line: int) -> str:
+        return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+
+    def line_end(self, line: int) -> int:
+        """The offset below this line."""
+        return self.offset(line + 1, 0)
+
+
+def functions_around(source: Source, line: int) -> list[Function]:
+    """The functions whose bodies this line stands in, the innermost first."""
+    found = [
+        node
+        for node in source.nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return sorted(found, key=lambda node: node.lineno, reverse=True)
+
+
+def after_imports(source: Source, lines: Sequence[str]) -> Edit:
+    """These lines below the imports at the top of the file, the import of torch among them; above them what they need of it."""
+    body = source.tree.body
+    first = next((index for index, each in enumerate(body) if _imports_torch(each)), None)
+    if first is None:
+        first = next((index for index, each in enumerate(body) if _is_import(each)), None)
+    if first is None:
+        line = 0
+        for each in body:
+            if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):
+                break
+            line = each.end_lineno or line
+    else:
+        last = first
+        while last + 1 < len(body) and _is_import(body[last + 1]):
+            last += 1
+        line = body[last].end_lineno or body[last].lineno
+    place = source.line_end(line) if line else 0
+    before = "" if not place or source.text[place - 1] in "\r\n" else "\n"
+    needed = [] if _binds_torch(body, line) else ["import torch"]
+    return Edit(place, place, before + "".join(f"{each}\n" for each in [*needed, *lines]))
+
+
+def names_of(source: Source) -> set[str]:
+    """Every name that the file uses or binds."""
+    found = set()
+    for node in source.nodes:
+        for field in ("id", "name", "asname", "arg", "attr"):
+            value = getattr(node, field, None)
+            found |= {value} if isinstance(value, str) else set()
+    return found
+
+
+def global_names(source: Source) -> set[str]:
+    """What is bound at the top of the file: by imports, definitions and assignments."""
+    found: set[str] = set()
+    for statement in _top(source.tree):
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(statement.name)
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            found |= {(each.asname or each.name).split(".")[0] for each in statement.names}
+        else:
+            stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+            found |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+    return found
+
+
+def imported_names(source: Source) -> set[str]:
+    """Of those what imports bind."""
+    found = [each for each in _top(source.tree) if isinstance(each, ast.Import | ast.ImportFrom)]
+    return {(each.asname or each.name).split(".")[0] for statement in found for each in statement.names}
+
+
+def local_names(function: Function) -> set[str]:
+    """What a function binds itself."""
+    arguments = function.args
+    found = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(each.asname or each.name).split(".")[0] for each in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node is not function:
+            found.add(node.name)
+    return found
+
+
+def _top(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements at the top of a file, also in its `if` and `try`."""
+    for block in ("body", "orelse", "finalbody"):
+        for statement in getattr(node, block, ()):
+            yield statement
+            if isinstance(statement, ast.If | ast.Try | ast.With):
+                yield from _top(statement)
+    for handler in getattr(node, "handlers", ()):
+        yield from _top(handler)
+
+
+def _is_import(statement: ast.stmt) -> bool:
+    """An import, also one that may fail (`try`), or that is for type checkers (`if`)."""
+    if isinstance(statement, ast.If | ast.Try):
+        return all(map(_is_import, statement.body))
+    return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _imports_torch(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Import):
+        return any(each.name.split(".")[0] == "torch" for each in statement.names)
+    return isinstance(statement, ast.ImportFrom) and (statement.module or "").split(".")[0] == "torch"
+
+
+def _binds_torch(body: Sequence[ast.stmt], line: int) -> bool:
+    """Whether `torch` is a name for it below this line."""
+    return any(
+        isinstance(statement, ast.Import)
+        and statement.lineno <= line
+        and any(each.name.split(".")[0] == "torch" and each.asname in (None, "torch") for each in statement.names)
+        for statement in body
+    )

@@ -1,0 +1,105 @@
+"""Graph breaks from the agent's events: one row per line of the program and reason, in torch's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triage.explain.advice import advice
+from triage.explain.places import around, function_of, resumed_at, shown, told
+from triage.model.explanation import GraphBreak, GraphTime
+
+Event = dict[str, Any]
+_SECOND = re.compile(r"\n+\*\*\* While handling this graph break.*", re.DOTALL)
+_LINK = re.compile(r"https?://\S+/gb(\d+)\.html")
+_PART = re.compile(r"^ {2}(Explanation|Hint|Developer debug context): ", re.MULTILINE)
+_GRAPH = re.compile(r"[^.]*:\s*\n\s*# File ")  # a listing of the operations behind a tensor
+
+# What releases before 2.9 call a break for short.
+_SHORT = (
+    (re.compile(r"^generic_jump\b"), "Data-dependent branching"),
+    (
+        re.compile(r"^step_unsupported$"),
+        "A break that Dynamo cannot go on behind, such as one inside of `with` or `try`",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A reason as torch words it, taken apart."""
+
+    reason: str
+    explanation: str = ""
+    hints: tuple[str, ...] = ()
+    id: str | None = None
+    link: str | None = None
+
+
+def words_of(text: str) -> Words:
+    """The first line is the reason. Releases before 2.7 have no more than that one."""
+    text = _SECOND.sub("", text).strip()
+    link = _LINK.search(text)
+    text = re.split(r"\n+ For more details about this graph break", text)[0]
+    pieces = _PART.split(text)
+    parts: dict[str, list[str]] = {}
+    for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
+        parts.setdefault(name, []).append(" ".join(_GRAPH.split(body)[0].split()))
+    return Words(
+        reason=_long(pieces[0].strip().split("\n")[0][:300]),
+        explanation=next(iter(parts.get("Explanation", ())), ""),
+        hints=tuple(parts.get("Hint", ())),
+        id=f"GB{link[1]}" if link else None,
+        link=link[0] if link else None,
+    )
+
+
+def _long(reason: str) -> str:
+    return next((f"{words} ({reason})" for pattern, words in _SHORT if pattern.search(reason)), reason)
+
+
+def graph_breaks(events: Iterable[Event], cwd: Path, times: Sequence[GraphTime] = ()) -> tuple[GraphBreak, ...]:
+    """One row for a line and reason, in the order of the first time each was met."""
+    groups: dict[tuple[str, int, str], list[Event]] = {}
+    for event in events:
+        if event.get("e") == "break" and event.get("stack"):
+            place = _place(event["stack"])
+            key = (str(place[0]), int(place[1]), words_of(str(event.get("text", ""))).reason)
+            groups.setdefault(key, []).append(event)
+    return tuple(_row(each, cwd, times) for each in groups.values())
+
+
+def _place(stack: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """The innermost line of the program's own, else the innermost."""
+    return next((frame for frame in reversed(stack) if frame[4]), stack[-1])
+
+
+def _row(events: Sequence[Event], cwd: Path, times: Sequence[GraphTime]) -> GraphBreak:
+    first = events[0]
+    stack = first["stack"]
+    place = _place(stack)
+    found = words_of(str(first.get("text", "")))
+    file, line = shown(str(place[0]), cwd), int(place[1])
+    above = [told(frame, cwd) for event in events for frame in event["stack"] if frame[4] and frame[:2] != place[:2]]
+    behind = [each.seconds for each in times if each.file == file and resumed_at(each.function) == line]
+    return GraphBreak(
+        file=file,
+        line=line,
+        code=str(place[3]),
+        reason=found.reason or "no reason was given",
+        id=found.id or first.get("id"),
+        hints=found.hints,
+        count=len(events),
+        function=function_of(str(place[2])),
+        explanation=found.explanation,
+        link=found.link,
+        cure=advice(str(place[3]), found.reason, found.explanation, found.hints),
+        skips_frame=any(event.get("skipped") for event in events),
+        called_from=tuple(dict.fromkeys(above)),
+        inside=told(stack[-1], cwd) if stack[-1][:2] != place[:2] else None,
+        seconds=round(sum(behind), 3) if behind else None,
+        source=around(file, line, cwd),
+    )

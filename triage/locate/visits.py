@@ -1,0 +1,244 @@
+"""Runs of the script on rungs: side by side where the machine allows, told as they end, kept as what was seen of each rung.
+
+Which rung to run is not decided here (`walk.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from triage.environments.machine import runs_that_fit, usable_cores
+from triage.judge.likeness import same_face
+from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.model.accuracy import Comparison
+from triage.model.outcome import BoundaryPoint
+from triage.model.rungs import LADDER, UNCOMPILED, Rung
+from triage.model.stage import OutcomeKind
+from triage.model.text import clip
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.target import Target
+from triage.session.clock import BudgetSpentError
+from triage.session.session import Session
+
+# A rung hangs that takes so many times what those below it took, and at least so long.
+HANG_FACTOR = 20.0
+HANG_SECONDS = 120.0
+
+
+@dataclass
+class Visits(ABC):
+    """What was seen, per rung. It is readable at any moment, also after an interrupt."""
+
+    session: Session
+    target: Target
+    rungs: tuple[Rung, ...] = LADDER
+    top: int = len(LADDER) - 1
+    seen: dict[str, list[Probe]] = field(default_factory=dict)
+    stop_after: BoundaryPoint | None = None
+    comparison: Comparison | None = None  # what the agents are asked to compare from here on
+    probe: Callable[..., Probe] = run_probe
+    _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
+
+    @abstractmethod
+    def conclusion(self) -> Conclusion:
+        """What is known now."""
+
+    @property
+    def start(self) -> Probe:
+        """The first run of the script as it is, or the one that compared, if that found the failure."""
+        return self.seen[self.rungs[self.top].name][0]
+
+    def _patience(self) -> float:
+        """The limit in seconds of one probe. A script that hangs has told nothing by its time, the rungs that pass have."""
+        every = [probe.outcome for probes in list(self.seen.values()) for probe in list(probes)]  # others add to it
+        passed = [outcome.seconds for outcome in every if outcome.kind is OutcomeKind.OK]
+        if passed and self.start.outcome.kind is OutcomeKind.HANG:
+            return max(HANG_SECONDS, HANG_FACTOR * max(passed))
+        return float("inf")
+
+    def values_matter(self) -> bool:
+        """Whether the failure may depend on the values the script had: it did not come while compiling."""
+        failed = next((probe for probe in self.seen.get(self.rungs[self.top].name, []) if probe.outcome.failed), None)
+        exception = failed.outcome.exception if failed is not None else None
+        return failed is not None and (exception is None or exception.phase != "compile")
+
+    def jobs(self) -> int:
+        """Probes side by side: as asked for, else one per three gigabytes and core, at most four.
+
+        A program with ranks meets at an address, which two runs of it would have to share: one at a time.
+        """
+        if any(probe.notes.distributed for probes in list(self.seen.values()) for probe in list(probes)):
+            return 1
+        if self.session.settings.jobs:
+            return self.session.settings.jobs
+        return max(1, min(usable_cores(), runs_that_fit(), 4))
+
+    @contextlib.contextmanager
+    def pool(self, size: int) -> Iterator[ThreadPoolExecutor]:
+        """Threads for probes side by side. Whatever interrupts the wait for them ends them all."""
+        pool = ThreadPoolExecutor(max_workers=size)
+        try:
+            yield pool
+        except BaseException:
+            self.session.cancel.set()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def visit(self, rungs: Sequence[Rung], until: Cancel | None = None) -> None:
+        """Probe these rungs, side by side (`until` ends them). Stops the others once the script is known to fail uncompiled.
+
+        Runs side by side may be in each other's way: they open the same port, write the same file. So a rung that failed
+        in another way than the script did is asked once more, alone, and the first answer is forgotten. What runs beside
+        other work (`until`) is alone only in `alone`: until then nothing is known of that rung.
+        """
+        if not rungs:
+            return
+        side_by_side = min(self.jobs(), len(rungs))
+        stop = Cancel(until or self.session.cancel)
+        crowded: list[tuple[Rung, Probe]] = []
+        with self.pool(side_by_side) as pool:
+            waiting: dict[Future[Probe], Rung] = {}
+            for rung in rungs:
+                number = len(self.seen.get(rung.name, [])) + list(waiting.values()).count(rung)
+                name = rung.name if number == 0 else f"{rung.name}-{number + 1}"
+                waiting[pool.submit(self.ask, rung, name, cancel=stop)] = rung
+            while waiting:
+                ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    rung = waiting.pop(future)
+                    probe = future.result()
+                    if probe.cancelled:
+                        self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
+                        continue
+                    in_the_way = (side_by_side > 1 or until is not None) and self._fails_otherwise(probe)
+                    crowded += [(rung, probe)] if in_the_way else []
+                    if not in_the_way or until is None:
+                        self.seen.setdefault(rung.name, []).append(probe)
+                    self.announce(rung, probe)
+                    if rung is UNCOMPILED and probe.outcome.failed:
+                        stop.set()
+                        waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
+        if until is None:
+            self._ask_alone(crowded)
+        else:
+            self._crowded += crowded
+
+    def _ask_crowded(self) -> None:
+        """Those that ran beside other work and failed otherwise, each alone."""
+        crowded, self._crowded = self._crowded, []
+        self._ask_alone(crowded)
+
+    def _ask_alone(self, crowded: Sequence[tuple[Rung, Probe]]) -> None:
+        for rung, probe in crowded:
+            again = self.ask(rung, f"{probe.name}-alone")
+            if again.cancelled:
+                continue
+            kept = [each for each in self.seen.get(rung.name, []) if each is not probe]
+            self.seen[rung.name] = [*kept, again]
+            self.announce(rung, again)
+
+    def _fails_otherwise(self, probe: Probe) -> bool:
+        """Whether a probe ended in a failure that is not the script's."""
+        first = self.start
+        if not probe.outcome.failed or probe.signature is None or first.signature is None:
+            return False
+        return not same_face(probe.signature, first.signature)
+
+    def ask(
+        self,
+        rung: Rung,
+        name: str,
+        capture: bool = False,
+        other_stream: bool = False,
+        cancel: Cancel | None = None,
+        seed: int | None = None,
+        extra_env: Mapping[str, str] | None = None,
+        opcheck: tuple[str, ...] = (),
+        limit: float = float("inf"),
+        comparison: Comparison | None = None,
+    ) -> Probe:
+        """Run the script once on a rung, for `limit` seconds at most. Raises BudgetSpentError where the budget ended it."""
+        # The failing rung's graphs may be needed where the first run did not get that far.
+        patience = min(self._patience(), self.session.settings.timeout, limit)
+        request = ProbeRequest(
+            name=name,
+            target=self.target,
+            rung=rung.force,
+            timeout=min(self.session.probe_timeout(), patience),
+            directory=self.session.directory,
+            capture=capture or rung.force != UNCOMPILED.force,
+            record_values=self.values_matter(),
+            stop_after=self.stop_after,
+            other_stream=other_stream,
+            seed=seed,
+            accuracy=None if opcheck else comparison or self.comparison,
+            opcheck=opcheck,
+            neutral=self.session.neutral,
+            extra_env=extra_env or {},
+        )
+        return self._ask(rung, request, patience, cancel)
+
+    def ask_changed(
+        self,
+        rung: Rung,
+        name: str,
+        overlay: Mapping[Path, bytes],
+        limit: float,
+        comparison: Comparison | None = None,
+        cancel: Cancel | None = None,
+    ) -> Probe:
+        """Run the script on a rung with another text in the place of some of its files, for `limit` seconds at most.
+
+        It is run to its end, or for half of that time where it goes on past the point of the failure, and it is measured.
+        """
+        patience = min(self._patience(), self.session.settings.timeout, limit)
+        request = ProbeRequest(
+            name=name,
+            target=self.target,
+            rung=rung.force,
+            timeout=min(self.session.probe_timeout(), patience),
+            directory=self.session.directory,
+            stop_after=self.stop_after,
+            stop_seconds=patience / 2,
+            accuracy=comparison,
+            overlay=overlay,
+            timed=True,
+            neutral=self.session.neutral,
+            extra_env={"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"},  # nobody asks how it passes
+            verbose_logs=False,
+        )
+        return self._ask(rung, request, patience, cancel)
+
+    def _ask(self, rung: Rung, request: ProbeRequest, patience: float, cancel: Cancel | None) -> Probe:
+        self.session.emit("probe_started", rung=rung.name, name=request.name, timeout=request.timeout)
+        probe = self.probe(request, cancel or self.session.cancel)
+        if probe.outcome.kind is OutcomeKind.HANG and request.timeout < patience and probe.outcome.seconds < patience:
+            raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe (nor that of a resumed run's)
+        if not probe.cancelled and not self.session.cancel.is_set():
+            self.session.emit("probe_facts", probe=probe)
+        return probe
+
+    def announce(self, rung: Rung, probe: Probe) -> None:
+        """Tell the listeners how a probe ended."""
+        judged = discount(probe, expected_exceptions(self.seen))
+        self.session.emit(
+            "probe_ended",
+            rung=rung.name,
+            name=probe.name,
+            outcome=judged.outcome.kind,
+            signal=probe.outcome.signal,
+            seconds=round(probe.outcome.seconds, 2),
+            message=(clip(judged.signature.message, 200) if judged.signature else ""),
+            exception=(judged.signature.exception_type if judged.signature else None),
+            face=face(judged, self.conclusion().signature),
+            stopped_early=probe.notes.stopped_early,
+            on=probe.on,
+        )

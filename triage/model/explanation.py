@@ -1,0 +1,114 @@
+"""What `triage explain` finds, as data: graph breaks, recompilations, compile times. The schema of `explain.json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    line: int
+    code: str
+
+
+@dataclass(frozen=True)
+class GraphBreak:
+    """One line at which graphs end. `file` and `line` are the program's own; `inside` is where below it the reason lies.
+
+    `count` is how often a compile met it, `seconds` what the compiles of the parts behind it took. With `skips_frame` the
+    whole function is left to Python, as a break in a loop does it.
+    """
+
+    file: str
+    line: int
+    code: str
+    reason: str
+    id: str | None = None  # of torch's graph_break_registry.json
+    hints: tuple[str, ...] = ()
+    count: int = 1
+    function: str = ""
+    explanation: str = ""
+    link: str | None = None
+    cure: str = ""  # what to do, in a sentence: the hint that fits the line
+    skips_frame: bool = False
+    called_from: tuple[
+        str, ...
+    ] = ()  # lines of the program that lead there: they break with it, and are mended with it
+    inside: str | None = None
+    seconds: float | None = None
+    source: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recompilation:
+    """A guard of one function that failed, `count` times. `left`: recompilations until the limit, where Dynamo gives up.
+
+    `cure_works` is true or false where the cure was `tried` in a run of its own, null where it was not. It works where at
+    most one recompilation of this kind is left, and fewer than before.
+    """
+
+    function: str
+    file: str
+    line: int
+    guard: str
+    count: int
+    cure: str
+    cure_works: bool | None = None
+    kind: str = "other"
+    tried: str | None = None
+    remaining: int | None = None  # how many recompilations of this kind were left in that run
+    note: str | None = None
+    used_at: str | None = None  # where the program uses what the guard is about
+    values: tuple[str, ...] = ()
+    limit: int | None = None
+    left: int | None = None
+    limit_hit: bool = False
+
+
+@dataclass(frozen=True)
+class GraphTime:
+    """The compile of one frame. `graph` is Dynamo's own name of it, `frame/recompile`."""
+
+    graph: str
+    function: str
+    file: str
+    line: int
+    seconds: float
+    ops: int | None = None
+    failed: str | None = None  # why the frame is not compiled
+
+
+@dataclass(frozen=True)
+class CompileTime:
+    """In seconds. `later_call` is the median of the calls after the first, `by_phase` exclusive of what lies inside."""
+
+    seconds: float = 0.0
+    first_call: float | None = None
+    by_phase: dict[str, float] = field(default_factory=dict)
+    by_graph: tuple[GraphTime, ...] = ()
+    later_call: float | None = None
+    calls: int = 0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The whole. `fullgraph` is what fails first with `fullgraph=True`, where that was asked for and something does."""
+
+    graphs: int
+    graph_breaks: tuple[GraphBreak, ...]
+    recompiles: tuple[Recompilation, ...]
+    compile: CompileTime
+    command: tuple[str, ...]
+    complete: bool = True
+    incomplete_reason: str | None = None
+    fullgraph: GraphBreak | None = None
+    fullgraph_passes: bool | None = None  # null where it was not run
+    modes: tuple[Any, ...] = ()
+    outside: tuple[str, ...] = ()
+    profile: dict[str, str] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    schema_version: int = SCHEMA_VERSION

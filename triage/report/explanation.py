@@ -1,0 +1,164 @@
+"""What `triage explain` found, as `explain.json` and as a page, redacted before it is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from triage.environments.files import write_whole
+from triage.errors import UsageError
+from triage.model.codec import decode, encode
+from triage.model.explanation import Explanation, GraphBreak, Recompilation
+from triage.report.issue import template_of
+from triage.report.markdown import clip, code, fence, prose, table
+from triage.report.redact import Redactor
+from triage.report.wording import plural
+
+FILE, PAGE = "explain.json", "explain.md"
+ROWS = 20
+PHASES = {
+    "dynamo": "tracing (Dynamo)",
+    "aot_autograd": "AOTAutograd",
+    "inductor": "Inductor's passes and lowering",
+    "code_generation": "code generation",
+    "kernel_build": "building kernels",
+}
+
+
+def write_explanation(directory: Path, found: Explanation, redactor: Redactor) -> Explanation:
+    """Writes both files; returns what was written. Raises UsageError where it cannot be."""
+    clean = decode(Explanation, redactor.tree(encode(found)))
+    try:
+        write_whole(directory / FILE, json.dumps(encode(clean), indent=1, ensure_ascii=False) + "\n")
+        write_whole(directory / PAGE, explanation_page(clean))
+    except OSError as error:
+        raise UsageError(
+            f"{FILE} could not be written to {directory}.",
+            f"{type(error).__name__}: {error.strerror or error}",
+            "Name a directory that can be written, with room on its disk: --out DIR",
+        ) from error
+    return clean
+
+
+def explanation_page(found: Explanation) -> str:
+    """The page, in Markdown."""
+    return template_of("explain.md.j2").render(
+        summary=summary(found),
+        incomplete=prose(found.incomplete_reason or ""),
+        breaks=[_break(each) for each in found.graph_breaks],
+        fullgraph=_break(found.fullgraph) if found.fullgraph is not None else None,
+        fullgraph_passes=found.fullgraph_passes,
+        recompiles=[_recompile(each) for each in found.recompiles],
+        times=_times(found),
+        phases=_phases(found),
+        graphs=_graphs(found),
+        notes=[prose(note) for note in found.notes],
+        environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
+        command=code(" ".join(found.command)),
+    )
+
+
+def summary(found: Explanation) -> str:
+    """`5 graphs, 4 graph breaks (on 3 lines), 2 recompilations, 12.1 s of compiling.`"""
+    met = sum(each.count for each in found.graph_breaks)
+    again = sum(each.count for each in found.recompiles)
+    broken = plural(met, "graph break") + (f" (on {plural(len(found.graph_breaks), 'line')})" if met > 1 else "")
+    spent = f"{found.compile.seconds:.1f} s of compiling"
+    return ", ".join([plural(found.graphs, "graph"), broken, plural(again, "recompilation"), spent])
+
+
+def _break(each: GraphBreak) -> dict[str, Any]:
+    numbered = [f"{'>' if line.line == each.line else ' '} {line.line:>4}  {line.code}" for line in each.source]
+    facts = [f"met {each.count} times" if each.count > 1 else ""]
+    facts += ["the rest of the function is left to Python, uncompiled" if each.skips_frame else ""]
+    facts += [f"compiling what follows took {each.seconds:.1f} s" if each.seconds else ""]
+    facts += [f"raised in {each.inside}" if each.inside else ""]
+    if each.called_from:
+        facts.append(f"reached from {', '.join(each.called_from[:6])}: these break with it, and are mended with it")
+    return {
+        "heading": f"{code(f'{each.file}:{each.line}')} in {code(each.function or '?')}",
+        "reason": prose(clip(each.reason, 300)),
+        "id": f"[{each.id}]({each.link})" if each.id and each.link else each.id or "",
+        "source": fence("\n".join(numbered) or each.code, "python"),
+        "explanation": prose(clip(each.explanation, 600)),
+        "cure": prose(each.cure),
+        "hints": [prose(clip(hint, 500)) for hint in each.hints if hint != each.cure],
+        "facts": prose("; ".join(filter(None, facts))),
+    }
+
+
+def _recompile(each: Recompilation) -> dict[str, Any]:
+    return {
+        "heading": f"{code(each.function)} ({code(f'{each.file}:{each.line}')})",
+        "count": plural(each.count, "time"),
+        "guard": code(clip(each.guard, 400)),
+        "used_at": code(each.used_at or ""),
+        "seen": ", ".join(code(value) for value in each.values),
+        "limit": limit_of(each),
+        "cure": prose(each.cure),
+        "verdict": verdict_of(each),
+        "note": prose(clip(each.note or "", 400)),
+    }
+
+
+def limit_of(each: Recompilation) -> str:
+    """How near the limit is, after which Dynamo gives the function up."""
+    if each.limit is None:
+        return ""
+    if each.limit_hit:
+        return f"the limit of {each.limit} versions was reached: new inputs run uncompiled"
+    return f"{each.left} more until the limit of {each.limit} versions, where new inputs run uncompiled"
+
+
+def verdict_of(each: Recompilation) -> str:
+    """Whether the cure was seen to work."""
+    if each.cure_works is None:
+        return "not tried"
+    left = f"recompiled {each.count} times before, {each.remaining or 0} times with it"
+    return f"tried with {each.tried}: {'works' if each.cure_works else 'does not help'}; {left}".replace(
+        "1 times", "once"
+    )
+
+
+def _times(found: Explanation) -> list[str]:
+    told = found.compile
+    if not told.seconds:
+        return []
+    lines = [f"{told.seconds:.1f} s of compiling in all."]
+    if told.first_call is not None:
+        later = f", later ones {duration(told.later_call)} (median of {told.calls - 1})" if told.later_call else ""
+        lines.append(f"The first call of a compiled function took {told.first_call:.2f} s{later}.")
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """Of a call: `4.95 ms`, `9.32 s`."""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def _phases(found: Explanation) -> str:
+    whole = sum(found.compile.by_phase.values())
+    rows = [
+        (PHASES.get(name, name), f"{seconds:.2f}", f"{100 * seconds / whole:.0f} %")
+        for name, seconds in sorted(found.compile.by_phase.items(), key=lambda item: -item[1])
+    ]
+    return table(("phase", "seconds", "share"), rows) if rows else ""
+
+
+def _graphs(found: Explanation) -> str:
+    slow = sorted(found.compile.by_graph, key=lambda each: -each.seconds)[:ROWS]
+    rows = [
+        (
+            code(each.graph),
+            code(f"{each.function} ({each.file}:{each.line})"),
+            f"{each.seconds:.2f}",
+            _size(each.ops, each.failed),
+        )
+        for each in slow
+    ]
+    return table(("graph", "function", "seconds", "operations"), rows) if rows else ""
+
+
+def _size(ops: int | None, failed: str | None) -> str:
+    return f"not compiled ({failed})" if failed else "" if ops is None else str(ops)

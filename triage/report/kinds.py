@@ -1,0 +1,28 @@
+"""What a report is of, in a word, and whether PyTorch's maintainers would want it."""
+
+from __future__ import annotations
+
+from triage.model.report import TriageReport
+from triage.model.stage import Stage, Symptom
+
+
+def kind_of(report: TriageReport) -> str:
+    """`bug` and `flaky` may be the compiler's; `passes`, `script`, `rounding`, `unsteady`, `known` and `own` are not."""
+    if report.verdict.symptom is Symptom.NONE:
+        return "passes"
+    if report.verdict.stage is Stage.SCRIPT:
+        return "script"
+    if report.verdict.symptom is Symptom.ROUNDING:
+        return "rounding"
+    if report.verdict.stage is Stage.NONE and (report.accuracy or {}).get("unsteady"):
+        return "unsteady"
+    if report.known_cause is not None:
+        return "known"
+    if report.explanation is not None:
+        return "own"
+    return "flaky" if report.verdict.symptom is Symptom.NONDETERMINISTIC else "bug"
+
+
+def is_wanted(report: TriageReport) -> bool:
+    """Whether PyTorch's maintainers would want it as an issue."""
+    return kind_of(report) in ("bug", "flaky")

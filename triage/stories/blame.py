@@ -1,0 +1,115 @@
+"""What is to blame inside the stage, asked of the verified reproducer.
+
+The settings, the part of the compiler and its application, the first wrong value, and what the failure cannot do without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+from triage.culprit import conditions
+from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, variants_of_graph, variants_of_text
+from triage.culprit.first_wrong import first_wrong
+from triage.culprit.parts import AFTER, BEFORE
+from triage.culprit.subsystem import Searched, search_parts
+from triage.environments.files import write_whole
+from triage.judge.asking import Budget
+from triage.judge.judgement import Oracle
+from triage.model.report import Condition, SubsystemSearch
+from triage.reduce.choose import Reproduced
+from triage.stories.findings import Findings
+from triage.trial.patience import Patience
+from triage.trial.runner import ForkServerRunner
+from triage.trial.share import share_of
+
+MOST_CURES = 4  # workarounds that a report names
+GRAPHS = "subsystem"  # the folder of the run directory with the graph before and after the guilty pass
+
+
+def blame(
+    found: Findings, made: Reproduced, rung: str, runner: ForkServerRunner, oracle: Oracle, patience: Patience | None
+) -> None:
+    """Fill what the findings say of the culprit. `rung` is the backend that fails, `oracle` the one that judged `made`."""
+    session = found.session
+    limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
+    share = share_of(session.clock, made.seconds)
+    with session.timed("ablate"):
+        settings = settings_of(made, rung)
+        found.ablation, found.cures = ablate(settings, runner, oracle, share, session.emit, limit)
+        _tell_cures(found)
+        if made.form is not None and made.graph is not None:
+            found.first_wrong = first_wrong(made.graph, made.form, rung, runner, oracle, share)
+    share = share_of(session.clock, made.seconds)
+    # Of a hang each question would cost all of its patience.
+    if patience is None:
+        with session.timed("blame"):
+            _parts(found, made, rung, runner, oracle, share, limit)
+    _conditions(found, made, rung, runner, oracle, share, limit, patience is None)
+
+
+def settings_of(made: Reproduced, rung: str) -> list[Variant]:
+    """The rows of the table for what was found: printed anew from its graph, else written into its text."""
+    if made.graph is not None and made.case == "graph":
+        return list(variants_of_graph(made.graph, made.form, rung))
+    return list(variants_of_text(made.source, rung))
+
+
+def _parts(
+    found: Findings,
+    made: Reproduced,
+    rung: str,
+    runner: ForkServerRunner,
+    oracle: Oracle,
+    budget: Budget,
+    limit: float,
+) -> None:
+    searched = search_parts(made.source, rung, runner, oracle, budget, found.session.emit, limit)
+    if searched is None:
+        return
+    found.subsystem = _with_graphs(searched, found.session.directory)
+    found.ablation += searched.rows
+    found.cures = tuple(sorted((*found.cures, *searched.cures), key=lambda cure: cure.cost))
+    _tell_cures(found)
+
+
+def _tell_cures(found: Findings) -> None:
+    found.workarounds = tuple(cure.text for cure in found.cures[:MOST_CURES])
+
+
+def _with_graphs(searched: Searched, directory: Path) -> SubsystemSearch:
+    """What was found, with the graphs before and after the guilty pass as files."""
+    names: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for name, text in searched.graphs.items():
+            (directory / GRAPHS).mkdir(exist_ok=True)
+            write_whole(directory / GRAPHS / name, text)
+            names[name] = f"{GRAPHS}/{name}"
+    return replace(searched.search, before=names.get(BEFORE), after=names.get(AFTER))
+
+
+def _conditions(
+    found: Findings,
+    made: Reproduced,
+    rung: str,
+    runner: ForkServerRunner,
+    oracle: Oracle,
+    budget: Budget,
+    limit: float,
+    asks: bool,
+) -> None:
+    """Fill `conditions` and `indifferent`; questions about the data only of a graph, and where `asks`."""
+    graph = made.graph if made.case == "graph" else None
+    shown, indifferent = conditions.of_settings(graph, found.ablation)
+    parts = conditions.of_parts(found.subsystem)
+    data: tuple[Condition, ...] = ()
+    if graph is not None and asks:
+        with found.session.timed("conditions"):
+            told = conditions.ask(graph, made.form, rung, runner, oracle, budget, found.session.emit, limit)
+        found.ablation += told.rows
+        found.spellings, data = told.spellings, told.conditions
+        indifferent += told.indifferent
+    neighbour = conditions.of_neighbour(made.passing_difference, (*data, *shown))
+    found.conditions = conditions.merged(data, shown, parts, neighbour)
+    found.indifferent = tuple(dict.fromkeys(indifferent))

@@ -1,0 +1,197 @@
+"""The story of `triage explain`: one run that is watched, one more for each cure that can be tried from outside.
+
+A script that fails on the way is triaged as `triage run` does it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triage.errors import TargetError
+from triage.explain import breaks, recompiles, times
+from triage.explain.cures import Trial
+from triage.explain.fullgraph import first_to_fail
+from triage.judge.signature import headline
+from triage.model.explanation import Explanation
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind
+from triage.model.text import clip, first_line
+from triage.probe import stdin
+from triage.probe.interpret import Event, events_in
+from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.target import Target, check_module, check_syntax
+from triage.report.explanation import write_explanation
+from triage.report.redact import Redactor
+from triage.session.clock import BudgetSpentError
+from triage.session.events import Emitter
+from triage.session.session import Session, open_session
+from triage.session.settings import Settings
+from triage.stories.run import Run
+from triage.stories.run import run as triaged
+
+EXIT_PARTIAL, EXIT_INTERRUPTED = 5, 130
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What `triage explain` ends in. `run` is there where the script fails: its triage."""
+
+    explanation: Explanation
+    directory: Path
+    exit_code: int
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """One watched run."""
+
+    probe: Probe
+    events: list[Event]
+
+
+def explain(
+    target: Target, command: tuple[str, ...], settings: Settings, emit: Emitter, *, fullgraph: bool = False
+) -> Explained:
+    """Explain the target. Raises TriageError where it cannot be run at all."""
+    check_syntax(target)
+    session = open_session(settings, target.label, Path.cwd(), emit)
+    target = replace(target, stdin=stdin.take(session.directory))
+    emit("run_started", directory=str(session.directory), command=list(command), python=target.python, cwd=target.cwd)
+    found = Explanation(0, (), (), times.compile_time((), target.cwd), command, complete=False)
+    try:
+        seen = _watched(session, target, "as_is")
+        _check_usable(seen.probe, target)
+        found = _read(seen, command, target.cwd)
+        if not seen.probe.outcome.failed:
+            found = _cures_tried(session, target, found)
+            found = _fullgraph(session, target, found) if fullgraph else found
+    except KeyboardInterrupt:
+        return _ended(
+            session, target, replace(found, complete=False, incomplete_reason="interrupted"), EXIT_INTERRUPTED
+        )
+    except BudgetSpentError:
+        why = f"the budget of {settings.budget:.0f} s ended"
+        return _ended(session, target, replace(found, complete=False, incomplete_reason=why), EXIT_PARTIAL)
+    kind = seen.probe.outcome.kind
+    if not seen.probe.outcome.failed:
+        return _ended(session, target, found, 0)
+    if kind is OutcomeKind.HANG:
+        why = f"the script had not ended after {settings.timeout:.0f} s (--timeout); compile times are told at its end"
+        return _ended(session, target, replace(found, complete=False, incomplete_reason=why), EXIT_PARTIAL)
+    why = f"the script fails: {_failure(seen.probe.outcome)}; see the report in `run`"
+    done = _ended(session, target, replace(found, complete=False, incomplete_reason=why), 0)
+    run = triaged(target, command, replace(settings, out=session.directory / "run"), emit)
+    return replace(done, run=run, exit_code=run.exit_code)
+
+
+def _watched(session: Session, target: Target, name: str, trial: Trial | None = None) -> _Seen:
+    """Run the script once, watched; its rung in the events is what was switched on."""
+    rung = trial.name if trial is not None else name
+    request = ProbeRequest(
+        name,
+        target,
+        None,
+        session.probe_timeout(),
+        session.directory,
+        explain=True,
+        compile_arguments=trial.arguments if trial is not None else {},
+        dynamo_settings=trial.settings if trial is not None else {},
+        neutral=session.neutral,
+        verbose_logs=False,  # what is timed writes no logs
+    )
+    session.emit("probe_started", name=rung, rung=rung, timeout=request.timeout)
+    with session.timed("explain" if trial is None else "try"):
+        probe = run_probe(request, session.cancel)
+    session.emit("probe_ended", name=rung, rung=rung, **_told(probe.outcome))
+    return _Seen(probe, events_in(session.directory / "logs" / f"{name}.events.jsonl"))
+
+
+def _told(outcome: Outcome) -> Mapping[str, object]:
+    error = outcome.exception
+    facts = {"exception": error.type, "message": error.message} if error is not None else {}
+    return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
+
+
+def _check_usable(probe: Probe, target: Target) -> None:
+    """Raise TriageError where the command could not be run, or we could not get in."""
+    if probe.outcome.kind is OutcomeKind.INVALID:
+        raise TargetError(
+            what="The command could not be started.",
+            why=probe.outcome.detail or "The operating system refused.",
+            next="Run the same command without triage first.",
+        )
+    check_module(target, probe.outcome.detail)
+    if not probe.notes.started:
+        raise TargetError(
+            what="triage could not get into the target process.",
+            why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
+            next="Drop those flags, or name the script itself: triage explain script.py",
+        )
+
+
+def _read(seen: _Seen, command: tuple[str, ...], cwd: Path) -> Explanation:
+    notes = seen.probe.notes
+    compiled = times.compile_time(seen.events, cwd)
+    return Explanation(
+        graphs=notes.graphs or sum(event.get("e") == "breadcrumb" and _compiled(event) for event in seen.events),
+        graph_breaks=breaks.graph_breaks(seen.events, cwd, compiled.by_graph),
+        recompiles=recompiles.recompilations(seen.events, cwd),
+        compile=compiled,
+        command=command,
+        environment={"torch": notes.torch_version or "", "python": notes.python_version or ""},
+        notes=tuple(_remarks(seen)),
+    )
+
+
+def _compiled(event: Event) -> bool:
+    return str(event.get("text", "")).endswith(" compiled")
+
+
+def _remarks(seen: _Seen) -> list[str]:
+    if seen.probe.notes.torch_version is None:
+        return ["The program never imported torch."]
+    if not seen.probe.notes.compile_calls:
+        return ["The program never called torch.compile."]
+    if len(times.compile_time(seen.events, Path()).by_graph) >= 64:
+        return ["torch keeps the times of the last 64 compiles; those before are in the sums only."]
+    return []
+
+
+def _cures_tried(session: Session, target: Target, found: Explanation) -> Explanation:
+    """Each cure that can be switched on from outside, in a run of its own."""
+    rows = found.recompiles
+    for number, trial in enumerate(recompiles.trials(rows), 1):
+        seen = _watched(session, target, f"cure-{number}", trial)
+        failure = (
+            f"with {trial.name} the run fails: {_failure(seen.probe.outcome)}" if seen.probe.outcome.failed else None
+        )
+        after = recompiles.recompilations(seen.events, target.cwd)
+        rows = recompiles.tried(rows, trial, after, failure)
+    return replace(found, recompiles=rows)
+
+
+def _fullgraph(session: Session, target: Target, found: Explanation) -> Explanation:
+    trial = Trial("fullgraph=True", arguments={"fullgraph": True})
+    outcome = _watched(session, target, "fullgraph", trial).probe.outcome
+    first = first_to_fail(outcome, found.graph_breaks, target.cwd) if outcome.failed else None
+    notes = found.notes
+    if outcome.failed and first is None:
+        notes = (*notes, f"With fullgraph=True the run fails of something else: {_failure(outcome)}")
+    return replace(found, fullgraph=first, fullgraph_passes=not outcome.failed, notes=notes)
+
+
+def _failure(outcome: Outcome) -> str:
+    if outcome.exception is None:
+        return outcome.detail or outcome.kind.value
+    return clip(headline(outcome.exception.type, first_line(outcome.exception.message)), 200)
+
+
+def _ended(session: Session, target: Target, found: Explanation, code: int) -> Explained:
+    redactor = Redactor.of_this_machine(os.environ, target.cwd).knowing(found.command)
+    written = write_explanation(session.directory, found, redactor)
+    session.emit("run_ended", directory=str(session.directory), exit_code=code)
+    return Explained(written, session.directory, code)

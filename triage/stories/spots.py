@@ -1,0 +1,176 @@
+"""Which lines of which files of the program a failure comes of, and where the program compiles.
+
+The agent tells lines by the name of the file alone (`train.py:31 in forward: y = self.lin(x)`). The file is one that a
+traceback names by its path, or lies around the program, and has that line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from triage.culprit.operation import operators_in
+from triage.culprit.ways_round.changes import Program, Spot
+from triage.culprit.ways_round.compile_arguments import uses_on
+from triage.culprit.ways_round.source import Source
+from triage.judge.signature import is_user_frame
+from triage.locate.conclude import Conclusion
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.outcome import Frame, RaisedException
+from triage.stories.findings import Findings
+
+MOST_FOLDERS = 2000
+_PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?: in (?P<function>[^:]+))?(?:: (?P<code>.*))?$", re.DOTALL)
+_NO_OPERATION = ("torch", "ops", "aten", "prims", "default", "nn", "functional", "operator", "_C", "_operator")
+
+
+class Files:
+    """The program's own files, read once."""
+
+    def __init__(self, found: Findings) -> None:
+        self._cwd = found.target.cwd
+        self._script = found.target.script
+        self._known = list(dict.fromkeys(self._of_frames(found)))
+        self._texts: dict[Path, Source | None] = {}
+        self._around: dict[str, list[Path]] | None = None
+
+    def read(self, path: Path) -> Source | None:
+        if path not in self._texts:
+            try:
+                self._texts[path] = Source.read(path.read_bytes())
+            except OSError:
+                self._texts[path] = None
+        return self._texts[path]
+
+    def of_frame(self, frame: Frame) -> Path | None:
+        """The file of a line of a traceback, where it is the program's."""
+        path = self._cwd / frame.file
+        own = is_user_frame(Frame(str(path), frame.line, frame.function)) and path.is_file()
+        return path if own and self._has(path, frame.line, frame.code) else None
+
+    def spot(self, place: str, names: tuple[str, ...]) -> Spot | None:
+        """The line that `train.py:31 in forward: y = self.lin(x)` tells."""
+        told = _PLACE.match(place)
+        if told is None:
+            return None
+        line = int(told["line"])
+        path = next(filter(lambda path: self._has(path, line, told["code"] or ""), self._named(told["file"])), None)
+        return Spot(path, line, names) if path is not None else None
+
+    def using(self, name: str, line: int) -> Path | None:
+        """The file of this name that uses torch.compile on that line."""
+        for path in self._named(name):
+            source = self.read(path)
+            if source is not None and uses_on(source, [line]):
+                return path
+        return None
+
+    def _has(self, path: Path, line: int, code: str) -> bool:
+        source = self.read(path)
+        return source is not None and source.line_text(line).strip().startswith(code[:200].strip())
+
+    def _named(self, name: str) -> Iterator[Path]:
+        yield from (path for path in self._known if path.name == name)
+        if self._around is None:
+            self._around = {}
+            for path in self._walk():
+                self._around.setdefault(path.name, []).append(path)
+        yield from (path for path in self._around.get(name, []) if path not in self._known)
+
+    def _walk(self) -> Iterator[Path]:
+        """Python files around the program, those of its own directory first."""
+        roots = dict.fromkeys(filter(None, (self._script.parent if self._script else None, self._cwd)))
+        for root in roots:
+            for number, (folder, folders, files) in enumerate(os.walk(root)):
+                if number > MOST_FOLDERS:
+                    break
+                folders[:] = [each for each in folders if not each.startswith((".", "__")) and each not in _NOT_OURS]
+                yield from (Path(folder, each) for each in files if each.endswith(".py"))
+
+    def _of_frames(self, found: Findings) -> Iterator[Path]:
+        if self._script is not None:
+            yield self._script
+        for probes in found.walk.seen.values():
+            for probe in probes:
+                for raised in probe.notes.raised:
+                    for level in (raised, raised.innermost()):
+                        for frame in (*level.frames, *level.user_code):
+                            path = self._cwd / frame.file
+                            if is_user_frame(Frame(str(path), frame.line, frame.function)):
+                                yield path
+
+
+_NOT_OURS = ("site-packages", "dist-packages", "node_modules", "triage-out")
+
+
+def program_of(found: Findings, files: Files) -> Program:
+    """The program as the first run saw it."""
+    compiled: dict[Path, tuple[int, ...]] = {}
+    calls = found.walk.start.notes.compile_calls
+    for call in calls:
+        name, _, line = call.where.rpartition(":")
+        path = files.using(name, int(line)) if line.isdigit() else None
+        if path is not None and int(line) not in compiled.get(path, ()):
+            compiled[path] = (*compiled.get(path, ()), int(line))
+    return Program(files.read, found.target.script, compiled, any(call.fullgraph for call in calls))
+
+
+def guilty_lines(found: Findings, conclusion: Conclusion, files: Files) -> list[Spot]:
+    """The lines to blame, the surest first: of the operation that the reduction left, then what the error says."""
+    return list(dict.fromkeys(filter(None, _guilty(found, conclusion, files))))
+
+
+def outer_lines(conclusion: Conclusion, files: Files) -> list[Spot]:
+    """The calls in the program through which the compiler came to the guilty line, innermost first."""
+    return list(dict.fromkeys(filter(None, _of_error(conclusion, files, every=True))))
+
+
+def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[Spot | None]:
+    error = conclusion.outcome.exception if conclusion.outcome is not None else None
+    named = _names(operators_in(error))
+    if found.first_wrong is not None:
+        yield _of_node(found.first_wrong, files)
+    made = found.reproduced
+    if made is not None and made.graph is not None:
+        yield from (_of_node(node, files) for node in _ordered(made.graph, named))
+        yield from _of_error(conclusion, files)
+        return
+    yield from _of_error(conclusion, files)
+    for case in found.cases[:1]:
+        if named:
+            yield from (_of_node(node, files) for node in _ordered(case, named) if _names((node.target,)) & named)
+
+
+def _ordered(case: GraphCase, named: set[str]) -> list[GraphNode]:
+    """What the error names first, then what comes late: earlier operations often only make its input."""
+    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    nodes.reverse()
+    return sorted(nodes, key=lambda node: not _names((node.target,)) & named)
+
+
+def _of_node(node: GraphNode, files: Files) -> Spot | None:
+    return files.spot(node.where, tuple(sorted(_names((node.target,))))) if node.where else None
+
+
+def _of_error(conclusion: Conclusion, files: Files, *, every: bool = False) -> Iterator[Spot | None]:
+    """The innermost line that the compiler itself names, or every one on the way there."""
+    error = conclusion.outcome.exception if conclusion.outcome is not None else None
+    names = tuple(sorted(_names(operators_in(error))))
+    frames: tuple[Frame, ...] = next(filter(None, (each.user_code for each in _levels(error))), ())
+    for frame in reversed(frames):
+        path = files.of_frame(frame)
+        if path is not None:
+            yield Spot(path, frame.line, names)
+            if not every:
+                return
+
+
+def _levels(error: RaisedException | None) -> tuple[RaisedException, ...]:
+    return () if error is None else (error, error.innermost())
+
+
+def _names(targets: tuple[str, ...]) -> set[str]:
+    """The words of operators that may stand in a program: `cumsum` of aten.cumsum.default."""
+    return {word for target in targets for word in re.split(r"\.|::", target)} - set(_NO_OPERATION)

@@ -1,0 +1,264 @@
+"""The smallest change of the person's own program that leads round the failure: tried on the whole script, not on the reproducer.
+
+A change is run with other texts in the place of some files; nothing on disk is touched. What passes first, the cheapest kinds
+before the others, is the way round, and `workaround.patch` is that change for `git apply`. It is never applied here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain, islice
+
+from triage.culprit.ways_round.changes import (
+    KINDS,
+    Change,
+    Program,
+    of_backend,
+    of_calls,
+    of_functions,
+    of_settings,
+    of_spellings,
+)
+from triage.culprit.ways_round.cost import compiles_nothing, cost_in_words
+from triage.culprit.ways_round.patch import patch_of
+from triage.judge.likeness import same_face
+from triage.locate.conclude import Conclusion, discount, expected_exceptions, is_comparison
+from triage.model.accuracy import Comparison
+from triage.model.outcome import AgentNotes
+from triage.model.report import WayRound
+from triage.model.rungs import DEFAULT_BACKEND, UNCOMPILED, Rung
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+from triage.stories.findings import Findings
+from triage.stories.spots import Files, guilty_lines, outer_lines, program_of
+from triage.stories.whose_code import own_code, what_to_mend
+
+NAME = "workaround.patch"
+MOST_RUNS = 4
+# So long, or so many times what the script takes, runs are begun; and so long one may take: it compiles what failed before.
+BEGIN_SECONDS, BEGIN_FACTOR = 30.0, 2.0
+RUN_SECONDS, RUN_FACTOR = 60.0, 3.0
+QUICK_SECONDS = 10.0  # a script that is quicker is run twice side by side
+# An option that leaves nothing to compile has switched the compiler off; where one call is all of a function, that is its cost.
+MAY_COMPILE_NOTHING = ("call", "function", "backend")
+
+
+def find_ways_round(found: Findings) -> None:
+    """Fill `ways_round` of the findings, and write the patch of the best. Where nothing could be tried a note says why."""
+    conclusion = found.walk.conclusion()
+    if not _worth_trying(found, conclusion):
+        return
+    if conclusion.symptom is Symptom.NONDETERMINISTIC:
+        found.notes.append("Ways round were not run: it does not fail every time, so a run that passes shows nothing.")
+        return
+    found.walk.alone()
+    with found.session.timed("ways_round"):
+        _Trials(found, conclusion).run()
+
+
+def _worth_trying(found: Findings, conclusion: Conclusion) -> bool:
+    settings = found.session.settings
+    if not settings.reduce or settings.reproducer_only or not conclusion.settled or conclusion.door is not None:
+        return False
+    if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
+        return False
+    return not any(each.explains for each in what_to_mend(found, conclusion, own_code(found, conclusion)))
+
+
+class _Trials:
+    """The runs of the changed script, their time, and what they showed."""
+
+    def __init__(self, found: Findings, conclusion: Conclusion) -> None:
+        self.found, self.walk, self.conclusion = found, found.walk, conclusion
+        self.own_seconds = _own_seconds(found)
+        self._end = time.monotonic() + max(BEGIN_SECONDS, BEGIN_FACTOR * self.own_seconds)
+        self._runs = 0
+        self._expected = expected_exceptions(self.walk.seen)
+        compares = conclusion.outcome is not None and is_comparison(conclusion.outcome)
+        gradients = self.walk.start.notes.backwards > 0
+        self._comparison = Comparison(gradients=gradients, stop=True) if compares else None
+
+    def run(self) -> None:
+        files = Files(self.found)
+        program = program_of(self.found, files)
+        changes = planned(self._groups(program, files))
+        passed: list[tuple[Change, Probe]] = []
+        tried: list[tuple[Change, Probe]] = []
+        while changes and not passed and self._may_run():
+            together, changes = changes[: self._side_by_side()], changes[self._side_by_side() :]
+            probes = self._run_together(together)
+            tried += zip(together, probes, strict=True)
+            passed = [pair for pair in tried if self._passes(*pair)]
+        self.found.notes += _notes(program, tried, changes, bool(passed))
+        self._tell(program, passed, None)
+        if passed:
+            self._write_patch(passed[0][0])
+            uncompiled = self._uncompiled(passed[0][1])  # an interrupt costs this alone
+            self._tell(program, passed, uncompiled)
+            best = self.found.ways_round[0]
+            self.found.session.emit("way_round", change=best.change, cost=best.cost, patch=best.patch)
+
+    def _tell(self, program: Program, passed: Sequence[tuple[Change, Probe]], uncompiled: AgentNotes | None) -> None:
+        """Fill the findings: one way of each kind, the first with the patch, and the backend that passed as a rung."""
+        ways: dict[str, WayRound] = {}
+        for change, probe in passed:
+            ways.setdefault(change.kind, replace(self._way(change, probe, uncompiled), patch=None if ways else NAME))
+        known = self._passing_backend(program)
+        if known is not None:
+            ways.setdefault(known.kind, known)
+        self.found.ways_round = tuple(ways.values())
+
+    def _write_patch(self, change: Change) -> None:
+        texts = {path: (change.before[path], text) for path, text in change.texts.items()}
+        (self.found.session.directory / NAME).write_bytes(patch_of(texts, self.found.target.cwd))
+
+    def _groups(self, program: Program, files: Files) -> list[Iterator[Change]]:
+        guilty = guilty_lines(self.found, self.conclusion, files)
+        below = self._below()
+        error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
+        outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)])
+        return [
+            of_settings(program, self.found.cures, error.message if error is not None else ""),
+            of_spellings(program, guilty, self.found.spellings),
+            of_calls(program, guilty),
+            of_functions(program, list(outer)),
+            of_backend(program, below) if below is not None else iter(()),
+        ]
+
+    def _below(self) -> str | None:
+        """The backend of the rung below the failing one: the next best that is known to pass."""
+        below = self.conclusion.passing
+        return below.force if below is not None and below is not UNCOMPILED else None
+
+    def _passing_backend(self, program: Program) -> WayRound | None:
+        """The script itself was run on that rung."""
+        below, name = self.conclusion.passing, self._below()
+        if below is None or name is None or not self.walk.seen.get(below.name):
+            return None
+        change = next(of_backend(program, name), None)
+        words = change.words if change is not None else f'Compile with `backend="{name}"`'
+        told = "less of the compiler" if name != DEFAULT_BACKEND else "another compiler"
+        return WayRound(
+            words, "backend", where=change.where if change is not None else None, cost=f"{told}; not measured"
+        )
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def _may_run(self) -> bool:
+        enough = self.found.session.clock.left() > min(self.own_seconds, BEGIN_SECONDS / 2)
+        return self._runs < MOST_RUNS and time.monotonic() < self._end and enough
+
+    def _limit(self) -> float:
+        """Of one run, in seconds; never past the budget."""
+        return max(1.0, min(max(RUN_SECONDS, RUN_FACTOR * self.own_seconds), self.found.session.clock.left() - 1.0))
+
+    def _side_by_side(self) -> int:
+        quick = self.own_seconds <= QUICK_SECONDS
+        return max(1, min(2 if quick else 1, self.walk.jobs(), MOST_RUNS - self._runs))
+
+    def _run_together(self, changes: Sequence[Change]) -> list[Probe]:
+        self._runs += len(changes)
+        with ThreadPoolExecutor(len(changes), thread_name_prefix="way-round") as pool:
+            try:
+                probes = list(pool.map(self._asked, changes))
+            except BaseException:
+                self.found.session.cancel.set()
+                raise
+        if len(changes) > 1:  # two runs of one script may be in each other's way
+            crowded = [probe.outcome.failed and self._fails_otherwise(probe) for probe in probes]
+            for index, change in enumerate(changes):
+                if crowded[index] and self._may_run() and not any(map(self._passes, changes[:index], probes)):
+                    self._runs += 1
+                    probes[index] = self._asked(change, alone=True)
+        return probes
+
+    def _asked(self, change: Change, *, alone: bool = False) -> Probe:
+        rung = Rung(
+            f"with another {change.kind}" if change.kind != "call" else "with a call uncompiled", None, Stage.NONE
+        )
+        name = f"way-{change.kind}-{_digest(change)}{'-alone' if alone else ''}"
+        self.found.session.emit("engine_step", text=f"trying on the script: {change.words}")
+        probe = self.walk.ask_changed(rung, name, change.texts, self._limit(), self._comparison)
+        self.walk.announce(rung, probe)
+        return probe
+
+    def _fails_otherwise(self, probe: Probe) -> bool:
+        first = self.walk.start.signature
+        return probe.signature is None or first is None or not same_face(probe.signature, first)
+
+    def _passes(self, change: Change, probe: Probe) -> bool:
+        """Whether the script ended as it does uncompiled. That nothing was compiled must be what the change is meant to do."""
+        ended = discount(probe, self._expected).outcome.kind
+        return not probe.cancelled and leads_round(change.kind, ended, probe.notes)
+
+    def _uncompiled(self, passed: Probe) -> AgentNotes | None:
+        """The script without a compiler, measured alone like the changed one; None where that is not worth a run."""
+        if passed.notes.steps is None or self._comparison is not None or not self._may_run():
+            return None
+        self._runs += 1
+        again = replace(UNCOMPILED, name="uncompiled, measured")
+        probe = self.walk.ask_changed(again, "way-uncompiled", {}, self._limit())
+        self.walk.announce(again, probe)
+        return None if probe.outcome.failed else probe.notes
+
+    def _way(self, change: Change, probe: Probe, uncompiled: AgentNotes | None) -> WayRound:
+        cost = cost_in_words(probe.notes, uncompiled, compared=self._comparison is not None)
+        return WayRound(change.words, change.kind, where=change.where, cost=cost)
+
+
+def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
+    """Whether a run that ended so shows that a change of this kind leads round the failure."""
+    if ended is not OutcomeKind.OK or notes.wrong is not None:
+        return False
+    return not compiles_nothing(notes) or kind in MAY_COMPILE_NOTHING
+
+
+def planned(groups: Sequence[Iterator[Change]], most: int = MOST_RUNS) -> list[Change]:
+    """At most so many changes, no text twice: one of each group, the cheapest first, then second ones where there is room.
+
+    The last group is the last resort.
+    """
+    known: set[str] = set()
+    *ranked, last = [list(islice(_new(group, known), most)) for group in groups]
+    turns = [group[index] for index in range(most) for group in ranked if index < len(group)]
+    return [*turns[: most - len(last[:1])], *last[:1]]
+
+
+def _new(changes: Iterator[Change], known: set[str]) -> Iterator[Change]:
+    for change in islice(changes, 4 * MOST_RUNS):
+        digest = _digest(change)
+        if digest not in known:
+            known.add(digest)
+            yield change
+
+
+def _digest(change: Change) -> str:
+    parts = chain.from_iterable((str(path).encode(), text) for path, text in sorted(change.texts.items()))
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:8]
+
+
+def _own_seconds(found: Findings) -> float:
+    """What a run of the script took at most; one that hung tells nothing."""
+    outcomes = [probe.outcome for probes in found.walk.seen.values() for probe in probes]
+    ended = [outcome.seconds for outcome in outcomes if outcome.kind is not OutcomeKind.HANG]
+    return max(ended, default=BEGIN_SECONDS)
+
+
+def _notes(program: Program, tried: Sequence[tuple[Change, Probe]], left: Sequence[Change], passed: bool) -> list[str]:
+    """What is to be said where no change led round the failure."""
+    if passed:
+        return []
+    if tried:
+        kinds = ", ".join(sorted({change.kind for change, _ in tried}, key=KINDS.index))
+        late = sum(probe.outcome.kind is OutcomeKind.HANG for _, probe in tried)
+        told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and none got past the failure"
+        told += f"; {late} of them had not ended in the time there was" if late else ""
+        return [told + (". There was no time for others." if left else ".")]
+    if left:
+        return ["Ways round were not run: there was no time left for a run of the script."]
+    where = "no line of the program is known to blame" if program.compiled else "no file of it that compiles was found"
+    return [f"Ways round were not run: {where}, so there was nothing to change."]
