@@ -55,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _print_anything()
     _end_like_ctrl_c()
+    _lose_no_interrupt()
     command = typer.main.get_command(app)
     try:
         code = command.main(args=arrange(command, words), prog_name="triage", standalone_mode=False)
@@ -90,6 +91,26 @@ def _end_like_ctrl_c() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, interrupt)
+
+
+def _lose_no_interrupt() -> None:
+    """An interrupt that arrives in a finaliser or in the callback of a weak reference is dropped by the interpreter, with a
+    traceback on the terminal (`sys.unraisablehook`). It is sent anew, from a thread: here it would be lost once more."""
+    import signal
+    import threading
+
+    def send() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    otherwise = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            threading.Timer(0.01, send).start()
+        else:
+            otherwise(unraisable)
+
+    sys.unraisablehook = hook
 
 
 def _end_undisturbed() -> None:
