@@ -239,6 +239,21 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("rounding", "check"),
+    [
+        (replace(ROUNDED, relative=2.2), Check("values", relative=2.2)),  # the inverse of a matrix that has none
+        (replace(ROUNDED, unbounded=True), Check("inf")),
+        (replace(ROUNDED, unbounded=True), Check("values", relative=0.9)),
+    ],
+)
+def test_a_gross_difference_that_the_graphs_show_and_eager_explains_is_rounding(
+    walk: Callable[..., Walk], rounding: Rounding, check: Check
+) -> None:
+    found = checked(walk, AgentNotes(rounding=rounding, compared=1), check)[0].conclusion()
+    assert (found.stage, found.symptom) == (Stage.NONE, Symptom.ROUNDING)
+
+
+@pytest.mark.parametrize(
     ("notes", "check"),
     [
         (AgentNotes(rounding=None, compared=2), None),  # the graphs give the same, to the bit: it is something else
@@ -248,6 +263,7 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
         (AgentNotes(rounding=ROUNDED, compared=2), Check("nan")),
         (AgentNotes(rounding=ROUNDED, compared=2), Check("dtype")),
         (AgentNotes(rounding=ROUNDED, compared=2), Check("values", relative=0.9)),
+        (AgentNotes(rounding=replace(ROUNDED, relative=2.2), compared=2), Check("nan")),
     ],
 )
 def test_what_may_be_more_than_rounding_is_not_called_that(

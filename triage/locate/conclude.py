@@ -15,7 +15,7 @@ from triage.judge.signature import FailureSignature, signature_of
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
-from triage.model.accuracy import Rounding, WrongResult
+from triage.model.accuracy import Check, Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED, Rung
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -151,9 +151,18 @@ def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
     if not is_script_check(probe.outcome) or notes.stopped_early:  # it ended before the check was reached
         return False
     check = exception.check if exception is not None else None
-    if check is None:
-        return True
-    return check.kind in ("values", "zero_sign") and (check.relative or 0.0) <= GROSS
+    return check is None or _explains(notes.rounding, check)
+
+
+def _explains(rounding: Rounding, check: Check) -> bool:
+    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it.
+
+    The inverse of a matrix that has none, or its condition number, are other numbers after each rounding.
+    """
+    if check.kind in ("nan", "inf"):
+        return rounding.unbounded
+    gross = (check.relative or 0.0) > GROSS
+    return check.kind in ("values", "zero_sign") and (not gross or rounding.relative > GROSS or rounding.unbounded)
 
 
 def is_script_check(outcome: Outcome) -> bool:

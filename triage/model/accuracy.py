@@ -194,7 +194,7 @@ class Rounding:
 
     `difference` and the errors (against double precision; None where there is none) are the largest of the tensor, `relative` is
     the root mean square of the difference in units of the values', `tolerances` the difference in default tolerances
-    of torch.testing.assert_close.
+    of torch.testing.assert_close. `unbounded`: where one is a number the other is infinite or NaN, as eager's own are then.
     """
 
     graph: str
@@ -207,6 +207,7 @@ class Rounding:
     tolerances: float = 0.0
     compiled_error: float | None = None
     eager_error: float | None = None
+    unbounded: bool = False
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:
