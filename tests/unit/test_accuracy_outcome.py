@@ -235,6 +235,7 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     assert (found.stage, found.symptom, found.rounding) == (Stage.NONE, Symptom.ROUNDING, ROUNDED)
     assert machine.requests[-1].extra_env == comparing.EMULATE and machine.requests[-1].accuracy is None
     told = " ".join(rounding_notes(it, ROUNDED))
+    assert "No tolerance" in " ".join(rounding_notes(it, replace(ROUNDED, relative=2.2)))
     assert "differ by 0.05" in told and "the check fails as well" in told
 
 

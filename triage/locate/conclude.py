@@ -15,7 +15,7 @@ from triage.judge.signature import FailureSignature, signature_of
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
-from triage.model.accuracy import Check, Rounding, WrongResult
+from triage.model.accuracy import GROSS, Check, Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED, Rung
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -23,7 +23,6 @@ from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
 
 Seen = Mapping[str, Sequence[Probe]]
-GROSS = 0.3  # a difference of this share of the values is not called rounding where its way there was not seen
 SHORTEST_TELLING = 7  # a message that is shorter may be found in any other
 
 
@@ -161,8 +160,7 @@ def _explains(rounding: Rounding, check: Check) -> bool:
     """
     if check.kind in ("nan", "inf"):
         return rounding.unbounded
-    gross = (check.relative or 0.0) > GROSS
-    return check.kind in ("values", "zero_sign") and (not gross or rounding.relative > GROSS or rounding.unbounded)
+    return check.kind in ("values", "zero_sign") and (rounding.gross or (check.relative or 0.0) <= GROSS)
 
 
 def is_script_check(outcome: Outcome) -> bool:

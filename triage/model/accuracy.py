@@ -188,6 +188,9 @@ class Check:
         return Wrongness(self.kind)
 
 
+GROSS = 0.3  # a difference of this share of the values is called rounding only where it was seen to come of it
+
+
 @dataclass(frozen=True)
 class Rounding:
     """The value of a compiled graph that is furthest from eager's, where eager's own rounding explains it.
@@ -208,6 +211,11 @@ class Rounding:
     compiled_error: float | None = None
     eager_error: float | None = None
     unbounded: bool = False
+
+    @property
+    def gross(self) -> bool:
+        """Whether no digit is left: an operation whose result hangs on the last bits of what goes in, such as an inverse."""
+        return self.unbounded or self.relative > GROSS
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:
