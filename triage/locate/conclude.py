@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.judge.likeness import same_face, same_failure
+from triage.judge.likeness import is_torn, same_face, same_failure
 from triage.judge.signature import FailureSignature, signature_of
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
@@ -296,9 +296,9 @@ def _reported(judged: Mapping[str, Sequence[Probe]], rungs: Sequence[Rung], top:
     """The failure as the person saw it: that of the script as it is, else that of the lowest failing rung."""
     order = [rungs[top], *failing] if failing[0] is not UNCOMPILED else [UNCOMPILED]
     for rung in order:
-        for probe in judged.get(rung.name, ()):
-            if probe.outcome.failed:
-                return probe
+        failed = [probe for probe in judged.get(rung.name, ()) if probe.outcome.failed]
+        if failed:
+            return min(failed, key=lambda probe: is_torn(probe.signature))  # the first of those that tell more
     raise AssertionError("a failing rung has a failing probe")
 
 
