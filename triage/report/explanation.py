@@ -56,6 +56,7 @@ def explanation_page(found: Explanation) -> str:
         graphs=_graphs(found),
         modes=_modes(found),
         modes_verdict=prose(modes.verdict(found.modes)) if found.modes else "",
+        modes_remarks=[prose(remark) for remark in modes.all_remarks(found.modes)],
         modes_notes=[prose(note) for note in modes.notes(found.modes, found.step_function)],
         notes=[prose(note) for note in found.notes],
         environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
