@@ -95,7 +95,8 @@ def _end_like_ctrl_c() -> None:
 
 def _lose_no_interrupt() -> None:
     """An interrupt that arrives in a finaliser or in the callback of a weak reference is dropped by the interpreter, with a
-    traceback on the terminal (`sys.unraisablehook`). It is sent anew, from a thread: here it would be lost once more."""
+    traceback on the terminal (`sys.unraisablehook`). It is sent anew, from a thread: here it would be lost once more.
+    """
     import signal
     import threading
 

@@ -223,6 +223,7 @@ class TriageReport:
     incomplete_reason: str | None = None
     artifacts: dict[str, str] = field(default_factory=dict)
     rerun: str = ""  # the exact command to run it again
+    redacted: dict[str, int] | None = field(default_factory=dict)  # what was taken out, by kind; null with --no-redact
     notes: tuple[str, ...] = ()  # things the reader must know: what was skipped, drifted, stopped early
 
     @property

@@ -21,6 +21,7 @@ from triage.report.kinds import is_wanted, kind_of
 from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
 from triage.report.logs import readable
+from triage.report.redaction_words import redacted_words
 from triage.report.sources import ERROR_LOG, Sources
 
 _DIFF_LINES = 16
@@ -87,7 +88,7 @@ def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]
         "labels": suggested_labels(report),
         "difference": _difference(sources),
         "bisection": bisection.view_of(report.regression),
-        "attachments": [report.artifacts[name] for name in ("trace", "error_log") if report.artifacts.get(name)],
+        "attachments": [report.artifacts[name] for name in ("trace_log", "error_log") if report.artifacts.get(name)],
     }
     return lambda texts: template.render(**fixed, **texts)
 
@@ -144,6 +145,7 @@ def _environment() -> jinja2.Environment:
         "shell",
         "seconds",
     )
+    filters["redacted_words"] = redacted_words
     environment.filters.update(
         filters | {name: getattr(wording, name) for name in names} | {"escape_html": html.escape}
     )

@@ -18,12 +18,14 @@ from triage.model.report import SCHEMA_VERSION, TriageReport
 from triage.report.redact import Redactor
 from triage.report.render import render, renderer_of
 from triage.report.sources import ERROR_LOG, failing_log, read_sources
+from triage.report.trace import TRACE_LOG, redacted_trace
 
 FILES = {row.name: row.file for row in FORMATS}
 
 
 def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor) -> TriageReport:
-    """Writes `report.json`, the formats asked for, and `error.log`: what the failing run printed, fit to be attached.
+    """Writes `report.json`, the formats asked for, and what is fit to be attached: `error.log`, what the failing run printed,
+    and `trace.log`, what the compiler wrote of it.
 
     Returns the report as written: redacted, its artifacts completed. Raises UsageError for an unknown format or where
     nothing can be written.
@@ -31,21 +33,25 @@ def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], re
     wanted = list(dict.fromkeys(("json", *formats)))
     for name in wanted:
         renderer_of(name)  # raises for one that does not exist, before anything is written
-    redactor = redactor.knowing(report.command)
+    redactor = redactor.knowing(report.command).counting()
     log = redactor.text(failing_log(run_dir, report))
+    trace = redacted_trace(run_dir, report, redactor)
+    attached = {"error_log": (ERROR_LOG, log), "trace_log": (TRACE_LOG, trace)}
     written = {BY_NAME[name].artifact: FILES[name] for name in wanted}
-    artifacts = {**report.artifacts, **written, **({"error_log": ERROR_LOG} if log else {})}
-    clean = decode(TriageReport, redactor.tree(encode(replace(report, artifacts=artifacts))))
+    written |= {artifact: name for artifact, (name, text) in attached.items() if text}
+    clean = _redacted(replace(report, artifacts={**report.artifacts, **written}), redactor)
     # The files are found by the names that the run gave them, whatever redaction made of these names.
     sources = read_sources(run_dir, report, redactor)
+    clean = replace(clean, redacted=_counted(report.redacted, redactor.counted))
     if sources.reproducer != read_sources(run_dir, report, Redactor()).reproducer:
         clean = replace(
             clean,
             notes=(*clean.notes, "Private values in the reproducer were replaced by placeholders in this report."),
         )
     try:
-        if log:
-            write_whole(run_dir / ERROR_LOG, log)
+        for name, text in attached.values():
+            if text:
+                write_whole(run_dir / name, text)
         for name in wanted:
             write_whole(run_dir / FILES[name], render(clean, name, replace(sources, error_log=log)))
     except OSError as error:
@@ -92,9 +98,21 @@ def render_again(path: Path, fmt: str, redactor: Redactor) -> str:
     """An earlier run as `fmt`, from its directory or its `report.json`."""
     report = load_report(path)
     run_dir = path if path.is_dir() else path.parent
-    redactor = redactor.knowing(report.command)
-    clean = decode(TriageReport, redactor.tree(encode(report)))
-    return render(clean, fmt, read_sources(run_dir, report, redactor))
+    redactor = redactor.knowing(report.command).counting()
+    clean = _redacted(report, redactor)
+    sources = read_sources(run_dir, report, redactor)
+    return render(replace(clean, redacted=_counted(report.redacted, redactor.counted)), fmt, sources)
+
+
+def _redacted(report: TriageReport, redactor: Redactor) -> TriageReport:
+    return decode(TriageReport, redactor.tree(encode(report)))
+
+
+def _counted(before: dict[str, int] | None, now: dict[str, int] | None) -> dict[str, int] | None:
+    """What was taken out of a report by now: a later rendering finds again what it reads anew, and no more."""
+    if before is None or now is None:
+        return now
+    return {kind: max(before.get(kind, 0), now.get(kind, 0)) for kind in {**before, **now}}
 
 
 def _unreadable(file: Path, why: str) -> UsageError:

@@ -98,6 +98,7 @@ class Settings:
     format: tuple[str, ...] = setting(("md", "json"), some_of(BY_NAME), "md,json")
     include_data: bool = setting(False, yes_or_no)
     reproducer_only: bool = setting(False, yes_or_no)
+    redact: bool = setting(True, yes_or_no)
 
 
 def load_settings(
