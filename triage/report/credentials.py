@@ -178,7 +178,7 @@ def scrub_command(text: str, tally: Counter[str] | None = None) -> str:
 
 def _without_any_option(found: re.Match[str]) -> str:
     value = found["value"].strip("\"'")
-    if value.startswith("-") or _NUMBER.match(value) or not is_secret_name(found["name"].lstrip("-")):
+    if value.startswith(("-", "{", "$")) or _NUMBER.match(value) or not is_secret_name(found["name"].lstrip("-")):
         return found[0]
     return f"{found['name']}{found['gap']}{SECRET}"
 

@@ -40,7 +40,7 @@ _FLAG_OR_START = r"(?:(?<![\w./)~-])|(?<=\s-[A-Z])|(?<=file://))"  # -I/home/...
 _OTHERS_HOME = re.compile(
     r"(?P<root>(?:/(?:home|Users)/|\b[A-Za-z]:\\{1,2}Users\\{1,2}))(?!<)(?P<name>[^\s/\\'\":;,<>()\[\]]+)"
 )
-_TORCH_CACHE = re.compile(r"(?<=torchinductor_)(?!<)[\w.-]+")  # torch/_inductor/runtime/cache_dir_utils.py
+_TORCH_CACHE = re.compile(r"(?<=[/\\]torchinductor_)(?!<)[\w.-]+")  # torch/_inductor/runtime/cache_dir_utils.py
 _MAC_TEMPORARY = re.compile(r"(?:/private)?/var/folders/\w\w/\w+/[TC0]\b")
 _BACK = "\\"
 _Rule = tuple[re.Pattern[str], str, str]  # what is looked for, what stands in its place, what it counts as
