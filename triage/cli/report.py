@@ -12,6 +12,9 @@ from triage.model.formats import BY_NAME
 def report(
     run: Path = typer.Argument(Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest."),
     format: str = typer.Option("md", "--format", "-f", metavar="|".join(BY_NAME), help="What to print."),
+    open_: bool = typer.Option(
+        False, "--open", help="Open a new issue with this report in a browser; the address is printed in any case."
+    ),
     no_redact: bool = typer.Option(
         False, "--no-redact", help="Leave names, paths and secrets as the run directory has them: for your own eyes."
     ),
@@ -19,11 +22,15 @@ def report(
     """Render the report of an earlier run again, on standard output."""
     import os
 
+    from triage.cli.browser import open_in_browser
     from triage.cli.latest import named
     from triage.cli.privacy import warn_unredacted
     from triage.report.redact import redactor_here
-    from triage.report.store import render_again
+    from triage.report.store import issue_url_of, render_again
 
-    redact = not no_redact
-    warn_unredacted(redact)
-    typer.echo(render_again(named(run), format, redactor_here(os.environ, Path.cwd(), redact=redact)), nl=False)
+    warn_unredacted(not no_redact)
+    redactor = redactor_here(os.environ, Path.cwd(), redact=not no_redact)
+    if open_:
+        open_in_browser(issue_url_of(named(run), redactor))
+    else:
+        typer.echo(render_again(named(run), format, redactor), nl=False)

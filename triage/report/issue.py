@@ -40,6 +40,19 @@ def bisection_page(found: Bisection) -> str:
     return template_of("bisect.md.j2").render(bisection=bisection.view(found))
 
 
+def attachments(report: TriageReport) -> list[str]:
+    """The files that may be attached: redacted, and of kinds that maintainers' tools do not strip."""
+    named = (report.artifacts.get(name, "") for name in ("error_log", "trace_log"))
+    return [name for name in named if name.endswith((".log", ".txt"))]
+
+
+def issue_url(report: TriageReport, sources: Sources) -> str:
+    """The address that opens a new issue with this report; empty for what is no bug of the compiler."""
+    if not is_wanted(report):
+        return ""
+    return new_issue_url(wording.title(report), parts_of(report, sources), _body(report, sources))
+
+
 def filing(report: TriageReport, sources: Sources) -> str:
     """How to file the report, as a comment; for what is no bug of the compiler, why not to."""
     wanted = is_wanted(report)
@@ -48,7 +61,9 @@ def filing(report: TriageReport, sources: Sources) -> str:
         wanted=wanted,
         cause=report.known_cause,
         duplicates=report.duplicates.url if report.duplicates is not None else "",
-        url=new_issue_url(heading, parts_of(report, sources), _body(report, sources)) if wanted else "",
+        url=issue_url(report, sources),
+        attachments=attachments(report),
+        labels=suggested_labels(report),
         command=create_command(heading, report.artifacts.get("report_md", "report.md")),
     )
 
@@ -88,7 +103,7 @@ def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]
         "labels": suggested_labels(report),
         "difference": _difference(sources),
         "bisection": bisection.view_of(report.regression),
-        "attachments": [report.artifacts[name] for name in ("trace_log", "error_log") if report.artifacts.get(name)],
+        "attachments": attachments(report),
     }
     return lambda texts: template.render(**fixed, **texts)
 

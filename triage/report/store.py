@@ -15,9 +15,10 @@ from triage.errors import UsageError
 from triage.model.codec import decode, encode
 from triage.model.formats import BY_NAME, FORMATS
 from triage.model.report import SCHEMA_VERSION, TriageReport
+from triage.report.issue import issue_url
 from triage.report.redact import Redactor
 from triage.report.render import render, renderer_of
-from triage.report.sources import ERROR_LOG, failing_log, read_sources
+from triage.report.sources import ERROR_LOG, Sources, failing_log, read_sources
 from triage.report.trace import TRACE_LOG, redacted_trace
 
 FILES = {row.name: row.file for row in FORMATS}
@@ -96,12 +97,28 @@ def load_report(path: Path) -> TriageReport:
 
 def render_again(path: Path, fmt: str, redactor: Redactor) -> str:
     """An earlier run as `fmt`, from its directory or its `report.json`."""
+    report, sources = _read_again(path, redactor)
+    return render(report, fmt, sources)
+
+
+def issue_url_of(path: Path, redactor: Redactor) -> str:
+    """The address that opens a new issue with an earlier run. Raises UsageError where there is nothing to file."""
+    url = issue_url(*_read_again(path, redactor))
+    if not url:
+        raise UsageError(
+            "There is nothing to file with PyTorch.",
+            f"The report of {path} is of no bug of the compiler; its first lines say why.",
+            f"Read it: triage report {path}",
+        )
+    return url
+
+
+def _read_again(path: Path, redactor: Redactor) -> tuple[TriageReport, Sources]:
     report = load_report(path)
     run_dir = path if path.is_dir() else path.parent
     redactor = redactor.knowing(report.command).counting()
-    clean = _redacted(report, redactor)
-    sources = read_sources(run_dir, report, redactor)
-    return render(replace(clean, redacted=_counted(report.redacted, redactor.counted)), fmt, sources)
+    clean, sources = _redacted(report, redactor), read_sources(run_dir, report, redactor)
+    return replace(clean, redacted=_counted(report.redacted, redactor.counted)), sources
 
 
 def _redacted(report: TriageReport, redactor: Redactor) -> TriageReport:
