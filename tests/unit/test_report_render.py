@@ -47,7 +47,7 @@ BUG = TriageReport(
         "LoweringException", "no lowering for aten.foo", ("torch/_inductor/graph.py:call_function",), "ab12"
     ),
     ladder=(LadderRow("uncompiled", "script", "ok", 1.0), LadderRow("inductor", "script", "exception", 2.0, "same")),
-    reproducer=Reproducer("repro.py", True, 3, True, "graph", "native", 1, 9, 15, 12.7, True),
+    reproducer=Reproducer("repro.py", True, 3, True, "graph", "native", 1, 9, 15, 12.7, True, same_text=True),
     environment={"torch": "2.13.0+cpu", "python": "3.11.7"},
     artifacts={"report_md": "report.md"},
 )
@@ -82,6 +82,7 @@ def test_the_reproducer_is_quoted_to_the_letter() -> None:
     ("changes", "says"),
     [
         ({}, "Verified: fails with this error in 3 of 3 runs, each in a fresh process."),
+        ({"same_text": False}, "Verified: fails the same way in 3 of 3 runs, each in a fresh process."),
         ({"control": Control("aot_eager", "ok")}, "each in a fresh process; passes with `aot_eager`."),
         ({"control": Control("uncompiled", "ok")}, "each in a fresh process; passes uncompiled."),
         ({"control": Control("aot_eager", "exception")}, "each in a fresh process."),
