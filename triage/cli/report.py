@@ -12,6 +12,9 @@ from triage.model.formats import BY_NAME
 def report(
     run: Path = typer.Argument(Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest."),
     format: str = typer.Option("md", "--format", "-f", metavar="|".join(BY_NAME), help="What to print."),
+    template: Path = typer.Option(
+        None, metavar="FILE", help="Your own template (jinja2) for the formats md and github."
+    ),
     open_: bool = typer.Option(
         False, "--open", help="Open a new issue with this report in a browser; the address is printed in any case."
     ),
@@ -27,10 +30,12 @@ def report(
     from triage.cli.privacy import warn_unredacted
     from triage.report.redact import redactor_here
     from triage.report.store import issue_url_of, render_again
+    from triage.session.settings import load_settings
 
     warn_unredacted(not no_redact)
     redactor = redactor_here(os.environ, Path.cwd(), redact=not no_redact)
     if open_:
         open_in_browser(issue_url_of(named(run), redactor))
     else:
-        typer.echo(render_again(named(run), format, redactor), nl=False)
+        own = load_settings({"template": template}).template
+        typer.echo(render_again(named(run), format, redactor, own), nl=False)

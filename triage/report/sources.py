@@ -16,11 +16,15 @@ LONGEST = 1_000_000  # bytes of a log that are looked at, from its end
 
 @dataclass(frozen=True)
 class Sources:
-    """Texts, empty where there are none. `error_log` is what the failing run printed, from its traceback on."""
+    """Texts, empty where there are none. `error_log` is what the failing run printed, from its traceback on.
+
+    `template` is the user's own in the place of the issue's body.
+    """
 
     reproducer: str = ""
     passing: str = ""
     error_log: str = ""
+    template: Path | None = None
 
 
 def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sources:

@@ -24,7 +24,9 @@ from triage.report.trace import TRACE_LOG, redacted_trace
 FILES = {row.name: row.file for row in FORMATS}
 
 
-def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor) -> TriageReport:
+def write_report(
+    run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor, template: Path | None = None
+) -> TriageReport:
     """Writes `report.json`, the formats asked for, and what is fit to be attached: `error.log`, what the failing run printed,
     and `trace.log`, what the compiler wrote of it.
 
@@ -49,12 +51,14 @@ def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], re
             clean,
             notes=(*clean.notes, "Private values in the reproducer were replaced by placeholders in this report."),
         )
+    sources = replace(sources, error_log=log)
+    clean, sources = _with_template(clean, sources, template)
     try:
         for name, text in attached.values():
             if text:
                 write_whole(run_dir / name, text)
         for name in wanted:
-            write_whole(run_dir / FILES[name], render(clean, name, replace(sources, error_log=log)))
+            write_whole(run_dir / FILES[name], render(clean, name, sources))
     except OSError as error:
         raise UsageError(
             f"The report could not be written to {run_dir}.",
@@ -62,6 +66,18 @@ def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], re
             "Name a directory that can be written, with room on its disk: --out DIR",
         ) from error
     return clean
+
+
+def _with_template(report: TriageReport, sources: Sources, template: Path | None) -> tuple[TriageReport, Sources]:
+    """With the user's template, where it can be used for this report: a whole run is not lost by a slip in it."""
+    if template is None:
+        return report, sources
+    chosen = replace(sources, template=template)
+    try:
+        render(report, "md", chosen)
+    except UsageError as error:
+        return replace(report, notes=(*report.notes, f"{error.what} {error.why}")), sources
+    return report, chosen
 
 
 def load_report(path: Path) -> TriageReport:
@@ -95,10 +111,10 @@ def load_report(path: Path) -> TriageReport:
         raise _unreadable(file, f"Its fields are not those of a report: {error}") from error
 
 
-def render_again(path: Path, fmt: str, redactor: Redactor) -> str:
+def render_again(path: Path, fmt: str, redactor: Redactor, template: Path | None = None) -> str:
     """An earlier run as `fmt`, from its directory or its `report.json`."""
     report, sources = _read_again(path, redactor)
-    return render(report, fmt, sources)
+    return render(report, fmt, replace(sources, template=template))
 
 
 def issue_url_of(path: Path, redactor: Redactor) -> str:

@@ -116,7 +116,7 @@ def run(
         session.cancel.set()
         found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
         report = assemble(found)
-        write_report(session.directory, report, settings.format, _redactor(found))
+        write_report(session.directory, report, settings.format, _redactor(found), settings.template)
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
     if bug is not None:
         raise bug
