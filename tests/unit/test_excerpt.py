@@ -86,6 +86,12 @@ def test_an_excerpt_of_a_hang_begins_at_the_users_line_and_names_torchs_function
     assert function_of_stacks(outcome) == "torch/_inductor/graph.py:g0"
 
 
+def test_stacks_without_a_line_of_the_user_are_kept() -> None:
+    stacks = f'Thread 0x01 (most recent call first):\n  File "{TORCH}graph.py", line 1 in run\n'
+    text = excerpt(Outcome(OutcomeKind.CRASH, detail="SIGSEGV", stacks=stacks))
+    assert "graph.py" in text and text.endswith("\nSIGSEGV")
+
+
 def test_torchs_own_hints_are_read_from_the_error() -> None:
     message = (
         "Attempted to call function marked as skipped\n  Explanation: Dynamo does not trace it.\n"

@@ -33,7 +33,8 @@ def excerpt(outcome: Outcome, *, caused: bool = False) -> str:
     """
     error = outcome.exception
     if error is None:
-        return "\n".join([*_stack(program_thread(outcome.stacks)), *filter(None, [_ending(outcome)])])[:MOST]
+        stack = _stack(program_thread(outcome.stacks)) or [outcome.stacks[: MOST // 2]]
+        return "\n".join(filter(None, [*stack, _ending(outcome)]))[:MOST]
     cause = error.innermost().cause if caused else None
     lines = _traceback(error if cause is None else cause)
     if cause is not None:
