@@ -235,7 +235,23 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     assert (found.stage, found.symptom, found.rounding) == (Stage.NONE, Symptom.ROUNDING, ROUNDED)
     assert machine.requests[-1].extra_env == comparing.EMULATE and machine.requests[-1].accuracy is None
     told = " ".join(rounding_notes(it, ROUNDED))
+    assert "No tolerance" in " ".join(rounding_notes(it, replace(ROUNDED, relative=2.2)))
     assert "differ by 0.05" in told and "the check fails as well" in told
+
+
+@pytest.mark.parametrize(
+    ("rounding", "check"),
+    [
+        (replace(ROUNDED, relative=2.2), Check("values", relative=2.2)),  # the inverse of a matrix that has none
+        (replace(ROUNDED, unbounded=True), Check("inf")),
+        (replace(ROUNDED, unbounded=True), Check("values", relative=0.9)),
+    ],
+)
+def test_a_gross_difference_that_the_graphs_show_and_eager_explains_is_rounding(
+    walk: Callable[..., Walk], rounding: Rounding, check: Check
+) -> None:
+    found = checked(walk, AgentNotes(rounding=rounding, compared=1), check)[0].conclusion()
+    assert (found.stage, found.symptom) == (Stage.NONE, Symptom.ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +264,7 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
         (AgentNotes(rounding=ROUNDED, compared=2), Check("nan")),
         (AgentNotes(rounding=ROUNDED, compared=2), Check("dtype")),
         (AgentNotes(rounding=ROUNDED, compared=2), Check("values", relative=0.9)),
+        (AgentNotes(rounding=replace(ROUNDED, relative=2.2), compared=2), Check("nan")),
     ],
 )
 def test_what_may_be_more_than_rounding_is_not_called_that(

@@ -110,6 +110,8 @@ def test_the_telling_line_of_an_abort() -> None:
     stderr += "  what():  kernel, x.cpp:3, index out of bounds\n"
     assert outcome(-6, stderr=stderr).detail == "what():  kernel, x.cpp:3, index out of bounds"
     assert outcome(-6, stdout=stderr).detail == "what():  kernel, x.cpp:3, index out of bounds"
+    torn = "terminate called after throwing an instance of 'terminate called recursively\n"
+    assert outcome(-6, stderr=torn).detail == outcome(-6, stderr="terminate called recursively\n").detail
     assert outcome(134, stderr="run.sh: line 1: 77 Segmentation fault (core dumped)").detail == "SIGABRT"
 
 

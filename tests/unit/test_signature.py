@@ -16,8 +16,8 @@ from signature_texts import (
     subprocess_failed,
 )
 
-from triage.judge.equivalences import EQUIVALENCES
-from triage.judge.likeness import same_failure
+from triage.judge.equivalences import EQUIVALENCES, TORN
+from triage.judge.likeness import is_torn, same_face, same_failure
 from triage.judge.signature import FailureSignature, is_user_frame, one_line, signature_of, torch_frame, user_frame
 from triage.judge.skeleton import skeleton
 from triage.model.outcome import Frame, Outcome, RaisedException
@@ -429,9 +429,21 @@ def test_a_check_of_a_kernel_inside_and_outside_of_a_parallel_region() -> None:
 
 def test_a_row_of_equivalences_says_why_and_is_narrow() -> None:
     for row in EQUIVALENCES:
-        assert row.one != row.other and row.says and "#" in row.why
-        assert row.holds(row.one, row.other, f"{row.says}more") and row.holds(row.other, row.one, f"{row.says}more")
-        assert not row.holds(row.one, row.one, f"{row.says}more") and not row.holds(row.one, row.other, "else")
+        more = f"{row.says}more"
+        one = row.torn or more
+        assert (row.one != row.other or row.torn) and row.says and "#" in row.why
+        assert row.holds(row.one, one, row.other, more) and row.holds(row.other, more, row.one, one)
+        assert not row.holds(row.one, one, row.other, "else") and not row.holds(row.one, "else", row.other, more)
+
+
+def test_a_message_that_several_threads_tore_apart() -> None:
+    text = aborted(OTHER_CACHE, 12, "tmp3", "4L")
+    torn = died(TORN)
+    assert is_torn(torn) and not is_torn(died(text))
+    for other in (died(text), failed("RuntimeError", text.split("what():  ")[1])):
+        assert same_failure(torn, other) and same_failure(other, torn)
+    assert same_face(torn, died(text)) and same_failure(torn, died(TORN))
+    assert not same_failure(torn, died("what():  bad_alloc")) and not same_failure(torn, died(text, "SIGSEGV"))
 
 
 DIFFERENT = {

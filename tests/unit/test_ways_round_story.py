@@ -61,6 +61,13 @@ def test_the_cost_is_what_was_measured(changed: AgentNotes, uncompiled: AgentNot
     assert cost_in_words(changed, uncompiled) == words
 
 
+def test_steps_before_the_failure_show_what_compiling_gives():
+    failing = AgentNotes(graphs=3, steps=Steps(calls=20, call=0.003, backwards=20, backward=0.008))
+    told = cost_in_words(RAN, EAGER, failing)
+    assert told == "a step takes 16 ms; uncompiled 20 ms; as it is, before it fails, 11 ms"
+    assert cost_in_words(AgentNotes(graphs=3), EAGER, failing) == cost_in_words(AgentNotes(graphs=3), EAGER)
+
+
 @pytest.mark.parametrize(
     ("kind", "ended", "graphs", "leads"),
     [

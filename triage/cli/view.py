@@ -335,7 +335,7 @@ def _next(done: Run) -> str:
     if verdict.door is not None and done.report.reproducer is None:
         return "read report.md; the script was not made smaller, so shorten it by hand before you report it"
     if verdict.symptom is Symptom.ROUNDING:
-        return "nothing to report: compare with double precision, or raise the tolerance of the check (see report.md)"
+        return "nothing to report: compare with double precision (report.md says what a check can ask for)"
     explained = done.report.explanation
     if explained is not None:
         return f"mend {explained.place or 'your code'}: this is not a bug of PyTorch"

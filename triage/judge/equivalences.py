@@ -13,18 +13,29 @@ from triage.model.stage import OutcomeKind
 Ending = tuple[OutcomeKind, str]  # the kind of an outcome, and the exception's type (of a crash the signal)
 
 
+TORN = "terminate called recursively"  # all that is left of the message where several threads throw at once
+
+
 @dataclass(frozen=True)
 class Equivalence:
-    """One failure that ends a process in either of two ways. The skeletons are equal, and begin with `says`."""
+    """One failure that ends a process in either of two ways. The skeletons are equal, and begin with `says`; with `torn` the
+    first one's is that, and the other one's begins so.
+    """
 
     one: Ending
     other: Ending
     says: str
     why: str
+    torn: str | None = None
 
-    def holds(self, left: Ending, right: Ending, skeleton: str) -> bool:
-        """Whether these two endings with this skeleton in common are the pair of the row, in either order."""
-        return {left, right} == {self.one, self.other} and skeleton.startswith(self.says)
+    def holds(self, left: Ending, left_says: str, right: Ending, right_says: str) -> bool:
+        """Whether these two endings with their skeletons are the pair of the row, in either order."""
+        return self._holds(left, left_says, right, right_says) or self._holds(right, right_says, left, left_says)
+
+    def _holds(self, one: Ending, says: str, other: Ending, other_says: str) -> bool:
+        if (one, other) != (self.one, self.other) or not other_says.startswith(self.says):
+            return False
+        return says == (other_says if self.torn is None else self.torn)
 
 
 EQUIVALENCES = (
@@ -34,6 +45,21 @@ EQUIVALENCES = (
         "kernel, ",
         "A check of a compiled kernel, thrown inside an OpenMP region, aborts the process; else it is a RuntimeError. The "
         "number of threads and the size of a tensor decide which (pytorch#195402), so a reduction meets both.",
+    ),
+    Equivalence(
+        (OutcomeKind.CRASH, "SIGABRT"),
+        (OutcomeKind.CRASH, "SIGABRT"),
+        "kernel, ",
+        "Several threads of the kernel throw at once, and the second one ends the process before the first has printed what it "
+        "threw: two runs of three with two threads (the check of pytorch#195402).",
+        torn=TORN,
+    ),
+    Equivalence(
+        (OutcomeKind.CRASH, "SIGABRT"),
+        (OutcomeKind.EXCEPTION, "RuntimeError"),
+        "kernel, ",
+        "Both of them: the program has many elements and two threads, its reproducer few and one (pytorch#195402).",
+        torn=TORN,
     ),
 )
 

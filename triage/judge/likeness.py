@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from triage.judge.equivalences import EQUIVALENCES
+from triage.judge.equivalences import EQUIVALENCES, TORN
 from triage.judge.signature import FailureSignature
 
 
 def same_failure(left: FailureSignature, right: FailureSignature) -> bool:
     """Type, message skeleton and innermost torch frame agree (the signal and telling line, for a crash)."""
-    if (left.kind, left.exception_type) != (right.kind, right.exception_type):
+    if (left.kind, left.exception_type, left.skeleton) != (right.kind, right.exception_type, right.skeleton):
         return known_pair(left, right)
-    if left.skeleton != right.skeleton or not same_wrongness(left, right):
+    if not same_wrongness(left, right):
         return False
     if not left.frames or not right.frames:
         return not left.frames and not right.frames
@@ -24,12 +24,17 @@ def same_wrongness(left: FailureSignature, right: FailureSignature) -> bool:
 
 def known_pair(left: FailureSignature, right: FailureSignature) -> bool:
     """Whether the two are known to be one failure that ends in two ways: a row of `equivalences.EQUIVALENCES`."""
-    if left.skeleton != right.skeleton:
-        return False
     one, other = (left.kind, left.exception_type), (right.kind, right.exception_type)
-    return any(row.holds(one, other, left.skeleton) for row in EQUIVALENCES)
+    return any(row.holds(one, left.skeleton, other, right.skeleton) for row in EQUIVALENCES)
+
+
+def is_torn(signature: FailureSignature | None) -> bool:
+    """Whether the message was lost: a run that kept it tells more."""
+    return signature is not None and signature.skeleton == TORN
 
 
 def same_face(left: FailureSignature, right: FailureSignature) -> bool:
     """The failure looks the same to a reader: as `same_failure`, without the frame. For showing, never for reducing."""
-    return (left.kind, left.exception_type, left.skeleton) == (right.kind, right.exception_type, right.skeleton)
+    if (left.kind, left.exception_type) != (right.kind, right.exception_type):
+        return False
+    return left.skeleton == right.skeleton or known_pair(left, right)

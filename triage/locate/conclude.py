@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.judge.likeness import same_face, same_failure
+from triage.judge.likeness import is_torn, same_face, same_failure
 from triage.judge.signature import FailureSignature, signature_of
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
-from triage.model.accuracy import Rounding, WrongResult
+from triage.model.accuracy import GROSS, Check, Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED, Rung
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -23,7 +23,6 @@ from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
 
 Seen = Mapping[str, Sequence[Probe]]
-GROSS = 0.3  # a difference of this share of the values is not called rounding where its way there was not seen
 SHORTEST_TELLING = 7  # a message that is shorter may be found in any other
 
 
@@ -151,9 +150,17 @@ def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
     if not is_script_check(probe.outcome) or notes.stopped_early:  # it ended before the check was reached
         return False
     check = exception.check if exception is not None else None
-    if check is None:
-        return True
-    return check.kind in ("values", "zero_sign") and (check.relative or 0.0) <= GROSS
+    return check is None or _explains(notes.rounding, check)
+
+
+def _explains(rounding: Rounding, check: Check) -> bool:
+    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it.
+
+    The inverse of a matrix that has none, or its condition number, are other numbers after each rounding.
+    """
+    if check.kind in ("nan", "inf"):
+        return rounding.unbounded
+    return check.kind in ("values", "zero_sign") and (rounding.gross or (check.relative or 0.0) <= GROSS)
 
 
 def is_script_check(outcome: Outcome) -> bool:
@@ -289,9 +296,9 @@ def _reported(judged: Mapping[str, Sequence[Probe]], rungs: Sequence[Rung], top:
     """The failure as the person saw it: that of the script as it is, else that of the lowest failing rung."""
     order = [rungs[top], *failing] if failing[0] is not UNCOMPILED else [UNCOMPILED]
     for rung in order:
-        for probe in judged.get(rung.name, ()):
-            if probe.outcome.failed:
-                return probe
+        failed = [probe for probe in judged.get(rung.name, ()) if probe.outcome.failed]
+        if failed:
+            return min(failed, key=lambda probe: is_torn(probe.signature))  # the first of those that tell more
     raise AssertionError("a failing rung has a failing probe")
 
 

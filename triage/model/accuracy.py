@@ -191,13 +191,16 @@ class Check:
         return Wrongness(self.kind)
 
 
+GROSS = 0.3  # a difference of this share of the values is called rounding only where it was seen to come of it
+
+
 @dataclass(frozen=True)
 class Rounding:
     """The value of a compiled graph that is furthest from eager's, where eager's own rounding explains it.
 
     `difference` and the errors (against double precision; None where there is none) are the largest of the tensor, `relative` is
     the root mean square of the difference in units of the values', `tolerances` the difference in default tolerances
-    of torch.testing.assert_close.
+    of torch.testing.assert_close. `unbounded`: where one is a number the other is infinite or NaN, as eager's own are then.
     """
 
     graph: str
@@ -210,6 +213,12 @@ class Rounding:
     tolerances: float = 0.0
     compiled_error: float | None = None
     eager_error: float | None = None
+    unbounded: bool = False
+
+    @property
+    def gross(self) -> bool:
+        """Whether no digit is left: an operation whose result hangs on the last bits of what goes in, such as an inverse."""
+        return self.unbounded or self.relative > GROSS
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:

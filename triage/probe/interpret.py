@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from triage.judge.equivalences import TORN
 from triage.judge.skeleton import short_type
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
@@ -297,6 +298,8 @@ def _crash(
 ) -> Outcome:
     lines = [line.strip() for text in (stderr, stdout) for line in text.splitlines() if _CRASH_LINES.search(line)]
     telling = next((line for line in lines if "what():" in line), lines[0] if lines else "")
+    if TORN in telling:  # behind as much of the first thread's message as it came to print
+        telling = TORN
     if base["signal"] == "SIGKILL" and not telling:
         return Outcome(
             OutcomeKind.OOM, detail=f"killed by SIGKILL (out of memory?), last seen: {notes.last_breadcrumb}", **base

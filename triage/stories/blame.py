@@ -42,10 +42,9 @@ def blame(
         if made.form is not None and made.graph is not None:
             found.first_wrong = first_wrong(made.graph, made.form, rung, runner, oracle, share)
     share = share_of(session.clock, made.seconds)
-    # Of a hang each question would cost all of its patience.
-    if patience is None:
-        with session.timed("blame"):
-            _parts(found, made, rung, runner, oracle, share, limit)
+    # Of a hang a question without the guilty part ends soon; each other one costs all of its patience, which the share bounds.
+    with session.timed("blame"):
+        _parts(found, made, rung, runner, oracle, share, limit)
     _conditions(found, made, rung, runner, oracle, share, limit, patience is None)
 
 

@@ -206,7 +206,7 @@ class _Trials:
         return None if probe.outcome.failed else probe.notes
 
     def _way(self, change: Change, probe: Probe, uncompiled: AgentNotes | None) -> WayRound:
-        cost = cost_in_words(probe.notes, uncompiled, compared=self._comparison is not None)
+        cost = cost_in_words(probe.notes, uncompiled, self.walk.start.notes, compared=self._comparison is not None)
         return WayRound(change.words, change.kind, where=change.where, cost=cost)
 
 

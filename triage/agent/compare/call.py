@@ -97,7 +97,7 @@ class Call:
         self.names = None
         reference = self._reference()
         told = [roundoff.rounding(self.torch, name, eager, compiled, reference) for name in names]
-        return max(told, key=lambda facts: facts["tolerances"])
+        return max(told, key=lambda facts: (facts["unbounded"], facts["tolerances"]))
 
     # -- how sure eager is of itself ------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ def rounding(torch, name, eager, compiled, reference):
         "shape": list(eager.tensors[name].shape),
         "difference": _largest(apart),
         "relative": measure.rms(torch, apart) / (measure.rms(torch, one) or 1.0),
+        "unbounded": bool((torch.isfinite(one) != torch.isfinite(other)).any()),
         "tolerances": _largest(apart / (relative * measure.finite(torch, one.abs()) + absolute)),
         "compiled_error": None if exact is None else _largest(measure.finite(torch, (other - exact).abs())),
         "eager_error": None if exact is None else _largest(measure.finite(torch, (one - exact).abs())),

@@ -10,11 +10,18 @@ def compiles_nothing(notes: AgentNotes) -> bool:
     return notes.graphs == 0
 
 
-def cost_in_words(changed: AgentNotes, uncompiled: AgentNotes | None, *, compared: bool = False) -> str:
-    """Of the changed program's run, beside one without a compiler. `compared`: results were, so its time says nothing."""
+def cost_in_words(
+    changed: AgentNotes, uncompiled: AgentNotes | None, failing: AgentNotes | None = None, *, compared: bool = False
+) -> str:
+    """Of the changed program's run, beside one without a compiler and beside the steps that `failing`, the script as it is, did.
+
+    `compared`: results were, so its time says nothing.
+    """
     if compiles_nothing(changed):
         return "nothing is compiled any more"
     told = _time(changed.steps, uncompiled.steps if uncompiled is not None else None, compared)
+    if changed.steps is not None and failing is not None and failing.steps is not None and not compared:
+        told += f"; as it is, before it fails, {_told(failing.steps.seconds)}"
     ended = "; the run was ended when it was well past the point of the failure" if changed.stopped_early else ""
     return told + ended
 
