@@ -160,6 +160,7 @@ def test_it_becomes(text: str, becomes: str) -> None:
         "x[2000::2], y[2001:3000:2], a::b::c, c10::cuda, 12:30:45, 00:1a:2b:3c:4d:5e",
         "0x7f3a9c001122, (2, 3, 4, 5), [1.2.3.4], f32[2, 3][3, 1], s77 + 2.5.1.1",
         "fb13d2e4-77aa-4c3e-9f00-0123456789ab, graph_0_5a7d, ___compiled_fn_8b1f_2, c7q3zlv4tjgvp3pyhmzagjd25orl6n7nynoa7svl",
+        "ModelForClassification2024xx.module.transformer_layers_0_attention_self_query",
         "test_torchinductor_dynamic_shapes.py, config.torchinductor_worker_logpath",
         "command = f'--torch-key={key}', --token $HF",
         "use --token to log in; --tokens 128; --max-token 4096; --key-dim 64; --key 64",

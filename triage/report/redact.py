@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from triage.model.stage import Stage, Symptom
 from triage.report import credentials
 from triage.report.addresses import without_addresses
 from triage.report.credentials import SECRET, take_out, words
@@ -43,6 +44,7 @@ _OTHERS_HOME = re.compile(
 _TORCH_CACHE = re.compile(r"(?<=[/\\]torchinductor_)(?!<)[\w.-]+")  # torch/_inductor/runtime/cache_dir_utils.py
 _MAC_TEMPORARY = re.compile(r"(?:/private)?/var/folders/\w\w/\w+/[TC0]\b")
 _BACK = "\\"
+_DECIDED = {"stage": {str(each.value) for each in Stage}, "symptom": {str(each.value) for each in Symptom}}
 _Rule = tuple[re.Pattern[str], str, str]  # what is looked for, what stands in its place, what it counts as
 _PATHS: tuple[_Rule, ...] = (
     (_MAC_TEMPORARY, "<tmp>", "temporary_path"),
@@ -123,25 +125,30 @@ class Redactor:
             for place, argument in enumerate(argv)
         )
 
-    def tree(self, value: Any) -> Any:
-        """JSON data, keys included. A key `command` holds an argument list, `rerun` a command line."""
+    def tree(self, value: Any, fields: frozenset[str] = frozenset()) -> Any:
+        """JSON data, keys included but for `fields`. A key `command` holds an argument list, `rerun` a command line."""
         redactor = self
         if isinstance(value, dict) and isinstance(value.get("command"), list):
             redactor = self.knowing([str(argument) for argument in value["command"]])
-        return redactor._walk(value, "")
+        return redactor._walk(value, "", fields)
 
-    def _walk(self, value: Any, key: str) -> Any:
+    def _walk(self, value: Any, key: str, fields: frozenset[str]) -> Any:
         if isinstance(value, str):
+            if value in _DECIDED.get(key, ()):  # somebody's password is "inductor"
+                return value
             if credentials.worth_hiding(value) and credentials.is_secret_name(key) and key.lower() != "key":
                 self.tally["named_secret"] += 1
                 return SECRET
             return self.text(credentials.scrub_command(value, self.tally) if key == "rerun" else value)
         if isinstance(value, dict):
-            return {self.text(str(name)): self._walk(item, str(name)) for name, item in value.items()}
+            return {
+                name if name in fields else self.text(str(name)): self._walk(item, str(name), fields)
+                for name, item in value.items()
+            }
         if isinstance(value, (list, tuple)):
             if key == "command" and all(isinstance(item, str) for item in value):
                 return list(self.command(value))
-            return [self._walk(item, "") for item in value]
+            return [self._walk(item, "", fields) for item in value]
         return value
 
     @cached_property
@@ -163,7 +170,9 @@ class Redactor:
         text = take_out(self._value_pattern, SECRET, "known_secret", text, self.tally)
         for value in self._values:  # whoever bounded the text may have cut a secret in two
             for length in range(min(len(value) - 1, len(text)), 7, -1):
-                if text.endswith(value[:length]):
+                # A few letters are the end of a word of ours as well.
+                begins = length >= 12 or not text[: len(text) - length][-1:].isalnum()
+                if begins and len(text) > length and text.endswith(value[:length]):
                     self.tally["known_secret"] += 1
                     return text[:-length] + SECRET
         return text
@@ -248,7 +257,7 @@ class Unredacted(Redactor):
     def command(self, argv: Sequence[str]) -> tuple[str, ...]:
         return tuple(map(clean, argv))
 
-    def tree(self, value: Any) -> Any:
+    def tree(self, value: Any, fields: frozenset[str] = frozenset()) -> Any:
         return value
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-NOT_REDACTED = (
-    "Nothing was redacted (--no-redact): look through this report and its files before anybody else sees them."
-)
+NOT_REDACTED = "--no-redact was given: look through this report and its files before anybody else sees them."
 _NAMES = {
     "email": "e-mail address",
     "ip": "IP address",

@@ -63,7 +63,11 @@ ISSUED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     ("telegram_token", ":AA", (r"(?<!\w)\d{8,10}:AA[\w-]{33}",)),
-    ("discord_token", "M N O", (r"(?<![\w-])(?=[\w-]*\d)[MNO][\w-]{23,27}\.[\w-]{6}\.(?=[\w-]*\d)[\w-]{27,40}",)),
+    (
+        "discord_token",
+        "M N O",
+        (r"(?<![\w-])[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{27,40}",),
+    ),
     (
         "stripe_key",
         "k_live_ k_test_ k_prod_ whsec_",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from triage.environments.files import write_whole
 from triage.errors import UsageError
-from triage.model.codec import decode, encode
+from triage.model.codec import decode, encode, field_names
 from triage.model.formats import BY_NAME, FORMATS
 from triage.model.report import SCHEMA_VERSION, TriageReport
 from triage.report.issue import issue_url
@@ -138,7 +138,7 @@ def _read_again(path: Path, redactor: Redactor) -> tuple[TriageReport, Sources]:
 
 
 def _redacted(report: TriageReport, redactor: Redactor) -> TriageReport:
-    return decode(TriageReport, redactor.tree(encode(report)))
+    return decode(TriageReport, redactor.tree(encode(report), field_names(TriageReport)))
 
 
 def _counted(before: dict[str, int] | None, now: dict[str, int] | None) -> dict[str, int] | None:
