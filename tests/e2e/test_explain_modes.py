@@ -1,4 +1,4 @@
-"""`triage explain --modes`: real programs in real modes, measured in turns; wrong results are noticed, nothing is left running."""
+"""`triage explain --modes`: real programs in real modes, measured in turns; wrong results are noticed, and all of it ends."""
 
 from __future__ import annotations
 
