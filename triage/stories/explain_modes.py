@@ -204,6 +204,7 @@ def _request(
         _limit(session),
         session.directory,
         overlay=overlay,
+        seed=0,  # the same inputs in every mode
         compile_arguments=dict(mode.arguments) if mode.rung != UNCOMPILED.name else {},
         turns={"file": str(baton), "slot": slot, "block": BLOCK_SECONDS, "named": bool(overlay)},
         neutral=session.neutral,
@@ -312,6 +313,7 @@ def _compared(session: Session, target: Target, mode: Mode, row: ModeRow, backwa
         mode.rung,
         session.probe_timeout(),
         session.directory,
+        seed=0,
         accuracy=Comparison(gradients=backwards, stop=True),
         stop_after=BoundaryPoint(COMPARED_CALLS, COMPARED_CALLS if backwards else 0),
         compile_arguments=dict(mode.arguments),
