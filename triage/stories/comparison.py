@@ -71,6 +71,12 @@ def rounding_notes(walk: Walk, rounding: Rounding) -> list[str]:
 
 
 def _what_a_check_can_ask(rounding: Rounding) -> str:
+    if rounding.unbounded:
+        return (
+            "Where one of them is a number, the other is infinite or NaN, and eager is not sure of it either, once rounded "
+            "otherwise: a value is too large for a dtype on the way, or is divided by nearly nothing. Scale it, or "
+            "use a wider dtype."
+        )
     if rounding.gross:
         return (
             "Eager gives something else as well when its inputs and operations are changed by one rounding: an operation in "
