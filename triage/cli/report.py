@@ -6,11 +6,14 @@ from pathlib import Path
 
 import typer
 
+from triage.cli.latest import names
 from triage.model.formats import BY_NAME
 
 
 def report(
-    run: Path = typer.Argument(Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest."),
+    run: Path = typer.Argument(
+        Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest.", autocompletion=names
+    ),
     format: str = typer.Option("md", "--format", "-f", metavar="|".join(BY_NAME), help="What to print."),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of report.json instead; needs no run."),
 ) -> None:

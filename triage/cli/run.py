@@ -46,7 +46,9 @@ def run(
         False, "--include-data", help="Put what a failure needs of the program's own data into the reproducer."
     ),
     resume: Path | None = typer.Option(
-        None, metavar="RUN", help="Go on with a run that was interrupted or ran out of budget."
+        None,
+        metavar="[RUN]",
+        help="Go on with a run that was interrupted or ran out of budget (without RUN: the latest).",
     ),
     as_json: bool = typer.Option(
         False, "--json", help="Print the report tree on standard output, and nothing else there."
