@@ -13,7 +13,7 @@ import pytest
 
 import triage
 from triage.api import notebook
-from triage.api.answers import report_of
+from triage.api.answers import with_directory
 from triage.errors import UsageError
 from triage.model.report import TriageReport as Tree
 from triage.report.store import load_report
@@ -120,7 +120,7 @@ def test_nothing_of_the_program_is_markup_in_a_notebook(tmp_path: Path) -> None:
     )
     (tmp_path / "repro.py").write_text(f"# {evil}\n")
     (tmp_path / "report.html").write_text("")
-    text = report_of(Run(tree, tmp_path, 0))._repr_html_()
+    text = with_directory(tree, tmp_path)._repr_html_()
     assert "<script" not in text
     assert text.count("&lt;script&gt;") == 3
     assert f'href="{(tmp_path / "report.html").as_uri()}"' in text

@@ -57,6 +57,7 @@ MAY_IMPORT = {
     | {"trial", "locate", "culprit", "bisect", "explain", "report", *REDUCE, *TEXT},
     "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", "stories"},
     "api": GROUND | {"environments.files", "bisect", "report", "stories"},
+    "testing": {"api"},
     "": {"api"},  # `triage.run` and its like, when they are first used
     "agent": set(),
 }
@@ -83,6 +84,7 @@ THIRD_PARTY = {
     "packaging": {"bisect", "environments", "probe", "report", "stories"},
     "platformdirs": {"environments"},
     "tomli": {"environments", "session"},
+    "pytest": {"testing"},
 }
 
 # What the command line may import before it knows which command is wanted.

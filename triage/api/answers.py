@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triage.model.bisection import Bisection
+from triage.model.bisection import Bisection, from_json
 from triage.model.report import TriageReport as Tree
 
 if TYPE_CHECKING:
@@ -75,7 +76,10 @@ class BisectReport(Bisection):
 
 
 def report_of(done: Run) -> TriageReport:
-    return with_directory(done.report, done.directory, done.exit_code)
+    """As it was written: what the story has in hand is not redacted."""
+    from triage.report.store import load_report
+
+    return with_directory(load_report(done.directory), done.directory, done.exit_code)
 
 
 def with_directory(tree: Tree, directory: Path, exit_code: int | None = None) -> TriageReport:
@@ -83,7 +87,9 @@ def with_directory(tree: Tree, directory: Path, exit_code: int | None = None) ->
 
 
 def bisection_of(done: Done) -> BisectReport:
-    return BisectReport(**_values(done.found), directory=done.directory, exit_code=done.exit_code)
+    """As it was written: what the story has in hand is not redacted."""
+    written = from_json(json.loads((done.directory / "bisect.json").read_text(encoding="utf-8")))
+    return BisectReport(**_values(written), directory=done.directory, exit_code=done.exit_code)
 
 
 def _values(tree: Tree | Bisection) -> dict[str, Any]:
