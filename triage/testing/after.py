@@ -75,7 +75,7 @@ class Triaging:
             return f"Not run: {error}"
 
     def _command(self, nodeid: str) -> list[str]:
-        """This test alone, in one process, with the settings of the project."""
+        """Run the test alone, in one process, with the settings of the project."""
         file, *names = nodeid.split("::")
         place = os.path.relpath(self._config.rootpath / file)
         alone = {"xdist": "-n0", "_cov": "--no-cov"}
