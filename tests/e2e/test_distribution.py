@@ -27,20 +27,21 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_data_and_entry_points(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        told = "".join(archive.read(name).decode() for name in names if name.endswith("/entry_points.txt"))
     data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "triage").rglob("*.json")}
     data |= {f"triage/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "templates").iterdir()}
     assert data and data - names == set()
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"triage"}
-    (points,) = [name for name in names if name.endswith("entry_points.txt")]
-    told = zipfile.ZipFile(wheel).read(points).decode()
     assert "triage = triage.cli.app:main" in told
     assert "triage = triage.testing.plugin" in told
 
 
 def test_the_sdist_holds_tests_and_docs(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    names = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "docs/report.md", "tests/conftest.py", "triage/cli/app.py", "README.md"} - names == set()
 
 
@@ -54,17 +55,18 @@ def test_it_works_where_it_is_installed(built: Path, tmp_path: Path) -> None:
     (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     (site / "seen.pth").write_text(f"{packages}\n")
     golden = ROOT / "tests" / "golden" / "inductor_exception"
+    environment = {"PATH": "/usr/bin:/bin"}  # no PYTHONPATH: the checkout is not there
     for words, expected in [
         (["--version"], "triage "),
         (["report", str(golden), "-f", "github"], (golden / "issue.md").read_text()),
         (["report", "--schema"], '"report.json"'),
     ]:
         command = [str(tmp_path / "venv" / "bin" / "triage"), *words]
-        environment = {"PATH": "/usr/bin:/bin"}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
         assert expected in done.stdout, done.stderr
     where = [str(python), "-c", "import triage; print(triage.__file__)"]
-    assert str(site) in subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(where, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert str(site) in found.stdout
     plugin = [str(python), "-m", "pytest", "--help", "-p", "no:cacheprovider"]
-    told = subprocess.run(plugin, cwd=tmp_path, capture_output=True, text=True, timeout=100).stdout
+    told = subprocess.run(plugin, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100).stdout
     assert "--triage-budget" in told
