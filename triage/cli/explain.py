@@ -23,6 +23,14 @@ def explain(
     out: Path = typer.Option(None, metavar="DIR", help="Where explain.md goes (default: triage-out/SCRIPT-TIME)."),
     timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one run of the script (default: 300)."),
     fullgraph: bool = typer.Option(False, "--fullgraph", help="Say what fails first with fullgraph=True."),
+    modes: bool = typer.Option(False, "--modes", help="Measure the program in every mode of torch.compile, in turns."),
+    mode: list[str] = typer.Option(
+        None, "--mode", metavar="NAME", help="With --modes: this row alone beside uncompiled. Repeat it for more."
+    ),
+    step: str = typer.Option(
+        None, "--step", metavar="FUNCTION", help="With --modes: a call of this function of the program is the step."
+    ),
+    budget: float = typer.Option(None, metavar="SECONDS", help="Limit of all runs together (default: none)."),
     as_json: bool = typer.Option(
         False, "--json", help="Print explain.json on standard output, and nothing else there."
     ),
@@ -41,6 +49,7 @@ def explain(
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.explain import explain as explained
+    from triage.stories.explain_modes import ModesWanted
 
     if not words and module is None:
         raise UsageError(
@@ -48,10 +57,12 @@ def explain(
             why="`triage explain` needs a script, -m MODULE, or a command after --.",
             next="For example: triage explain train.py",
         )
-    settings = load_settings({"python": python, "out": out, "timeout": timeout})
+    settings = load_settings({"python": python, "out": out, "timeout": timeout, "budget": budget or 0.0})
+    wanted = ModesWanted(tuple(mode or ()), step) if modes or mode or step else None
     target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
     with listener_for(quiet=quiet) as listener:
-        done = explained(target, tuple(str(word) for word in command), settings, Emitter(listener), fullgraph=fullgraph)
+        told = tuple(str(word) for word in command)
+        done = explained(target, told, settings, Emitter(listener), fullgraph=fullgraph, modes=wanted)
     show_explanation(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)

@@ -53,6 +53,8 @@ def _parts(done: Explained) -> Iterator[Any]:
         yield _recompiles(found)
     for line in _times(found):
         yield Text(line, "dim")
+    if found.modes:
+        yield from _modes(found)
     yield Text(f"{_next(done)}", "dim")
 
 
@@ -83,6 +85,23 @@ def _recompiles(found: Explanation) -> Any:
         limit = f"\n{limit_of(each)}" if each.limit_hit or (each.left is not None and each.left < 3) else ""
         table.add_row(place, str(each.count), Text(each.guard + limit), cure)
     return table
+
+
+def _modes(found: Explanation) -> Iterator[Any]:
+    from rich.table import Table
+    from rich.text import Text
+
+    from triage.report import modes
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in modes.HEAD:
+        table.add_column(name, overflow="fold")
+    for row in found.modes:
+        style = "red" if row.wrong else "" if row.outcome == "measured" else "dim"
+        table.add_row(*(Text(cell) for cell in modes.cells(row)), style=style)
+    yield table
+    yield Text(modes.verdict(found.modes), "bold")
+    yield from (Text(note, "dim") for note in modes.notes(found.modes, found.step_function))
 
 
 def _table(*names: str) -> Any:

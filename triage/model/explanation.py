@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 SCHEMA_VERSION = 1
 
@@ -94,6 +93,42 @@ class CompileTime:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A median of measured values, and the interval of 95 % confidence around it."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ModeRow:
+    """The program in one mode of torch.compile, or with one backend. Times in seconds, memory in bytes.
+
+    `step` is a call of the compiled function (with its backward pass), `speedup` against the uncompiled program's, taken round
+    by round, `pays_after` the steps after which compiling has paid for itself (null where it does not within the interval).
+    `compile_seconds` is what the steps took in which something was compiled. `peak_bytes` is of the whole process.
+    `repeated`: the program made too few calls, so its last one was made again. `wrong` is what compiled code gives that eager
+    does not; null where nothing is wrong or, with `compared` false, where that was not asked.
+    """
+
+    name: str
+    outcome: str  # measured | failed | not_run
+    reason: str | None = None
+    compile_seconds: float | None = None
+    step: Interval | None = None
+    steps: int = 0
+    rounds: int = 0
+    speedup: Interval | None = None
+    pays_after: int | None = None
+    peak_bytes: int | None = None
+    device_peak_bytes: int | None = None
+    repeated: bool = False
+    compared: bool = False
+    wrong: str | None = None
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The whole. `fullgraph` is what fails first with `fullgraph=True`, where that was asked for and something does."""
 
@@ -106,7 +141,8 @@ class Explanation:
     incomplete_reason: str | None = None
     fullgraph: GraphBreak | None = None
     fullgraph_passes: bool | None = None  # null where it was not run
-    modes: tuple[Any, ...] = ()
+    modes: tuple[ModeRow, ...] = ()
+    step_function: str | None = None  # --step; null where the repeated call of a compiled function is the step
     outside: tuple[str, ...] = ()
     profile: dict[str, str] | None = None
     environment: dict[str, str] = field(default_factory=dict)

@@ -48,6 +48,9 @@ class ProbeRequest:
         default_factory=dict
     )  # files of the program that have another text in this run
     timed: bool = False  # calls of compiled functions are measured, a GPU waited for
+    turns: Mapping[str, object] | None = (
+        None  # steps are measured in turns with other processes, see the agent's `turns`
+    )
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
     verbose_logs: bool = True
@@ -134,6 +137,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent["overlay"] = {str(path): str(place) for path, place in _changed_texts(request.overlay, stage)}
     if request.timed:
         agent["timed"] = True
+    if request.turns is not None:
+        agent |= {"timed": True, "turns": dict(request.turns)}
     if request.explain:
         agent |= {"explain": True, "dynamo_settings": dict(request.dynamo_settings)}
     if request.compile_arguments:
@@ -145,7 +150,7 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
     env = environment(os.environ, stage, agent, trace=trace, extra={})
     if request.verbose_logs:
         env["TORCH_LOGS_OUT"] = str(stage.root / "torch.log")
-    if request.explain:  # what is timed writes no logs; an empty TORCH_LOGS is an error
+    if request.explain or request.turns is not None:  # what is timed writes no logs; an empty TORCH_LOGS is an error
         env = {name: value for name, value in env.items() if name not in ("TORCH_LOGS", "TORCHDYNAMO_VERBOSE")}
     if request.seed is not None:
         env["PYTHONHASHSEED"] = str(request.seed)

@@ -10,6 +10,7 @@ from triage.environments.files import write_whole
 from triage.errors import UsageError
 from triage.model.codec import decode, encode
 from triage.model.explanation import Explanation, GraphBreak, Recompilation
+from triage.report import modes
 from triage.report.issue import template_of
 from triage.report.markdown import clip, code, fence, prose, table
 from triage.report.redact import Redactor
@@ -53,6 +54,9 @@ def explanation_page(found: Explanation) -> str:
         times=_times(found),
         phases=_phases(found),
         graphs=_graphs(found),
+        modes=_modes(found),
+        modes_verdict=prose(modes.verdict(found.modes)) if found.modes else "",
+        modes_notes=[prose(note) for note in modes.notes(found.modes, found.step_function)],
         notes=[prose(note) for note in found.notes],
         environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
         command=code(" ".join(found.command)),
@@ -144,6 +148,14 @@ def _phases(found: Explanation) -> str:
         for name, seconds in sorted(found.compile.by_phase.items(), key=lambda item: -item[1])
     ]
     return table(("phase", "seconds", "share"), rows) if rows else ""
+
+
+def _modes(found: Explanation) -> str:
+    return (
+        table(modes.HEAD, [tuple(prose(cell) for cell in modes.cells(row)) for row in found.modes])
+        if found.modes
+        else ""
+    )
 
 
 def _graphs(found: Explanation) -> str:

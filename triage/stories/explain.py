@@ -29,6 +29,7 @@ from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import Session, open_session
 from triage.session.settings import Settings
+from triage.stories.explain_modes import ModesWanted
 from triage.stories.run import Run
 from triage.stories.run import run as triaged
 
@@ -54,10 +55,17 @@ class _Seen:
 
 
 def explain(
-    target: Target, command: tuple[str, ...], settings: Settings, emit: Emitter, *, fullgraph: bool = False
+    target: Target,
+    command: tuple[str, ...],
+    settings: Settings,
+    emit: Emitter,
+    *,
+    fullgraph: bool = False,
+    modes: ModesWanted | None = None,
 ) -> Explained:
     """Explain the target. Raises TriageError where it cannot be run at all."""
     check_syntax(target)
+    marks = modes.marks(target) if modes is not None else {}
     session = open_session(settings, target.label, Path.cwd(), emit)
     target = replace(target, stdin=stdin.take(session.directory))
     emit("run_started", directory=str(session.directory), command=list(command), python=target.python, cwd=target.cwd)
@@ -69,6 +77,9 @@ def explain(
         if not seen.probe.outcome.failed:
             found = _cures_tried(session, target, found)
             found = _fullgraph(session, target, found) if fullgraph else found
+            if modes is not None:
+                calls = seen.probe.notes.compile_calls
+                found = replace(found, modes=modes.measured(session, target, calls, marks), step_function=modes.step)
     except KeyboardInterrupt:
         return _ended(
             session, target, replace(found, complete=False, incomplete_reason="interrupted"), EXIT_INTERRUPTED

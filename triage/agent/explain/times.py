@@ -19,8 +19,8 @@ class CallClock(object):
         self._local = threading.local()
         enter, leave = recorder.enter, recorder.leave
 
-        def timed_enter(what):
-            enter(what)
+        def timed_enter(what, *call):
+            enter(what, *call)
             if what == "calls":
                 depth = getattr(self._local, "depth", 0)
                 self._local.depth = depth + 1

@@ -112,7 +112,7 @@ def record_calls(compiled, torch, recorder, settings):
 
 def _watched(function, recorder, stream, settings):
     def watched(*args, **kwargs):
-        recorder.enter("calls")
+        recorder.enter("calls", (function, args, kwargs))
         try:
             with stream(), recorder.under(settings):
                 return function(*args, **kwargs)

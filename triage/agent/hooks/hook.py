@@ -5,9 +5,9 @@ config is the probe's: `channel` (directory), `rung` (backend to force, `uncompi
 `capture` (write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see
 `compare`), `opcheck` (names of custom operators to check, see `opchecks`), `explain` (tell breaks, recompilations
 and times), `compile_arguments` (what torch.compile is told besides), `seed` (of all random numbers), `overlay` (files with
-another text, see `overlay`), `timed` (calls of compiled functions are measured), `stop_after` (`calls`, `backwards`, and the
-`seconds` that the program has at least), `stacks_after` (seconds until the stacks of all threads are written, because the
-time limit is near).
+another text, see `overlay`), `timed` (calls of compiled functions are measured), `turns` (so, in turns with other modes, see
+`turns`), `stop_after` (`calls`, `backwards`, and the `seconds` that the program has at least), `stacks_after` (seconds until the
+stacks of all threads are written, because the time limit is near).
 """
 
 import atexit
@@ -73,6 +73,10 @@ def install(config):
         imports.after_import(
             {"runpy": overlay.patch_runpy, "_pytest.assertion.rewrite": overlay.patch_rewriting},
         )
+    if config.get("turns"):
+        from . import turns
+
+        recorder.turns = turns.installed = turns.Turns(recorder, config["turns"])
     if config.get("explain"):
         from ..explain import watch  # only where it is asked for
 

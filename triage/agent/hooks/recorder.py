@@ -32,6 +32,7 @@ class Recorder:
         self.graphs = 0
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
+        self.turns = None  # measures steps in turns with other processes, where the probe asks for it
         self.at_end = []  # functions that tell what they know once the program has ended
         self._ids = 0
         self._told_ranks = bool(config.get("explain"))  # a question in each call, for the ladder alone
@@ -91,6 +92,8 @@ class Recorder:
 
     def main_thread_ended(self):
         """Nothing is left but other threads. Where those have nothing to tell us, the program has some seconds to end."""
+        if self.turns is not None and not self._died:
+            self.turns.program_ended()
         self.channel.say("main_ended", pid=os.getpid())
         if (self._died or self.config.get("stop_after")) and self._alone():
             timer = threading.Timer(THREADS_SECONDS, self.leave_early, [1 if self._died else 0])
@@ -110,10 +113,10 @@ class Recorder:
         """Where the program is now: the last one tells what a crash or a hang was doing."""
         self.channel.say("breadcrumb", text=text)
 
-    def enter(self, what):
+    def enter(self, what, call=None):
         """A compiled function is called, or a backward pass begins; nested ones do not count.
 
-        Nor does a backward pass inside a call: AOTAutograd runs one while it traces.
+        Nor does a backward pass inside a call: AOTAutograd runs one while it traces. `call` is (function, args, kwargs).
         """
         depth, outermost = getattr(self._local, what, 0), not self.inside()
         setattr(self._local, what, depth + 1)
@@ -123,8 +126,10 @@ class Recorder:
                 self._told_ranks = True
                 self.channel.say("distributed")
             self._stop_if_passed(what)
+            if outermost and self.turns is not None and call is not None and not self.turns.named:
+                self.turns.begins(call)
             if outermost and self.config.get("timed"):
-                self._local.began = self._now(), self.graphs
+                self._local.began = self.now(), self.graphs
 
     def inside(self):
         """Whether this thread is in a call of a compiled function, or in a backward pass."""
@@ -159,9 +164,12 @@ class Recorder:
         began = getattr(self._local, "began", None)
         if began is not None and not self.inside():
             self._local.began = None
-            self._steps[what].add(self._now() - began[0], compiled=self.graphs > began[1])
+            seconds = self.now() - began[0]
+            self._steps[what].add(seconds, compiled=self.graphs > began[1])
+            if self.turns is not None and not self.turns.named:
+                self.turns.took(what, seconds)
 
-    def _now(self):
+    def now(self):
         """Seconds. A GPU has done by then what it was told."""
         cuda = getattr(sys.modules.get("torch"), "cuda", None)
         try:
