@@ -15,8 +15,10 @@ import triage
 from triage.api import notebook
 from triage.api.answers import with_directory
 from triage.errors import UsageError
+from triage.model.bisection import Bisection, Kind, to_json
 from triage.model.report import TriageReport as Tree
 from triage.report.store import load_report
+from triage.stories.bisect import Done
 from triage.stories.run import Run
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -106,6 +108,25 @@ def test_an_earlier_run_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError):
         triage.load()
+
+
+def test_a_bisection_is_that_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer is what was written, and so redacted; a report stands for its run."""
+    written = Bisection(
+        "repro.py", Kind.REGRESSED, ("python",), before="2.8.0", after="2.9.0", summary="<b>since 2.9.0"
+    )
+    (tmp_path / "bisect.json").write_text(json.dumps(to_json(written)))
+    asked: list[Any] = []
+
+    def bisect(ask: Any, settings: Any, emit: Any, *, own_stdin: bool) -> Done:
+        asked.append((ask.words, ask.wish.good, ask.wish.bad, settings.budget, own_stdin))
+        return Done(replace(written, summary="not redacted"), tmp_path, 0)
+
+    monkeypatch.setattr("triage.stories.bisect.bisect", bisect)
+    found = triage.bisect(triage.load(FIRST), good="2.8.0", bad="2.9.0", budget=60)
+    assert asked == [((str(FIRST),), "2.8.0", "2.9.0", 60.0, False)]
+    assert (found.before, found.after, found.exit_code, found.directory) == ("2.8.0", "2.9.0", 0, tmp_path)
+    assert "&lt;b&gt;since 2.9.0" in found._repr_html_()
 
 
 def test_nothing_of_the_program_is_markup_in_a_notebook(tmp_path: Path) -> None:
