@@ -258,7 +258,7 @@ def test_what_needs_data_that_it_does_not_hold_is_run_with_it_and_not_called_ver
         "repro.py", False, 3, True, "source", "native", None, 1, 1, 1.0, False, runs=3, needs=found.needs
     )
     assert reproducer_claim(report).startswith(
-        "Not complete: it failed with this error in 3 of 3 runs with `c.json` of the program."
+        "Not complete: it failed the same way in 3 of 3 runs with `c.json` of the program."
     )
 
 

@@ -6,7 +6,7 @@ from triage.judge.signature import FailureSignature, headline, one_line
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip
-from triage.report.excerpt import excerpt, hints_of, line_of
+from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
 
 
 def test_a_text_is_cut_before_a_word() -> None:
@@ -66,6 +66,30 @@ def test_a_hang_names_the_users_line(tmp_path: Path) -> None:
     found = line_of(Outcome(OutcomeKind.HANG, detail="compile graph 0/0", stacks=stacks))
     assert found is not None
     assert found.told == "train.py:3 in <module>: print(step(x))"
+
+
+def test_an_excerpt_of_a_hang_begins_at_the_users_line_and_names_torchs_function(tmp_path: Path) -> None:
+    deep = "".join(
+        f'  File "/v/lib/python3.11/site-packages/sympy/x.py", line {number} in f{number}\n' for number in range(40)
+    )
+    torch = "".join(f'  File "{TORCH}graph.py", line {number} in g{number}\n' for number in range(30))
+    own = '  File "/home/me/train.py", line 7 in step\n'
+    stacks = f"Timeout (0:01:00)!\nThread 0x01 (most recent call first):\n{deep}{torch}{own}"
+    outcome = Outcome(OutcomeKind.HANG, detail="compile graph 0/0", stacks=stacks, seconds=60.0)
+    lines = excerpt(outcome).splitlines()
+    assert lines[1] == '  File "/home/me/train.py", line 7, in step'
+    assert lines[2] == "  ... 24 frames left out"
+    assert [line.rsplit(" ", 1)[-1] for line in lines[3:9]] == ["g5", "g4", "g3", "g2", "g1", "g0"]
+    assert lines[9] == "  ... 37 frames left out"
+    assert lines[-2].endswith("line 0, in f0")
+    assert lines[-1] == "No end within 60 s while compiling"
+    assert function_of_stacks(outcome) == "torch/_inductor/graph.py:g0"
+
+
+def test_stacks_without_a_line_of_the_user_are_kept() -> None:
+    stacks = f'Thread 0x01 (most recent call first):\n  File "{TORCH}graph.py", line 1 in run\n'
+    text = excerpt(Outcome(OutcomeKind.CRASH, detail="SIGSEGV", stacks=stacks))
+    assert "graph.py" in text and text.endswith("\nSIGSEGV")
 
 
 def test_torchs_own_hints_are_read_from_the_error() -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import random
 import string
 import time
+from pathlib import Path
 
 import pytest
 
 from triage.report.credentials import argument_secrets, is_secret_name
-from triage.report.redact import Redactor
+from triage.report.markdown import clean
+from triage.report.redact import Redactor, Unredacted
+
+ROOT = Path(__file__).parents[2]
 
 ENVIRONMENT = {
     "HF_TOKEN": "plainlookingvalue",
@@ -93,6 +97,16 @@ def test_a_secret_goes_by_its_shape(name: str, around: str) -> None:
         ("MASTER_ADDR=10.0.0.3", "10.0.0.3"),
         ("socket [::ffff:10.0.0.9]:29500", "10.0.0.9"),
         ("on ip-10-0-1-22.ec2.internal", "ip-10"),
+        ('{"master_addr": "10.0.0.3", "n": 2}', "10.0.0.3"),
+        ("failed to connect to 203.0.113.9", "203.0.113.9"),
+        ("route 172.20.3.4 and 10.2.0.0/16", "172.20.3.4"),
+        ("route 172.20.3.4 and 10.2.0.0/16", "10.2.0.0"),
+        ("socket fe80::1c2a:5bff:fe3d:1%eth0 closed", "fe80::1c2a"),
+        ("peer 2001:db8:85a3::8a2e:370:7334 left", "2001:db8"),
+        ("Host: db.team.internal", "db.team"),
+        ("auth failed: WANDB_API_KEY=abcdef0123456789", "abcdef0123456789"),
+        ('{"m": "password = \\"two words, 1\\""}', "two words"),
+        ("/data/annika/sets/x.csv", "annika"),
         ("annika@gpubox7: ~", "annika"),
         ("running on gpubox7.lab.example.com now", "lab.example"),
         ("gpubox7:0", "gpubox7"),
@@ -142,6 +156,13 @@ def test_it_becomes(text: str, becomes: str) -> None:
         "pre_grad_custom_pass=None, post_grad_pass = my_pass_1234567890",
         "clone git@github.com:org/repo.git",
         "listening on 127.0.0.1:8080 and 0.0.0.0:80",
+        "cublas 12.4.5.8, nccl 2.13.0.1, driver 535.104.12.1, torch 2.13.0.1",
+        "x[2000::2], y[2001:3000:2], a::b::c, c10::cuda, 12:30:45, 00:1a:2b:3c:4d:5e",
+        "0x7f3a9c001122, (2, 3, 4, 5), [1.2.3.4], f32[2, 3][3, 1], s77 + 2.5.1.1",
+        "fb13d2e4-77aa-4c3e-9f00-0123456789ab, graph_0_5a7d, ___compiled_fn_8b1f_2, c7q3zlv4tjgvp3pyhmzagjd25orl6n7nynoa7svl",
+        "ModelForClassification2024xx.module.transformer_layers_0_attention_self_query",
+        "test_torchinductor_dynamic_shapes.py, config.torchinductor_worker_logpath",
+        "command = f'--torch-key={key}', --token $HF",
         "use --token to log in; --tokens 128; --max-token 4096; --key-dim 64; --key 64",
         "self.task-specific-head-of-the-model and disk-backed-storage-of-tensors",
         "torch._inductor.exc.InductorError: LoweringException: AssertionError: buf12 0x7f3a9c",
@@ -275,3 +296,35 @@ def test_a_megabyte_of_hostile_text_takes_seconds_at_most() -> None:
         began = time.process_time()
         REDACTOR.text(text)
         assert time.process_time() - began < 10, unit
+
+
+@pytest.mark.parametrize(
+    "place",
+    sorted(
+        place.relative_to(ROOT).as_posix()
+        for folder in ("tests/golden", "reproducers")
+        for place in (ROOT / folder).rglob("*")
+        if place.suffix in (".md", ".log", ".py", ".json", ".txt") and "csv_names" not in place.parts  # holds addresses
+    ),
+)
+def test_nothing_goes_from_a_report_in_which_nothing_is_private(place: str) -> None:
+    text = clean((ROOT / place).read_text(encoding="utf-8"))
+    redactor = Redactor()
+    assert redactor.text(text) == text
+    assert redactor.counted == {}
+
+
+def test_what_is_taken_out_is_counted_once() -> None:
+    redactor = REDACTOR.counting()
+    text = f"/home/annika/x {SHAPED['github']} a.b@example.com tcp://10.1.2.3:1 plainlookingvalue /tmp/y"
+    once = redactor.text(text)
+    counted = {"home_path": 1, "github_token": 1, "email": 1, "ip": 1, "known_secret": 1, "temporary_path": 1}
+    assert redactor.counted == counted
+    redactor.text(once)
+    assert redactor.counted == counted
+
+
+def test_unredacted_takes_out_nothing_but_colours() -> None:
+    text = f"/home/annika/x {SHAPED['github']} \x1b[1mannika\x1b[0m"
+    assert Unredacted().text(text) == f"/home/annika/x {SHAPED['github']} annika"
+    assert Unredacted().knowing(["--token", "abc"]).counting().counted is None

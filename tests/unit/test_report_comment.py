@@ -126,7 +126,7 @@ OWN = Finding(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({}, "**Reproduced:** [inductor] aten.foo: LoweringException: no lowering for aten.foo"),
+        ({}, "**Reproduced:** [inductor] `aten.foo`: LoweringException: no lowering for aten.foo"),
         (
             {"verdict": ReportVerdict(Symptom.EXCEPTION, Stage.SCRIPT)},
             "**Not a bug of torch.compile:** the script fails",

@@ -132,7 +132,11 @@ def test_none_without_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("https://tok@github.com/a/b", "https://github.com/a/b"),
         ("ssh://git@github.com:22/a/b", "ssh://git@github.com:22/a/b"),
         ("git@github.com:a/b.git", "git@github.com:a/b.git"),
-        ("/srv/git/a.git", "/srv/git/a.git"),
+        ("/srv/git/a.git", "<a local path>"),
+        ("../a.git", "<a local path>"),
+        ("file:///home/annika/a.git", "<a local path>"),
+        ("C:/git/a.git", "<a local path>"),
+        ("host:a.git", "host:a.git"),
         ("https://u:p@ss@host/x", "https://host/x"),
     ],
 )

@@ -178,3 +178,14 @@ def test_json_is_the_tree_and_nothing_else(run_dir: Path) -> None:
         "--password",
         "<secret>",
     ]
+
+
+@pytest.mark.parametrize(
+    "secret", ["inductor", "inductor2024", "dynamo", "exception", "signature", "ignature0", "same_signature", "verdict"]
+)
+def test_a_secret_that_is_a_word_of_ours_spoils_no_report(run_dir: Path, secret: str) -> None:
+    redactor = Redactor(environ={"A_PASSWORD": secret})
+    written = write_report(run_dir, REPORT, ["md", "github"], redactor)
+    assert load_report(run_dir) == written
+    assert (written.verdict.stage, written.verdict.symptom) == (Stage.DYNAMO, Symptom.EXCEPTION)
+    assert written.reproducer is not None and written.reproducer.same_signature

@@ -181,3 +181,15 @@ def test_lines_come_after_the_first_imports():
         '"""Doc."""\nimport torch\nfrom a import (\n    b,\n)\ny = 2\nx = 1\nimport c\n'
     )
     assert inserted("import torch", "y = 2") == "import torch\ny = 2\n"
+
+
+def test_where_the_frame_of_the_question_passes_nobody_is_blamed():
+    class Passes(Machine):
+        def run(self, source: str, **how: Any) -> CandidateResult:
+            self.asked.append(source)
+            passed = Outcome(OutcomeKind.OK, 0.1, 0)
+            return CandidateResult(passed, AgentNotes(), signature_of(passed), compiled=True, seconds=0.1)
+
+    machine = Passes("fusion", 1, COUNTED)
+    found = search_parts(SOURCE, "inductor", machine, SignatureOracle(SIGNATURE), Budget(), lambda *a, **k: None, 9.0)
+    assert found is None and len(machine.asked) == 1

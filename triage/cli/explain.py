@@ -22,6 +22,9 @@ def explain(
     ),
     out: Path = typer.Option(None, metavar="DIR", help="Where explain.md goes (default: triage-out/SCRIPT-TIME)."),
     timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one run of the script (default: 300)."),
+    whole: bool = typer.Option(
+        False, "--whole", help="Run the script to its end, also once nothing is compiled any more."
+    ),
     fullgraph: bool = typer.Option(False, "--fullgraph", help="Say what fails first with fullgraph=True."),
     modes: bool = typer.Option(False, "--modes", help="Measure the program in every mode of torch.compile, in turns."),
     mode: list[str] = typer.Option(
@@ -63,6 +66,6 @@ def explain(
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
     with listener_for(quiet=quiet) as listener:
         told = tuple(str(word) for word in command)
-        done = explained(target, told, settings, Emitter(listener), fullgraph=fullgraph, modes=wanted)
+        done = explained(target, told, settings, Emitter(listener), fullgraph=fullgraph, whole=whole, modes=wanted)
     show_explanation(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)

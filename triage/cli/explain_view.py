@@ -95,11 +95,12 @@ def _modes(found: Explanation) -> Iterator[Any]:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in modes.HEAD:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name == modes.HEAD[0])
     for row in found.modes:
         style = "red" if row.wrong else "" if row.outcome == "measured" else "dim"
         table.add_row(*(Text(cell) for cell in modes.cells(row)), style=style)
     yield table
+    yield from (Text(remark, "red" if "WRONG" in remark else "dim") for remark in modes.all_remarks(found.modes))
     yield Text(modes.verdict(found.modes), "bold")
     yield from (Text(note, "dim") for note in modes.notes(found.modes, found.step_function))
 

@@ -15,18 +15,36 @@ def report(
         Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest.", autocompletion=names
     ),
     format: str = typer.Option("md", "--format", "-f", metavar="|".join(BY_NAME), help="What to print."),
+    template: Path = typer.Option(
+        None, metavar="FILE", help="Your own template (jinja2) for the formats md and github."
+    ),
+    open_: bool = typer.Option(
+        False, "--open", help="Open a new issue with this report in a browser; the address is printed in any case."
+    ),
+    no_redact: bool = typer.Option(
+        False, "--no-redact", help="Leave names, paths and secrets as the run directory has them: for your own eyes."
+    ),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of report.json instead; needs no run."),
 ) -> None:
     """Render the report of an earlier run again, on standard output."""
     import os
 
+    from triage.cli.browser import open_in_browser
     from triage.cli.latest import named
-    from triage.report.redact import Redactor
-    from triage.report.store import render_again
+    from triage.cli.privacy import warn_unredacted
+    from triage.report.redact import redactor_here
+    from triage.report.store import issue_url_of, render_again
+    from triage.session.settings import load_settings
 
     if schema:
         from triage.model.schema import schema_file
 
         typer.echo(schema_file("report").read_text(encoding="utf-8"), nl=False)
         return
-    typer.echo(render_again(named(run), format, Redactor.of_this_machine(os.environ, Path.cwd())), nl=False)
+    warn_unredacted(not no_redact)
+    redactor = redactor_here(os.environ, Path.cwd(), redact=not no_redact)
+    if open_:
+        open_in_browser(issue_url_of(named(run), redactor))
+    else:
+        own = load_settings({"template": template}).template
+        typer.echo(render_again(named(run), format, redactor, own), nl=False)

@@ -45,6 +45,10 @@ def run(
     include_data: bool = typer.Option(
         False, "--include-data", help="Put what a failure needs of the program's own data into the reproducer."
     ),
+    template: Path = typer.Option(None, metavar="FILE", help="Your own template (jinja2) for report.md and issue.md."),
+    no_redact: bool = typer.Option(
+        False, "--no-redact", help="Leave names, paths and secrets in the report: for your own eyes."
+    ),
     resume: Path | None = typer.Option(
         None,
         metavar="[RUN]",
@@ -61,6 +65,8 @@ def run(
     Exit status: 0 a failure was located, 1 nothing to report, 2 wrong usage, 3 the script also fails without
     torch.compile, 4 the target cannot be used, 5 the budget ended, 70 a bug of triage, 130 interrupted.
     """
+    from triage.cli.own_template import check_template
+    from triage.cli.privacy import warn_unredacted
     from triage.cli.view import listener_for, show_result
     from triage.errors import UsageError
     from triage.probe.target import find_python, make_target
@@ -72,6 +78,8 @@ def run(
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
     given["include_data"] = include_data or None
     given["reproducer_only"] = reproducer_only or None
+    given["template"] = template
+    given["redact"] = False if no_redact else None
     earlier = None
     if resume is not None:
         named = [words or None, module, given["out"], given["python"]]
@@ -86,6 +94,8 @@ def run(
             next="For example: triage run train.py",
         )
     settings = load_settings(given)
+    warn_unredacted(settings.redact)
+    check_template(settings.template)
     interpreter, cwd = (earlier.python, earlier.cwd) if earlier else (find_python(settings.python), Path.cwd())
     target = make_target(words or [], module=module, raw=raw, python=interpreter, cwd=cwd)
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))

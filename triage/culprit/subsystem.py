@@ -62,6 +62,8 @@ def search_parts(
     asking = Asking(source, rung, runner, oracle, budget, emit, seconds)
     known = known_settings(runner)
     result, files = asking.telling(counting(source), (COUNTS,), "all")
+    if result == "ok":  # nothing was switched off yet: such runs show nothing (the program brings a backend of its own)
+        return None
     counts = applications(files.get(COUNTS, "")) if result == "same_failure" else {}
     search = _Search(asking, switches, known, counts)
     search.walk()

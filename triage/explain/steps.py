@@ -30,7 +30,8 @@ def _line_of(text: bytes, name: str) -> int | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return None
-    found = next(iter(_functions(tree, name.split("."))), None)
+    every = _functions(tree, name.split("."))
+    found = min(every, key=lambda each: (each.col_offset, each.lineno), default=None)  # the outermost of that name
     if found is None:
         return None
     return min(found.lineno, *(each.lineno for each in found.decorator_list), found.lineno) - 1

@@ -98,7 +98,8 @@ class Wrongness:
 class WrongResult:
     """A value of a compiled graph that is wrong, by the rule of the agent.
 
-    `words` tells what differs where that is no number. Errors are the largest distances from the double-precision reference
+    `words` tells what differs where that is no number; where it is a fact that both have (strides, a dtype, ...),
+    `compiled_is` and `eager_is` are that of each. Errors are the largest distances from the double-precision reference
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
     nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`.
     """
@@ -109,6 +110,8 @@ class WrongResult:
     direction: str
     kind: str = "values"
     words: str = ""
+    compiled_is: str = ""
+    eager_is: str = ""
     sense: str = ""
     dtype: str = ""
     shape: tuple[int, ...] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import types
 import typing
 from collections.abc import Iterator
@@ -78,3 +79,12 @@ def _decode(kind: Any, data: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, PurePath):
         return kind(data)
     return data
+
+
+@functools.cache
+def field_names(kind: Any) -> frozenset[str]:
+    """The names of the fields of a dataclass, and of those that it holds."""
+    if not (dataclasses.is_dataclass(kind) and isinstance(kind, type)):
+        return frozenset().union(*(field_names(each) for each in typing.get_args(kind) if each is not Ellipsis))
+    hints = typing.get_type_hints(kind)
+    return frozenset(hints).union(*(field_names(each) for each in hints.values()))

@@ -36,6 +36,9 @@ class ReportSignature:
     user_line: str | None = None  # "train.py:31 in forward: y = self.lin(x)"
     excerpt: str = ""  # the telling part of the error text, bounded
     wrong: Wrongness | None = None  # null unless a wrong result
+    hangs_in: str | None = (
+        None  # of a hang, torch's innermost function when it was ended: "torch/fx/graph.py:python_code"
+    )
     test: str | None = None  # the failing test of a test runner: "tests/test_model.py::test_step"
 
 
@@ -145,6 +148,7 @@ class Reproducer:
     note: str | None = None
     control: Control | None = None  # null where it was not run
     runs: int = 0  # fresh processes it was run in, of which `verified_runs` failed the same way
+    same_text: bool = False  # its error is that of the report to the letter, its numbers and names too
     needs: tuple[str, ...] = ()  # the program's files that it reads and does not hold; it was run with them beside it
 
 
@@ -223,6 +227,7 @@ class TriageReport:
     incomplete_reason: str | None = None
     artifacts: dict[str, str] = field(default_factory=dict)
     rerun: str = ""  # the exact command to run it again
+    redacted: dict[str, int] | None = field(default_factory=dict)  # what was taken out, by kind; null with --no-redact
     notes: tuple[str, ...] = ()  # things the reader must know: what was skipped, drifted, stopped early
 
     @property

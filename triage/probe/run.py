@@ -41,6 +41,7 @@ class ProbeRequest:
     seed: int | None = None  # of every global random generator, and of the order of sets
     accuracy: Comparison | None = None  # compare compiled graphs with eager
     explain: bool = False  # tell graph breaks, recompilations and compile times
+    settle: tuple[int, float] | None = None  # end it after so many calls and seconds in which nothing was compiled
     compile_arguments: Mapping[str, object] = field(default_factory=dict)  # given to torch.compile besides
     dynamo_settings: Mapping[str, object] = field(default_factory=dict)  # with `explain` alone
     opcheck: tuple[str, ...] = ()  # custom operators to check, `ns::name` (uncompiled rung only)
@@ -141,6 +142,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent |= {"timed": True, "turns": dict(request.turns)}
     if request.explain:
         agent |= {"explain": True, "dynamo_settings": dict(request.dynamo_settings)}
+    if request.settle is not None:
+        agent["settle"] = list(request.settle)
     if request.compile_arguments:
         agent["compile_arguments"] = dict(request.compile_arguments)
     trace = None

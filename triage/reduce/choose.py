@@ -54,6 +54,7 @@ class Reproduced:
     siblings: tuple[tuple[FailureSignature, str], ...] = ()
     notes: tuple[str, ...] = ()
     control: Control | None = None  # the run on the passing rung
+    same_text: bool = False  # the error is that of the script to the letter, its numbers and names too
     needs: tuple[str, ...] = ()  # files of the program that it reads and does not hold: it was verified with them
 
     @property
@@ -99,6 +100,7 @@ class _Count:
     runs: int = 0
     graph: GraphCase | None = None
     control: Control | None = None
+    same_text: bool = False  # the error was that of the script to the letter
 
     @property
     def holds(self) -> bool:
@@ -217,7 +219,7 @@ def verified(
     The operations of a script that was reduced as text are those of its failing graph, where the failure has one.
     """
     has_graph = problem.stage is not Stage.DYNAMO
-    count = _count(found.private or found.source, oracle, verify, emit, problem.passing)
+    count = _count(found.private or found.source, oracle, verify, emit, problem)
     if found.ops is None and count.graph is not None and has_graph:
         found = replace(found, ops=count_ops(count.graph, unused=True))
     return _as_it_is(found, count)
@@ -259,6 +261,7 @@ def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
         verified_runs=count.same,
         same_signature=count.same > 0,
         control=count.control,
+        same_text=count.same_text,
         complete=found.complete,
         graph=found.graph,
         form=found.form,
@@ -268,14 +271,16 @@ def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
     )
 
 
-def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], passing: str) -> _Count:
+def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], problem: Problem) -> _Count:
     emit("verify_started", runs=VERIFY_RUNS)
     shown = verify(source, VERIFY_RUNS)
     same = [result for result in shown.results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
     ran = [result for result in shown.results if result.outcome.kind is not OutcomeKind.INVALID]
     emit("verify_ended", runs=len(ran), same=len(same))
     graph = next((result.graph for result in same if result.graph is not None), None)
-    return _Count(len(same), len(ran), graph, _control(shown.control, passing))
+    texts = {(result.signature.exception_type, result.signature.message) for result in same if result.signature}
+    same_text = texts == {(problem.signature.exception_type, problem.signature.message)}
+    return _Count(len(same), len(ran), graph, _control(shown.control, problem.passing), same_text)
 
 
 def _control(result: CandidateResult | None, passing: str) -> Control | None:
@@ -302,7 +307,7 @@ def _unreduced(
             source = print_case(case, header=header, form=form)
         except Unprintable:
             continue
-        count = _count(source, oracle, verify, emit, problem.passing)
+        count = _count(source, oracle, verify, emit, problem)
         if count.same and not _drifted(count.control):
             return _plain(source, "graph", count_ops(case), count, case, "The captured graph is shown unreduced.")
         if count.same:
@@ -316,7 +321,7 @@ def _script(
     """The script itself, if it fails the same way alone in an empty directory. What speaks against it is added to the notes."""
     if script is None:
         return None
-    count = _count(script, oracle, verify, emit, problem.passing)
+    count = _count(script, oracle, verify, emit, problem)
     if count.same and _drifted(count.control):
         notes.append(f"The script alone in an empty directory {_drifted(count.control)}.")
     elif count.same:
@@ -339,6 +344,7 @@ def _plain(source: str, case: str, ops: int | None, count: _Count, graph: GraphC
         verified_runs=count.same,
         same_signature=True,
         control=count.control,
+        same_text=count.same_text,
         graph=graph,
         notes=(note,),
     )

@@ -2,13 +2,16 @@
 
 Two invariants. What has the shape of a credential never survives `scrub`. What a bug report lives on does survive:
 fingerprints, git hashes, version numbers, tensor and token *counts*, special tokens of language models (`pad_token`).
-The shapes are those which the issuers document, so that their own scanners find them too.
+Whatever is taken out is counted by its kind. The shapes are a table of their own, `shapes`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from triage.report.shapes import PRIVATE_KEY, shapes_in
 
 SECRET = "<secret>"
 
@@ -17,34 +20,6 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ISSUED = (
-    r"gh[pousr]_[A-Za-z0-9]{20,}",  # GitHub: personal, OAuth, user-to-server, server-to-server, refresh
-    r"github_pat_[A-Za-z0-9_]{20,}",
-    r"glpat-[\w-]{20,}",  # GitLab
-    r"hf_[A-Za-z0-9]{20,}",  # Hugging Face
-    r"api_org_[A-Za-z0-9]{20,}",
-    r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,}",  # OpenAI, Anthropic
-    r"(?<![A-Za-z0-9])[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
-    r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}",  # AWS key id
-    r"xox[abceoprs]-[A-Za-z0-9-]{10,}",  # Slack
-    r"xapp-[A-Za-z0-9-]{10,}",
-    r"hooks\.slack\.com/services/[\w/]+",
-    r"AIza[\w-]{30,}",  # Google
-    r"ya29\.[\w-]{20,}",
-    r"GOCSPX-[\w-]{20,}",
-    r"wandb_v\d_[A-Za-z0-9_]{20,}",
-    r"pypi-[\w-]{50,}",
-    r"npm_[A-Za-z0-9]{30,}",
-    r"dapi[0-9a-f]{32}",  # Databricks
-    r"(?<![A-Za-z0-9])eyJ[\w-]{6,}(?:\.[\w-]*){1,4}",  # JSON web token: header.payload.signature
-)
-_SHAPES = re.compile("|".join(_ISSUED))
-# A key that was cut off has no END line: then everything that can belong to it goes.
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:(?:(?!-----BEGIN).)*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\:,-]*)",
-    re.DOTALL,
-)
 _URL_LOGIN = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)(?P<login>[^\s/?#'\"<>]{1,1000})@")
 _HEADER = re.compile(
     r"(?i)\b(?P<name>(?:proxy-)?authorization|x-(?:api-key|auth-token)|(?:set-)?cookie)(?P<gap>[\"']?\s*:\s*[\"']?)(?P<value>[^\r\n\"']{4,})"
@@ -60,9 +35,25 @@ _HEX_KEY = re.compile(
     r"(?i)(?P<name>\b(?:wandb|(?<!cache )key|api[ _-]?key|login|password|token)\b\W{0,4}(?:\w{1,12}\W{1,4}){0,3}?)[0-9a-f]{40}\b"
 )
 _NETRC = re.compile(r"(?P<name>\blogin\s+\S+\s+password\s+)\S+")
-_ASSIGNED = re.compile(
-    r"(?P<name>(?<![\w-])[A-Za-z][\w.-]{2,60})(?P<gap>[\"']?\s*(?:=|:)\s*(?P<quote>[\"']?))(?P<value>[^\s\"'`,;|&<>()\[\]{}]{4,})(?P<next>[(\[]?)"
+# Only a name that may say secret, so that "failed: API_KEY=..." is not read as an assignment to "failed".
+_NAME = (
+    r"(?P<name>(?<![\w-])(?=[\w.-]{0,60}(?i:token|secret|pass|key|auth|credential|cookie|dsn|pwd|pat|signature))"
+    r"[A-Za-z][\w.-]{2,60})"
 )
+_ASSIGNED = re.compile(
+    _NAME + r"(?P<gap>(?:\\{0,4}[\"'])?\s*(?:=|:)\s*)"
+    r"(?P<quote>b?\\{0,4}[\"'])?(?P<value>(?![A-Z_]{3,}=)[^\s\"'`,;|&<>()\[\]{}\\]{4,})(?P<next>[(\[]?)"
+)
+# A literal beside a name that says password: all of it, blanks and commas too.
+_QUOTED = re.compile(
+    _NAME + r"(?P<gap>(?:\\{0,4}[\"'])?\s*(?:=|:)\s*b?\\{0,4})"
+    r"(?P<quote>[\"'])(?P<value>[^\"'\n\\]{4,200})(?=\\{0,4}(?P=quote))"
+)
+_QUERY = re.compile(
+    r"(?i)(?P<name>[?&;](?:(?:access|auth|refresh|id|api)?[_-]?(?:token|key)|apikey|auth|sig|signature|secret|passw(?:or)?d|pwd"
+    r"|client_secret|x-(?:amz|goog)-(?:signature|credential|security-token))=)(?P<value>[^\s&#\"'<>;,)\]}]{6,})"
+)
+_ACCOUNT_KEY = re.compile(r"(?P<name>\b(?:AccountKey|SharedAccessKey|SharedAccessSignature|sig)=)[A-Za-z0-9%+/=]{30,}")
 _OPTION = re.compile(r"(?P<name>(?<![\w-])--?[A-Za-z][\w-]+)(?P<gap>=|\s+)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'`]+)")
 
 _ENDINGS = (
@@ -153,28 +144,41 @@ def argument_secrets(command: Sequence[str]) -> Iterator[tuple[int, str]]:
                 yield place + 1, value
 
 
-def scrub(text: str) -> str:
+Replace = Callable[[re.Match[str]], str]
+
+
+def take_out(pattern: re.Pattern[str], replace: str | Replace, kind: str, text: str, tally: Counter[str]) -> str:
+    """As `pattern.sub`; what changed is counted as `kind`."""
+
+    def replaced(found: re.Match[str]) -> str:
+        new = found.expand(replace) if isinstance(replace, str) else replace(found)
+        if new != found[0]:
+            tally[kind] += 1
+        return new
+
+    return pattern.sub(replaced, text)
+
+
+def scrub(text: str, tally: Counter[str] | None = None) -> str:
     """The text without anything that has the shape of a secret, or that stands beside a name that says so."""
-    text = _PRIVATE_KEY.sub(SECRET, text)
-    text = _URL_LOGIN.sub(rf"\g<scheme>{SECRET}@", text)
-    text = _HEADER.sub(rf"\g<name>\g<gap>{SECRET}", text)
-    text = _BEARER.sub(lambda found: f"{found['kind'] or found['basic']} {SECRET}", text)
-    text = _SHAPES.sub(SECRET, text)
-    text = _AWS_SECRET.sub(rf"\g<name>{SECRET}", text)
-    text = _HEX_KEY.sub(rf"\g<name>{SECRET}", text)
-    text = _NETRC.sub(rf"\g<name>{SECRET}", text)
-    text = _OPTION.sub(_without_option, text)
-    return _ASSIGNED.sub(_without_assigned, text)
+    tally = Counter() if tally is None else tally
+    text = take_out(PRIVATE_KEY, SECRET, "private_key", text, tally)  # first: nothing else may tear it
+    for kind, pattern in shapes_in(text):
+        text = take_out(pattern, SECRET, kind, text, tally)
+    for pattern, replace, kind in _RULES:
+        text = take_out(pattern, replace, kind, text, tally)
+    return text
 
 
-def scrub_command(text: str) -> str:
+def scrub_command(text: str, tally: Counter[str] | None = None) -> str:
     """As `scrub`, for text known to be a command line: there, whatever follows `--token` is its value."""
-    return scrub(_OPTION.sub(_without_any_option, text))
+    tally = Counter() if tally is None else tally
+    return scrub(take_out(_OPTION, _without_any_option, "named_secret", text, tally), tally)
 
 
 def _without_any_option(found: re.Match[str]) -> str:
     value = found["value"].strip("\"'")
-    if value.startswith("-") or _NUMBER.match(value) or not is_secret_name(found["name"].lstrip("-")):
+    if value.startswith(("-", "{", "$")) or _NUMBER.match(value) or not is_secret_name(found["name"].lstrip("-")):
         return found[0]
     return f"{found['name']}{found['gap']}{SECRET}"
 
@@ -192,10 +196,36 @@ def _without_assigned(found: re.Match[str]) -> str:
         return found[0]  # caches and dictionaries print "key: ..." all the time
     if not found["quote"] and _DOTTED_NAME.match(value):  # source code: password=self.password
         return found[0]
-    family = any(part in name.upper().replace("-", "_") for part in _FAMILY)
-    if family or looks_random(value):
-        return f"{name}{found['gap']}{SECRET}"
+    if _of_the_family(name) or looks_random(value):
+        return f"{name}{found['gap']}{found['quote'] or ''}{SECRET}"
     return found[0]
+
+
+def _without_quoted(found: re.Match[str]) -> str:
+    name, value = found["name"], found["value"]
+    if SECRET in value or not worth_hiding(value) or not _of_the_family(name) or not is_secret_name(name):
+        return found[0]
+    return f"{name}{found['gap']}{found['quote']}{SECRET}"
+
+
+def _of_the_family(name: str) -> bool:
+    """Whether the name says secret whatever the value looks like."""
+    return any(part in name.upper().replace("-", "_") for part in _FAMILY)
+
+
+_RULES: tuple[tuple[re.Pattern[str], str | Replace, str], ...] = (
+    (_URL_LOGIN, rf"\g<scheme>{SECRET}@", "credentials_in_url"),
+    (_HEADER, rf"\g<name>\g<gap>{SECRET}", "authorization_header"),
+    (_BEARER, lambda found: f"{found['kind'] or found['basic']} {SECRET}", "authorization_header"),
+    (_ACCOUNT_KEY, rf"\g<name>{SECRET}", "azure_secret"),
+    (_QUERY, rf"\g<name>{SECRET}", "credentials_in_url"),
+    (_AWS_SECRET, rf"\g<name>{SECRET}", "aws_secret"),
+    (_HEX_KEY, rf"\g<name>{SECRET}", "named_secret"),
+    (_NETRC, rf"\g<name>{SECRET}", "named_secret"),
+    (_OPTION, _without_option, "named_secret"),
+    (_QUOTED, _without_quoted, "named_secret"),
+    (_ASSIGNED, _without_assigned, "named_secret"),
+)
 
 
 def looks_random(value: str) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.judge.signature import is_user_frame, user_frame
+from triage.judge.signature import headline, is_user_frame, torch_frame, user_frame
 from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 
 MOST = 6000  # characters
-OWN_FRAMES, INNER_FRAMES, MOST_HINTS = 3, 6, 3
+OWN_FRAMES, INNER_FRAMES, LAST_FRAMES, MOST_HINTS = 3, 6, 3, 3
 # As torch._dynamo.exc.format_graph_break_message writes them (2.7 and later): a hint may go on in deeper lines.
 _HINT = re.compile(r"^ *Hint: (.*(?:\n {4,}\S.*)*)", re.MULTILINE)
 
@@ -32,7 +33,8 @@ def excerpt(outcome: Outcome, *, caused: bool = False) -> str:
     """
     error = outcome.exception
     if error is None:
-        return "\n".join(filter(None, [outcome.detail, outcome.stacks]))[:MOST]
+        stack = _stack(program_thread(outcome.stacks)) or [outcome.stacks[: MOST // 2]]
+        return "\n".join(filter(None, [*stack, _ending(outcome)]))[:MOST]
     cause = error.innermost().cause if caused else None
     lines = _traceback(error if cause is None else cause)
     if cause is not None:
@@ -43,12 +45,37 @@ def excerpt(outcome: Outcome, *, caused: bool = False) -> str:
     return "\n".join(lines)[:MOST]
 
 
+def function_of_stacks(outcome: Outcome) -> str | None:
+    """Torch's innermost function in the thread of the program: `torch/fx/graph.py:python_code`."""
+    named = (torch_frame(frame) for frame in reversed(program_thread(outcome.stacks)))
+    return next(filter(None, named), None)
+
+
 def hints_of(outcome: Outcome) -> tuple[str, ...]:
     """What torch itself advises in the text of the error, each as one line."""
     error = outcome.exception
     texts = [] if error is None else [level.message for level in (error, error.innermost())]
     found = [" ".join(hint.split()) for text in texts for hint in _HINT.findall(text)]
     return tuple(dict.fromkeys(found))[:MOST_HINTS]
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.kind is not OutcomeKind.HANG:
+        return outcome.detail
+    return headline(f"No end within {outcome.seconds:.0f} s", outcome.detail)
+
+
+def _stack(frames: Sequence[Frame]) -> list[str]:
+    """From the user's line to where the process was: of what it called in torch the innermost, and what that had called last."""
+    own = [place for place, frame in enumerate(frames) if is_user_frame(frame)][-OWN_FRAMES:]
+    torch = [place for place, frame in enumerate(frames) if torch_frame(frame)][-INNER_FRAMES:]
+    kept = sorted({*own, *torch, *range(max(0, len(frames) - LAST_FRAMES), len(frames))})
+    lines = ["Stack when it ended (most recent call last):"] if kept else []
+    for place, before in zip(kept, [kept[0] - 1 if kept else 0, *kept], strict=False):
+        if place - before > 1:
+            lines.append(f"  ... {place - before - 1} frame{'' if place - before == 2 else 's'} left out")
+        lines += _lines(frames[place])
+    return lines
 
 
 def _traceback(error: RaisedException) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from triage.environments.files import write_whole
 from triage.errors import UsageError
-from triage.model.codec import decode, encode
+from triage.model.codec import decode, encode, field_names
 from triage.model.explanation import Explanation, GraphBreak, Recompilation
 from triage.report import modes
 from triage.report.issue import template_of
@@ -29,7 +29,7 @@ PHASES = {
 
 def write_explanation(directory: Path, found: Explanation, redactor: Redactor) -> Explanation:
     """Writes both files; returns what was written. Raises UsageError where it cannot be."""
-    clean = decode(Explanation, redactor.tree(encode(found)))
+    clean = decode(Explanation, redactor.tree(encode(found), field_names(Explanation)))
     try:
         write_whole(directory / FILE, json.dumps(encode(clean), indent=1, ensure_ascii=False) + "\n")
         write_whole(directory / PAGE, explanation_page(clean))
@@ -56,6 +56,7 @@ def explanation_page(found: Explanation) -> str:
         graphs=_graphs(found),
         modes=_modes(found),
         modes_verdict=prose(modes.verdict(found.modes)) if found.modes else "",
+        modes_remarks=[prose(remark) for remark in modes.all_remarks(found.modes)],
         modes_notes=[prose(note) for note in modes.notes(found.modes, found.step_function)],
         notes=[prose(note) for note in found.notes],
         environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),

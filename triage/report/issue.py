@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import html
 import itertools
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import jinja2
-
-from triage.errors import TriageError
+from triage.errors import UsageError
 from triage.model.bisection import Bisection
 from triage.model.report import TriageReport
 from triage.report import bisection, markdown, wording
@@ -22,6 +16,8 @@ from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
 from triage.report.logs import readable
 from triage.report.sources import ERROR_LOG, Sources
+from triage.report.templates import template_of as template_of  # its readers know it from here
+from triage.report.templates import user_template
 
 _DIFF_LINES = 16
 
@@ -29,6 +25,12 @@ _DIFF_LINES = 16
 def issue_body(report: TriageReport, sources: Sources) -> str:
     """The report in the order of PyTorch's pt2-bug-report form, short enough for an issue with room to write in."""
     text = fit(parts_of(report, sources), _body(report, sources), ISSUE_LIMIT - ROOM_FOR_WORDS)
+    if text is None and sources.template is not None:
+        raise UsageError(
+            f"The template {sources.template} makes a text too long for an issue.",
+            f"With all logs cut it has more than the {ISSUE_LIMIT - ROOM_FOR_WORDS:,} characters that GitHub takes of it.",
+            "Leave something out of it.",
+        )
     if text is None:  # everything outside the parts is bounded well below the limit
         raise AssertionError("the fixed part of a report is longer than an issue may be")
     return text
@@ -39,6 +41,19 @@ def bisection_page(found: Bisection) -> str:
     return template_of("bisect.md.j2").render(bisection=bisection.view(found))
 
 
+def attachments(report: TriageReport) -> list[str]:
+    """The files that may be attached: redacted, and of kinds that maintainers' tools do not strip."""
+    named = (report.artifacts.get(name, "") for name in ("error_log", "trace_log"))
+    return [name for name in named if name.endswith((".log", ".txt"))]
+
+
+def issue_url(report: TriageReport, sources: Sources) -> str:
+    """The address that opens a new issue with this report; empty for what is no bug of the compiler."""
+    if not is_wanted(report):
+        return ""
+    return new_issue_url(wording.title(report), parts_of(report, sources), _body(report, sources))
+
+
 def filing(report: TriageReport, sources: Sources) -> str:
     """How to file the report, as a comment; for what is no bug of the compiler, why not to."""
     wanted = is_wanted(report)
@@ -47,21 +62,10 @@ def filing(report: TriageReport, sources: Sources) -> str:
         wanted=wanted,
         cause=report.known_cause,
         duplicates=report.duplicates.url if report.duplicates is not None else "",
-        url=new_issue_url(heading, parts_of(report, sources), _body(report, sources)) if wanted else "",
+        url=issue_url(report, sources),
+        attachments=attachments(report),
+        labels=suggested_labels(report),
         command=create_command(heading, report.artifacts.get("report_md", "report.md")),
-    )
-
-
-def templates_dir() -> Path:
-    """Where the templates lie: in the package when installed from a wheel, beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    for place in (package / "templates", package.parent / "templates"):
-        if (place / "issue.md.j2").is_file():
-            return place
-    raise TriageError(
-        "The report templates of triage are missing.",
-        f"Neither {package / 'templates'} nor {package.parent / 'templates'} holds issue.md.j2.",
-        "Install triage again: pip install --force-reinstall torch-triage",
     )
 
 
@@ -77,7 +81,6 @@ def parts_of(report: TriageReport, sources: Sources) -> dict[str, Part]:
 
 
 def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]], str]:
-    template = template_of("issue.md.j2")
     fixed = {
         "report": report,
         "kind": kind_of(report),
@@ -87,9 +90,10 @@ def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]
         "labels": suggested_labels(report),
         "difference": _difference(sources),
         "bisection": bisection.view_of(report.regression),
-        "attachments": [report.artifacts[name] for name in ("trace", "error_log") if report.artifacts.get(name)],
+        "attachments": attachments(report),
     }
-    return lambda texts: template.render(**fixed, **texts)
+    template = user_template(sources.template) if sources.template else template_of("issue.md.j2").render
+    return lambda texts: template({**fixed, **texts})
 
 
 def _telling(report: TriageReport) -> str:
@@ -117,39 +121,3 @@ def _difference(sources: Sources) -> str:
 def _code_of(source: str) -> list[str]:
     """The lines of a script, without the comment on top."""
     return list(itertools.dropwhile(lambda line: line.startswith("#"), source.splitlines()))
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates_dir()),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    filters: dict[str, Any] = {
-        name: getattr(markdown, name) for name in ("prose", "code", "fence", "comment", "clip", "one_line")
-    }
-    names = (
-        "ladder_table",
-        "ablation_table",
-        "reproducer_claim",
-        "reproducer_name",
-        "environment_line",
-        "operator_check",
-        "ladder_line",
-        "fresh_runs",
-        "shell",
-        "seconds",
-    )
-    environment.filters.update(
-        filters | {name: getattr(wording, name) for name in names} | {"escape_html": html.escape}
-    )
-    return environment
-
-
-def template_of(name: str) -> jinja2.Template:
-    """A template with the filters of reports."""
-    return _environment().get_template(name)

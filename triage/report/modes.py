@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from triage.model.explanation import Interval, ModeRow
 from triage.model.text import clip
 
-HEAD = ("mode", "a step", "times faster", "compiling", "pays after", "peak memory", "")
+HEAD = ("mode", "a step", "times faster", "compiling", "pays after", "memory")
 
 
 def cells(row: ModeRow) -> tuple[str, ...]:
-    """One row of the table, under `HEAD`; what was not measured is empty, and the last cell says why."""
+    """One row of the table, under `HEAD`; what was not measured is empty, and a remark says why."""
     if row.outcome != "measured" or row.step is None:
-        told = "not run" if row.outcome == "not_run" else "fails"
-        return (row.name, "", "", "", "", "", f"{told}: {clip(row.reason or '', 160)}")
+        return (row.name, "not run" if row.outcome == "not_run" else "fails", "", "", "", "")
     return (
         row.name,
         _seconds(row.step),
@@ -22,15 +21,25 @@ def cells(row: ModeRow) -> tuple[str, ...]:
         "" if not row.compile_seconds else f"{row.compile_seconds:.1f} s",
         _pays(row),
         _memory(row),
-        "; ".join(remarks(row)),
     )
+
+
+def all_remarks(rows: Sequence[ModeRow]) -> list[str]:
+    """What else a reader must know of the rows, one sentence for all to which it applies."""
+    by_remark: dict[str, list[str]] = {}
+    for row in rows:
+        for remark in remarks(row):
+            by_remark.setdefault(remark, []).append(row.name)
+    return [f"{', '.join(names)}: {remark}" for remark, names in by_remark.items()]
 
 
 def remarks(row: ModeRow) -> list[str]:
     """What else a reader of the row must know."""
+    if row.outcome != "measured":
+        return [clip(row.reason or "no reason was told", 160)]
     found = [f"WRONG RESULTS: {clip(row.wrong, 160)}"] if row.wrong else []
     if row.speedup is not None and row.speedup.low <= 1 <= row.speedup.high and row.speedup.value != 1:
-        found.append("no difference that was measured")
+        found.append("not told apart from uncompiled")
     if not row.compared and row.compile_seconds:
         found.append("results not compared with eager")
     return found
@@ -39,9 +48,12 @@ def remarks(row: ModeRow) -> list[str]:
 def verdict(rows: Sequence[ModeRow]) -> str:
     """Which mode is best, in one sentence; of those that nobody can tell apart the one named first."""
     measured = [row for row in rows if row.outcome == "measured" and row.speedup is not None and row.step is not None]
-    right = [row for row in measured if row.wrong is None and row.compile_seconds]
+    compiled = [row for row in measured if row.compile_seconds]
+    right = [row for row in compiled if row.wrong is None]
     if not right:
-        return "No compiled mode could be measured." if measured else "Nothing could be measured."
+        return (
+            "No compiled mode could be measured." if not compiled else "No mode that was measured gives right results."
+        )
     fastest = min(right, key=_step)
     alike = [row for row in right if row.step is not None and fastest.step and row.step.low <= fastest.step.high]
     best = alike[0] if alike else fastest
@@ -78,15 +90,20 @@ def _seconds(step: Interval) -> str:
     unit, name = next(
         ((unit, name) for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if step.value >= unit), (1e-6, "us")
     )
-    return f"{step.value / unit:.3g} ({step.low / unit:.3g}..{step.high / unit:.3g}) {name}"
+    return f"{_digits(step.value / unit)} {name}\n{_digits(step.low / unit)}..{_digits(step.high / unit)}"
 
 
 def _times(speedup: Interval | None) -> str:
     if speedup is None:
         return ""
     if speedup.low == speedup.high:
-        return f"{speedup.value:.3g}"
-    return f"{speedup.value:.3g} ({speedup.low:.3g}..{speedup.high:.3g})"
+        return _digits(speedup.value)
+    return f"{_digits(speedup.value)} ({_digits(speedup.low)}..{_digits(speedup.high)})"
+
+
+def _digits(value: float) -> str:
+    """Three that count, without an exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _pays(row: ModeRow) -> str:

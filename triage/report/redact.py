@@ -12,6 +12,7 @@ import getpass
 import re
 import socket
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,8 +20,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from triage.model.stage import Stage, Symptom
 from triage.report import credentials
-from triage.report.credentials import SECRET, words
+from triage.report.addresses import without_addresses
+from triage.report.credentials import SECRET, take_out, words
 from triage.report.markdown import clean
 
 # Names that are words of English or of this field; replacing them everywhere would destroy the text.
@@ -38,23 +41,16 @@ _FLAG_OR_START = r"(?:(?<![\w./)~-])|(?<=\s-[A-Z])|(?<=file://))"  # -I/home/...
 _OTHERS_HOME = re.compile(
     r"(?P<root>(?:/(?:home|Users)/|\b[A-Za-z]:\\{1,2}Users\\{1,2}))(?!<)(?P<name>[^\s/\\'\":;,<>()\[\]]+)"
 )
-_TORCH_CACHE = re.compile(r"(?<=torchinductor_)(?!<)[\w.-]+")  # torch/_inductor/runtime/cache_dir_utils.py
+_TORCH_CACHE = re.compile(r"(?<=[/\\]torchinductor_)(?!<)[\w.-]+")  # torch/_inductor/runtime/cache_dir_utils.py
 _MAC_TEMPORARY = re.compile(r"(?:/private)?/var/folders/\w\w/\w+/[TC0]\b")
-_EMAIL = re.compile(
-    r"(?<![\w.+/-])(?!git@)[\w.+-]{2,64}@(?:[A-Za-z0-9-]{2,63}\.){1,4}"
-    r"(?:com|org|net|edu|gov|mil|io|ai|dev|info|cloud|tech|co|de|fr|uk|jp|cn|kr|ru|nl|ch|se|no|fi|pl|br|ca|au|eu|be|cz|dk|il"
-    r"|sg|tw|hk|nz|local|lan|internal)"
-    r"(?![\w(-])"
+_BACK = "\\"
+_DECIDED = {"stage": {str(each.value) for each in Stage}, "symptom": {str(each.value) for each in Symptom}}
+_Rule = tuple[re.Pattern[str], str, str]  # what is looked for, what stands in its place, what it counts as
+_PATHS: tuple[_Rule, ...] = (
+    (_MAC_TEMPORARY, "<tmp>", "temporary_path"),
+    (_TORCH_CACHE, "<user>", "user"),
+    (_OTHERS_HOME, r"\g<root><user>", "user"),
 )
-# Only where the place says address: library versions (`cublas 12.4.5.8`) look the same.
-_KEPT_ADDRESS = r"(?!127\.|0\.0\.0\.0|255\.)"
-_IPV4 = re.compile(
-    r"(?i)(?:(?<=://)|(?<=@)|(?<=addr=)|(?<=addr: )|(?<=host=)|(?<=host )|(?<=::ffff:))"
-    rf"{_KEPT_ADDRESS}\d{{1,3}}(?:\.\d{{1,3}}){{3}}\b"
-    rf"|(?<![\w.=+-]){_KEPT_ADDRESS}(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?=:\d{{2,5}}\b)|(?<![\w.=+-])192\.168\.\d{{1,3}}\.\d{{1,3}}\b"
-)
-_IPV6 = re.compile(r"(?<!\w)\[(?!::1\])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F.]*\](?=:\d)")
-_CLOUD_HOST = re.compile(r"\bip-\d{1,3}(?:-\d{1,3}){3}(?:\.[\w.-]+)?\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +58,8 @@ class Redactor:
     """Takes out what belongs to one person and one machine.
 
     `home`, `project` and `temporary` are absolute directories; `user` and `host` names; `environ` the variables whose
-    secret values must not appear; `known` further secret values. What is empty is not looked for.
+    secret values must not appear; `known` further secret values. What is empty is not looked for. `tally` counts what was
+    taken out, by kind.
     """
 
     home: str = ""
@@ -71,7 +68,9 @@ class Redactor:
     temporary: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     project: str = ""
+    home_itself: str = ""  # where `home` is a link
     known: frozenset[str] = field(default=frozenset(), repr=False)
+    tally: Counter[str] = field(default_factory=Counter, repr=False)
 
     @classmethod
     def of_this_machine(cls, environ: Mapping[str, str], project: Path) -> Redactor:
@@ -80,15 +79,25 @@ class Redactor:
             user = getpass.getuser()
         except (OSError, KeyError, ImportError):  # a container may run under a number without a name
             user = environ.get("USER", "")
-        temporary = Path(tempfile.gettempdir())
+        home = Path(environ.get("HOME") or environ.get("USERPROFILE") or "~").expanduser()
         return cls(
-            home=str(Path(environ.get("HOME") or environ.get("USERPROFILE") or "~").expanduser()),
+            home=str(home),
             user=user,
             host=socket.gethostname(),
-            temporary=tuple(dict.fromkeys(str(form) for form in (temporary.absolute(), temporary.resolve()))),
+            temporary=_temporary(environ),
             environ=dict(environ),
             project=str(project.absolute()),
+            home_itself=str(home.resolve()),
         )
+
+    def counting(self) -> Redactor:
+        """The same, with a count that begins at nothing."""
+        return replace(self, tally=Counter())
+
+    @property
+    def counted(self) -> dict[str, int] | None:
+        """What was taken out so far, by kind, most first."""
+        return {kind: count for kind, count in self.tally.most_common() if count}
 
     def knowing(self, command: Sequence[str]) -> Redactor:
         """Also takes out, wherever they appear, the secrets given as arguments of this command."""
@@ -98,44 +107,48 @@ class Redactor:
     def text(self, text: str) -> str:
         """Any text but program text."""
         text = self.source(text)
-        for pattern, placeholder in self._bare_names:
-            text = pattern.sub(placeholder, text)
-        text = _EMAIL.sub("<email>", text)
-        text = _IPV4.sub("<ip>", text)
-        text = _IPV6.sub("[<ip>]", text)
-        return _CLOUD_HOST.sub("<host>", text)
+        for pattern, placeholder, kind in self._bare_names:
+            text = take_out(pattern, placeholder, kind, text, self.tally)
+        return without_addresses(text, self.tally)
 
     def source(self, text: str) -> str:
         """Program text: as `text`, but a bare word is never taken for a name, nor `a@b.c` for an address."""
         # Cleaned first: a colour code in the middle would hide a secret from us, but not from a reader.
-        return self._names_in_place(self._paths(credentials.scrub(self._known_values(clean(text)))))
+        return self._names_in_place(self._paths(credentials.scrub(self._known_values(clean(text)), self.tally)))
 
     def command(self, argv: Sequence[str]) -> tuple[str, ...]:
         """A command line, argument by argument: the value after `--token` goes whatever it looks like."""
         hidden = dict(credentials.argument_secrets(argv))
+        self.tally["named_secret"] += sum(value != SECRET for value in hidden.values())
         return tuple(
             self.text(argument.replace(hidden[place], SECRET) if hidden.get(place) else argument)
             for place, argument in enumerate(argv)
         )
 
-    def tree(self, value: Any) -> Any:
-        """JSON data, keys included. A key `command` holds an argument list, `rerun` a command line."""
+    def tree(self, value: Any, fields: frozenset[str] = frozenset()) -> Any:
+        """JSON data, keys included but for `fields`. A key `command` holds an argument list, `rerun` a command line."""
         redactor = self
         if isinstance(value, dict) and isinstance(value.get("command"), list):
             redactor = self.knowing([str(argument) for argument in value["command"]])
-        return redactor._walk(value, "")
+        return redactor._walk(value, "", fields)
 
-    def _walk(self, value: Any, key: str) -> Any:
+    def _walk(self, value: Any, key: str, fields: frozenset[str]) -> Any:
         if isinstance(value, str):
+            if value in _DECIDED.get(key, ()):  # somebody's password is "inductor"
+                return value
             if credentials.worth_hiding(value) and credentials.is_secret_name(key) and key.lower() != "key":
+                self.tally["named_secret"] += 1
                 return SECRET
-            return self.text(credentials.scrub_command(value) if key == "rerun" else value)
+            return self.text(credentials.scrub_command(value, self.tally) if key == "rerun" else value)
         if isinstance(value, dict):
-            return {self.text(str(name)): self._walk(item, str(name)) for name, item in value.items()}
+            return {
+                name if name in fields else self.text(str(name)): self._walk(item, str(name), fields)
+                for name, item in value.items()
+            }
         if isinstance(value, (list, tuple)):
             if key == "command" and all(isinstance(item, str) for item in value):
                 return list(self.command(value))
-            return [self._walk(item, "") for item in value]
+            return [self._walk(item, "", fields) for item in value]
         return value
 
     @cached_property
@@ -154,37 +167,41 @@ class Redactor:
     def _known_values(self, text: str) -> str:
         if self._value_pattern is None:
             return text
-        text = self._value_pattern.sub(SECRET, text)
+        text = take_out(self._value_pattern, SECRET, "known_secret", text, self.tally)
         for value in self._values:  # whoever bounded the text may have cut a secret in two
             for length in range(min(len(value) - 1, len(text)), 7, -1):
-                if text.endswith(value[:length]):
+                # A few letters are the end of a word of ours as well.
+                begins = length >= 12 or not text[: len(text) - length][-1:].isalnum()
+                if begins and len(text) > length and text.endswith(value[:length]):
+                    self.tally["known_secret"] += 1
                     return text[:-length] + SECRET
         return text
 
     @cached_property
-    def _path_rules(self) -> tuple[tuple[re.Pattern[str], str], ...]:
-        places = [(place, "<tmp>") for place in self.temporary] + [(self.home, "~")]
-        if self.project != self.home:
+    def _path_rules(self) -> tuple[_Rule, ...]:
+        places = [(place, "<tmp>") for place in self.temporary]
+        places += [(home, "~") for home in dict.fromkeys((self.home, self.home_itself))]
+        if self.project not in (self.home, self.home_itself):
             places.append((self.project, ""))
-        rules: list[tuple[re.Pattern[str], str]] = []
+        rules: list[_Rule] = []
         for place, placeholder in sorted(places, key=lambda item: -len(item[0])):
             bare = place.rstrip("/\\")
             if not bare:
                 continue
-            spelled = "|".join(dict.fromkeys((re.escape(bare), re.escape(bare.replace("\\", "\\\\")))))
+            forms = dict.fromkeys((re.escape(bare), re.escape(bare.replace(_BACK, _BACK * 2))))
+            spelled = rf"{_FLAG_OR_START}(?:{'|'.join(forms)})"
             if placeholder:
-                rules.append((re.compile(rf"{_FLAG_OR_START}(?:{spelled})(?![\w-])"), placeholder))
+                kind = "home_path" if placeholder == "~" else "temporary_path"
+                rules.append((re.compile(rf"{spelled}(?![\w-])"), placeholder, kind))
             else:
-                rules.append((re.compile(rf"{_FLAG_OR_START}(?:{spelled})[/\\]+(?=[\w.])"), ""))
-                rules.append((re.compile(rf"{_FLAG_OR_START}(?:{spelled})(?![\w-])"), "."))
+                rules.append((re.compile(rf"{spelled}[/\\]+(?=[\w.])"), "", "project_path"))
+                rules.append((re.compile(rf"{spelled}(?![\w-])"), ".", "project_path"))
         return tuple(rules)
 
     def _paths(self, text: str) -> str:
-        for pattern, placeholder in self._path_rules:
-            text = pattern.sub(placeholder, text)
-        text = _MAC_TEMPORARY.sub("<tmp>", text)
-        text = _TORCH_CACHE.sub("<user>", text)
-        return _OTHERS_HOME.sub(r"\g<root><user>", text)
+        for pattern, placeholder, kind in (*self._path_rules, *_PATHS):
+            text = take_out(pattern, placeholder, kind, text, self.tally)
+        return text
 
     @cached_property
     def _hosts(self) -> tuple[str, ...]:
@@ -193,27 +210,69 @@ class Redactor:
         return tuple(name for name in names if name and name not in ("localhost", "127"))
 
     def _names_in_place(self, text: str) -> str:
-        for pattern, placeholder in self._placed_names:
-            text = pattern.sub(placeholder, text)
+        for pattern, placeholder, kind in self._placed_names:
+            text = take_out(pattern, placeholder, kind, text, self.tally)
         return text
 
     @cached_property
-    def _placed_names(self) -> tuple[tuple[re.Pattern[str], str], ...]:
-        """Names where the text says that they are: user@host, user=..., host=... . `x @ w` is a product."""
+    def _placed_names(self) -> tuple[_Rule, ...]:
+        """Names where the text says that they are: user@host, user=..., host=..., /data/user/. `x @ w` is a product."""
         hosts, rules = "|".join(map(re.escape, self._hosts)), []
-        if self.user and hosts:
-            rules.append((rf"(?<![\w.-]){re.escape(self.user)}@(?:{hosts})\b", "<user>@<host>"))
-        if self.user:
-            rules.append((rf"(?P<says>\b(?i:user|username|login)[=:] ?){re.escape(self.user)}\b", r"\g<says><user>"))
+        user = re.escape(self.user)
+        if user and hosts:
+            rules.append((rf"(?<![\w.-]){user}@(?:{hosts})\b", "<user>@<host>", "user"))
+        if user:
+            rules.append((rf"(?P<says>\b(?i:user|username|login)[=:] ?){user}\b", r"\g<says><user>", "user"))
+        if _is_a_name(self.user, 3):
+            rules.append((rf"(?<=[\w.>~][/\\]){user}(?=[/\\])", "<user>", "user"))
         if hosts:
-            rules.append((rf"(?P<says>\b(?i:host|hostname)[=:] ?|@|://)(?:{hosts})\b", r"\g<says><host>"))
-        return tuple((re.compile(pattern), placeholder) for pattern, placeholder in rules)
+            rules.append((rf"(?P<says>\b(?i:host|hostname)[=:] ?|@|://)(?:{hosts})\b", r"\g<says><host>", "host"))
+        return tuple((re.compile(pattern), placeholder, kind) for pattern, placeholder, kind in rules)
 
     @cached_property
-    def _bare_names(self) -> tuple[tuple[re.Pattern[str], str], ...]:
-        named = [(host, "<host>") for host in self._hosts] + [(self.user, "<user>")]
+    def _bare_names(self) -> tuple[_Rule, ...]:
+        named = [(host, "<host>", "host") for host in self._hosts] + [(self.user, "<user>", "user")]
         return tuple(
-            (re.compile(rf"(?<![A-Za-z0-9<]){re.escape(name)}(?![A-Za-z0-9>])"), placeholder)
-            for name, placeholder in named
-            if len(name) >= 4 and name.lower() not in _WORDS and not name.isdigit()
+            (re.compile(rf"(?<![A-Za-z0-9<]){re.escape(name)}(?![A-Za-z0-9>])"), placeholder, kind)
+            for name, placeholder, kind in named
+            if _is_a_name(name, 4)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Unredacted(Redactor):
+    """Takes nothing out: what `--no-redact` asks for. The text is cleaned only, so that it can be written and shown."""
+
+    @property
+    def counted(self) -> None:
+        """Nothing was looked for."""
+        return None
+
+    def text(self, text: str) -> str:
+        return clean(text)
+
+    def source(self, text: str) -> str:
+        return clean(text)
+
+    def command(self, argv: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(clean, argv))
+
+    def tree(self, value: Any, fields: frozenset[str] = frozenset()) -> Any:
+        return value
+
+
+def redactor_here(environ: Mapping[str, str], project: Path, *, redact: bool = True) -> Redactor:
+    """What takes out what belongs to this user on this host; with `redact` false, what takes out nothing."""
+    return Redactor.of_this_machine(environ, project) if redact else Unredacted()
+
+
+def _is_a_name(name: str, shortest: int) -> bool:
+    return len(name) >= shortest and name.lower() not in _WORDS and not name.isdigit()
+
+
+def _temporary(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Where this machine keeps what is temporary, however it is spelled."""
+    named = [tempfile.gettempdir(), *filter(None, (environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")))]
+    named += [place for place in ("/tmp", "/var/tmp") if Path(place).is_dir()]
+    forms = (str(form) for place in map(Path, named) for form in (place.absolute(), place.resolve()))
+    return tuple(dict.fromkeys(form for form in forms if len(Path(form).parts) > 1))

@@ -6,6 +6,7 @@ no repository, a bare one, one without a commit, one that belongs to somebody el
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import git
 
 _SECONDS = 20
+LOCAL = "<a local path>"
+_WINDOWS_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 def repository_state(path: Path) -> RepositoryState | None:
@@ -62,7 +65,12 @@ def _state(repository: git.Repo) -> RepositoryState | None:
 
 
 def without_credentials(url: str) -> str:
-    """An address of a git remote without login, query or fragment: `https://u:p@host/x?t=1` and `u@host:x` alike."""
+    """An address of a git remote without login, query or fragment: `https://u:p@host/x?t=1` and `u@host:x` alike.
+
+    A directory of this machine tells nobody else anything but how it is laid out.
+    """
+    if url.startswith("file://") or ("://" not in url and ":" not in url.split("/")[0]) or _WINDOWS_DRIVE.match(url):
+        return LOCAL
     if "://" not in url:
         login, at, rest = url.rpartition("@")
         return rest if at and login != "git" and ":" in rest else url

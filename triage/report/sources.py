@@ -10,16 +10,21 @@ from triage.report.logs import telling_log
 from triage.report.redact import Redactor
 
 ERROR_LOG = "error.log"
+LONGEST_SECRET = 20_000
 LONGEST = 1_000_000  # bytes of a log that are looked at, from its end
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Texts, empty where there are none. `error_log` is what the failing run printed, from its traceback on."""
+    """Texts, empty where there are none. `error_log` is what the failing run printed, from its traceback on.
+
+    `template` is the user's own in the place of the issue's body.
+    """
 
     reproducer: str = ""
     passing: str = ""
     error_log: str = ""
+    template: Path | None = None
 
 
 def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sources:
@@ -67,5 +72,10 @@ def _read(run_dir: Path, name: str) -> str:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    # Begin at a whole line: half a secret would not be recognised.
-    return text if size <= LONGEST else text.partition("\n")[2]
+    return text if size <= LONGEST else _from_a_whole_line(text)
+
+
+def _from_a_whole_line(text: str) -> str:
+    """Half a secret would not be recognised. Of one endless line what no secret is as long as goes."""
+    end = text.find("\n")
+    return text[end + 1 :] if 0 <= end < len(text) - 1 else text[LONGEST_SECRET:]

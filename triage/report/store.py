@@ -12,18 +12,23 @@ from pathlib import Path
 
 from triage.environments.files import write_whole
 from triage.errors import UsageError
-from triage.model.codec import decode, encode
+from triage.model.codec import decode, encode, field_names
 from triage.model.formats import BY_NAME, FORMATS
 from triage.model.report import SCHEMA_VERSION, TriageReport
+from triage.report.issue import issue_url
 from triage.report.redact import Redactor
 from triage.report.render import render, renderer_of
-from triage.report.sources import ERROR_LOG, failing_log, read_sources
+from triage.report.sources import ERROR_LOG, Sources, failing_log, read_sources
+from triage.report.trace import TRACE_LOG, redacted_trace
 
 FILES = {row.name: row.file for row in FORMATS}
 
 
-def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor) -> TriageReport:
-    """Writes `report.json`, the formats asked for, and `error.log`: what the failing run printed, fit to be attached.
+def write_report(
+    run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor, template: Path | None = None
+) -> TriageReport:
+    """Writes `report.json`, the formats asked for, and what is fit to be attached: `error.log`, what the failing run printed,
+    and `trace.log`, what the compiler wrote of it.
 
     Returns the report as written: redacted, its artifacts completed. Raises UsageError for an unknown format or where
     nothing can be written.
@@ -31,23 +36,29 @@ def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], re
     wanted = list(dict.fromkeys(("json", *formats)))
     for name in wanted:
         renderer_of(name)  # raises for one that does not exist, before anything is written
-    redactor = redactor.knowing(report.command)
+    redactor = redactor.knowing(report.command).counting()
     log = redactor.text(failing_log(run_dir, report))
+    trace = redacted_trace(run_dir, report, redactor)
+    attached = {"error_log": (ERROR_LOG, log), "trace_log": (TRACE_LOG, trace)}
     written = {BY_NAME[name].artifact: FILES[name] for name in wanted}
-    artifacts = {**report.artifacts, **written, **({"error_log": ERROR_LOG} if log else {})}
-    clean = decode(TriageReport, redactor.tree(encode(replace(report, artifacts=artifacts))))
+    written |= {artifact: name for artifact, (name, text) in attached.items() if text}
+    clean = _redacted(replace(report, artifacts={**report.artifacts, **written}), redactor)
     # The files are found by the names that the run gave them, whatever redaction made of these names.
     sources = read_sources(run_dir, report, redactor)
+    clean = replace(clean, redacted=_counted(report.redacted, redactor.counted))
     if sources.reproducer != read_sources(run_dir, report, Redactor()).reproducer:
         clean = replace(
             clean,
             notes=(*clean.notes, "Private values in the reproducer were replaced by placeholders in this report."),
         )
+    sources = replace(sources, error_log=log)
+    clean, sources = _with_template(clean, sources, template)
     try:
-        if log:
-            write_whole(run_dir / ERROR_LOG, log)
+        for name, text in attached.values():
+            if text:
+                write_whole(run_dir / name, text)
         for name in wanted:
-            write_whole(run_dir / FILES[name], render(clean, name, replace(sources, error_log=log)))
+            write_whole(run_dir / FILES[name], render(clean, name, sources))
     except OSError as error:
         raise UsageError(
             f"The report could not be written to {run_dir}.",
@@ -55,6 +66,18 @@ def write_report(run_dir: Path, report: TriageReport, formats: Iterable[str], re
             "Name a directory that can be written, with room on its disk: --out DIR",
         ) from error
     return clean
+
+
+def _with_template(report: TriageReport, sources: Sources, template: Path | None) -> tuple[TriageReport, Sources]:
+    """With the user's template, where it can be used for this report: a whole run is not lost by a slip in it."""
+    if template is None:
+        return report, sources
+    chosen = replace(sources, template=template)
+    try:
+        render(report, "md", chosen)
+    except UsageError as error:
+        return replace(report, notes=(*report.notes, f"{error.what} {error.why}")), sources
+    return report, chosen
 
 
 def load_report(path: Path) -> TriageReport:
@@ -88,13 +111,41 @@ def load_report(path: Path) -> TriageReport:
         raise _unreadable(file, f"Its fields are not those of a report: {error}") from error
 
 
-def render_again(path: Path, fmt: str, redactor: Redactor) -> str:
+def render_again(path: Path, fmt: str, redactor: Redactor, template: Path | None = None) -> str:
     """An earlier run as `fmt`, from its directory or its `report.json`."""
+    report, sources = _read_again(path, redactor)
+    return render(report, fmt, replace(sources, template=template))
+
+
+def issue_url_of(path: Path, redactor: Redactor) -> str:
+    """The address that opens a new issue with an earlier run. Raises UsageError where there is nothing to file."""
+    url = issue_url(*_read_again(path, redactor))
+    if not url:
+        raise UsageError(
+            "There is nothing to file with PyTorch.",
+            f"The report of {path} is of no bug of the compiler; its first lines say why.",
+            f"Read it: triage report {path}",
+        )
+    return url
+
+
+def _read_again(path: Path, redactor: Redactor) -> tuple[TriageReport, Sources]:
     report = load_report(path)
     run_dir = path if path.is_dir() else path.parent
-    redactor = redactor.knowing(report.command)
-    clean = decode(TriageReport, redactor.tree(encode(report)))
-    return render(clean, fmt, read_sources(run_dir, report, redactor))
+    redactor = redactor.knowing(report.command).counting()
+    clean, sources = _redacted(report, redactor), read_sources(run_dir, report, redactor)
+    return replace(clean, redacted=_counted(report.redacted, redactor.counted)), sources
+
+
+def _redacted(report: TriageReport, redactor: Redactor) -> TriageReport:
+    return decode(TriageReport, redactor.tree(encode(report), field_names(TriageReport)))
+
+
+def _counted(before: dict[str, int] | None, now: dict[str, int] | None) -> dict[str, int] | None:
+    """What was taken out of a report by now: a later rendering finds again what it reads anew, and no more."""
+    if before is None or now is None:
+        return now
+    return {kind: max(before.get(kind, 0), now.get(kind, 0)) for kind in {**before, **now}}
 
 
 def _unreadable(file: Path, why: str) -> UsageError:

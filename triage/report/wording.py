@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from triage.judge.signature import headline
 from triage.model.own_code import OperatorCheck
 from triage.model.report import (
     AblationRow,
@@ -23,8 +22,8 @@ from triage.model.report import (
     TriageReport,
 )
 from triage.model.stage import Stage, Symptom
-from triage.model.text import first_line
 from triage.report.markdown import clip, code, one_line, prose, table
+from triage.report.titles import title as title  # its readers know it from here
 
 ROWS = 24
 STAGES = {
@@ -34,13 +33,6 @@ STAGES = {
     Stage.DECOMP_PARTITION: "decompositions and partitioner",
     Stage.INDUCTOR: "Inductor",
     Stage.BACKEND: "a custom backend",
-}
-_TAGS = {
-    Stage.DYNAMO: "dynamo",
-    Stage.AOT_AUTOGRAD: "aot_autograd",
-    Stage.DECOMP_PARTITION: "decomp",
-    Stage.INDUCTOR: "inductor",
-    Stage.BACKEND: "custom backend",
 }
 _OUTCOMES = {
     "ok": "passes",
@@ -61,43 +53,6 @@ _ABLATED = {
 _UNQUOTED = re.compile(r"[\w@%+=:,./~<>-]+")
 
 
-def title(report: TriageReport) -> str:
-    """A title for the issue, at most 120 characters of plain text."""
-    verdict, signature = report.verdict, report.signature
-    if verdict.symptom is Symptom.NONE:
-        return "No failure under torch.compile was seen"
-    if verdict.symptom is Symptom.ROUNDING:
-        return "Results differ by rounding under torch.compile"
-    what = {
-        Symptom.WRONG_RESULT: _wrong(report),
-        Symptom.HANG: f"{verdict.door or 'torch.compile'} does not finish",
-    }.get(verdict.symptom, "")
-    if not what and signature is not None:
-        first = first_line(signature.message)
-        told = first.startswith(f"{signature.exception_type}:")
-        what = first if told else headline(signature.exception_type, first)
-    what = what or "torch.compile fails"
-    if report.own_code is not None:
-        return clip(one_line(report.own_code.headline.replace("`", "")), 120)
-    if report.explanation is not None:
-        return clip(one_line(report.explanation.title.replace("`", "")), 120)
-    if report.known_cause is not None:
-        return clip(one_line(report.known_cause.explanation.replace("`", "")), 120)
-    if verdict.stage is Stage.SCRIPT:
-        return clip(one_line(f"Fails without torch.compile too: {what}"), 120)
-    if verdict.symptom is Symptom.NONDETERMINISTIC:
-        return clip(one_line(f"Fails in {verdict.failures} of {verdict.runs} runs under torch.compile: {what}"), 120)
-    tag = f"[{verdict.door}] " if verdict.door else f"[{_TAGS[verdict.stage]}] " if verdict.stage in _TAGS else ""
-    op = f"{report.culprit.op}: " if report.culprit is not None and report.culprit.op else ""
-    return clip(one_line(f"{tag}{op}{what}"), 120)
-
-
-def _wrong(report: TriageReport) -> str:
-    """What is wrong with a result, where that is known: `strides are (6, 1) compiled, (1, 5) in eager`."""
-    sentence = str((report.accuracy or {}).get("sentence") or "")
-    return sentence.removeprefix("output 0: ") or "wrong result under torch.compile"
-
-
 def facts(report: TriageReport) -> list[tuple[str, str]]:
     """(name, Markdown) of what fails where, most telling first; nothing where nothing fails."""
     verdict, signature, culprit = report.verdict, report.signature, report.culprit
@@ -113,6 +68,8 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         found.append(("Where", ", ".join(where) or "not located"))
     if signature is not None and signature.user_line and report.own_code is None:
         found.append(("Line", code(clip(signature.user_line, 240))))
+    if signature is not None and signature.hangs_in:
+        found.append(("Hangs in", code(clip(signature.hangs_in, 240))))
     if signature is not None and signature.test:
         found.append(("Test", code(clip(signature.test, 240))))
     if culprit is not None and (culprit.op or culprit.subsystem or culprit.detail):
@@ -296,7 +253,7 @@ def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None =
     note = f" {prose(clip(reproducer.note, 300))}" if reproducer.note else ""
     if reproducer.needs and reproducer.verified_runs:
         names = ", ".join(code(clip(name, 60)) for name in reproducer.needs[:4])
-        return f"Not complete: it failed with this error in {same} of {runs} runs with {names} of the program.{note}"
+        return f"Not complete: it failed the same way in {same} of {runs} runs with {names} of the program.{note}"
     if not reproducer.verified:
         reason = note or (f" It failed the same way in {same} of {runs} runs." if runs else " It was not run.")
         return f"**NOT verified.**{reason}"
@@ -304,7 +261,7 @@ def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None =
         return f"**Fails in {same} of {runs} runs in fresh processes, but NOT with the error of this report.**{note}"
     minimal = " Nothing more can be taken away without losing the failure." if reproducer.minimal else ""
     passes = _passes(reproducer.control)
-    how = "fails with this error"
+    how = "fails with this error" if reproducer.same_text else "fails the same way"
     if signature is not None and signature.wrong is not None:
         how = f"its own comparison fails, and it shows the same wrongness ({prose(signature.wrong.words())})"
     return f"Verified: {how} in {same} of {runs} runs, each in a fresh process{passes}.{minimal}{note}"

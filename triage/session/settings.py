@@ -98,6 +98,8 @@ class Settings:
     format: tuple[str, ...] = setting(("md", "json"), some_of(BY_NAME), "md,json")
     include_data: bool = setting(False, yes_or_no)
     reproducer_only: bool = setting(False, yes_or_no)
+    redact: bool = setting(True, yes_or_no)
+    template: Path | None = setting(None, path, "report.md.j2")
 
 
 def load_settings(
@@ -144,6 +146,8 @@ def _known(found: Mapping[str, Any], path: Path) -> dict[str, Any]:
                 why=f"It stands in [tool.triage] of {path}; known are {', '.join(names)}.",
                 next="Correct its name, or remove it.",
             )
+    if isinstance(values.get("template"), str):  # beside the file that names it, wherever triage is started
+        values["template"] = path.parent / Path(values["template"]).expanduser()
     return values
 
 

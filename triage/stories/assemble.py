@@ -27,11 +27,11 @@ from triage.model.report import (
     TriageReport,
 )
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
-from triage.report.excerpt import excerpt, hints_of, line_of
+from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
 from triage.report.repository import repository_state
 from triage.session.session import describe_outcome
 from triage.stories.captured import guilty_graph, only_line
@@ -181,6 +181,7 @@ def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | 
         user_line=line,
         test=(outcome.exception.test or None) if outcome.exception else None,
         excerpt=excerpt(outcome, caused=own is not None),
+        hangs_in=function_of_stacks(outcome) if outcome.kind is OutcomeKind.HANG else None,
         wrong=None if conclusion.symptom is Symptom.ROUNDING else signature.wrong,
     )
 
@@ -257,6 +258,7 @@ def _reproducer(found: Findings) -> Reproducer | None:
         minimal=made.minimal,
         note=" ".join(made.notes) or None,
         control=made.control,
+        same_text=made.same_text,
         runs=made.runs,
         needs=made.needs,
     )

@@ -34,6 +34,9 @@ from triage.stories.run import Run
 from triage.stories.run import run as triaged
 
 EXIT_PARTIAL, EXIT_INTERRUPTED = 5, 130
+# A program that goes on and on is ended once nothing was compiled for so many calls and seconds: what is compiled at all is
+# compiled in the first epoch, and nobody waits for the others.
+SETTLED = (100, 20.0)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def explain(
     emit: Emitter,
     *,
     fullgraph: bool = False,
+    whole: bool = False,
     modes: ModesWanted | None = None,
 ) -> Explained:
     """Explain the target. Raises TriageError where it cannot be run at all."""
@@ -71,15 +75,17 @@ def explain(
     emit("run_started", directory=str(session.directory), command=list(command), python=target.python, cwd=target.cwd)
     found = Explanation(0, (), (), times.compile_time((), target.cwd), command, complete=False)
     try:
-        seen = _watched(session, target, "as_is")
+        seen = _watched(session, target, "as_is", whole=whole)
         _check_usable(seen.probe, target)
         found = _read(seen, command, target.cwd)
         if not seen.probe.outcome.failed:
-            found = _cures_tried(session, target, found)
-            found = _fullgraph(session, target, found) if fullgraph else found
+            found = _cures_tried(session, target, found, whole=whole)
+            found = _fullgraph(session, target, found, whole=whole) if fullgraph else found
             if modes is not None:
                 calls = seen.probe.notes.compile_calls
-                found = replace(found, modes=modes.measured(session, target, calls, marks), step_function=modes.step)
+                backwards = seen.probe.notes.backwards > 0
+                rows = modes.measured(session, target, calls, marks, backwards=backwards)
+                found = replace(found, modes=rows, step_function=modes.step)
     except KeyboardInterrupt:
         return _ended(
             session, target, replace(found, complete=False, incomplete_reason="interrupted"), EXIT_INTERRUPTED
@@ -99,7 +105,7 @@ def explain(
     return replace(done, run=run, exit_code=run.exit_code)
 
 
-def _watched(session: Session, target: Target, name: str, trial: Trial | None = None) -> _Seen:
+def _watched(session: Session, target: Target, name: str, trial: Trial | None = None, *, whole: bool = False) -> _Seen:
     """Run the script once, watched; its rung in the events is what was switched on."""
     rung = trial.name if trial is not None else name
     request = ProbeRequest(
@@ -111,6 +117,7 @@ def _watched(session: Session, target: Target, name: str, trial: Trial | None = 
         explain=True,
         compile_arguments=trial.arguments if trial is not None else {},
         dynamo_settings=trial.settings if trial is not None else {},
+        settle=None if whole else SETTLED,
         neutral=session.neutral,
         verbose_logs=False,  # what is timed writes no logs
     )
@@ -167,16 +174,22 @@ def _remarks(seen: _Seen) -> list[str]:
         return ["The program never imported torch."]
     if not seen.probe.notes.compile_calls:
         return ["The program never called torch.compile."]
+    told = []
+    if seen.probe.notes.stopped_early:
+        told.append(
+            f"The program was ended after {seen.probe.outcome.seconds:.0f} s: in its last {SETTLED[0]} calls and "
+            f"{SETTLED[1]:.0f} s nothing was compiled. What comes later was not seen; --whole runs it to its end."
+        )
     if len(times.compile_time(seen.events, Path()).by_graph) >= 64:
-        return ["torch keeps the times of the last 64 compiles; those before are in the sums only."]
-    return []
+        told.append("torch keeps the times of the last 64 compiles; those before are in the sums only.")
+    return told
 
 
-def _cures_tried(session: Session, target: Target, found: Explanation) -> Explanation:
+def _cures_tried(session: Session, target: Target, found: Explanation, *, whole: bool) -> Explanation:
     """Each cure that can be switched on from outside, in a run of its own."""
     rows = found.recompiles
     for number, trial in enumerate(recompiles.trials(rows), 1):
-        seen = _watched(session, target, f"cure-{number}", trial)
+        seen = _watched(session, target, f"cure-{number}", trial, whole=whole)
         failure = (
             f"with {trial.name} the run fails: {_failure(seen.probe.outcome)}" if seen.probe.outcome.failed else None
         )
@@ -185,9 +198,9 @@ def _cures_tried(session: Session, target: Target, found: Explanation) -> Explan
     return replace(found, recompiles=rows)
 
 
-def _fullgraph(session: Session, target: Target, found: Explanation) -> Explanation:
+def _fullgraph(session: Session, target: Target, found: Explanation, *, whole: bool) -> Explanation:
     trial = Trial("fullgraph=True", arguments={"fullgraph": True})
-    outcome = _watched(session, target, "fullgraph", trial).probe.outcome
+    outcome = _watched(session, target, "fullgraph", trial, whole=whole).probe.outcome
     first = first_to_fail(outcome, found.graph_breaks, target.cwd) if outcome.failed else None
     notes = found.notes
     if outcome.failed and first is None:

@@ -23,7 +23,7 @@ from triage.explain.steps import marked
 from triage.judge.signature import headline
 from triage.model.accuracy import Comparison
 from triage.model.explanation import ModeRow
-from triage.model.outcome import CompileCall
+from triage.model.outcome import BoundaryPoint, CompileCall
 from triage.model.rungs import UNCOMPILED
 from triage.model.text import clip, first_line
 from triage.probe.interpret import Event, events_in
@@ -38,6 +38,7 @@ BLOCK_SECONDS = 0.25  # of one turn; a step that is longer is one
 ROUNDS = 21
 ROUNDS_SECONDS = 120.0  # no round is begun after so long, once there are enough for an interval
 POLL_SECONDS = 0.002
+COMPARED_CALLS = 3
 MOST_FILES = 2000  # of the program, looked at for the function that is its step
 
 
@@ -47,7 +48,6 @@ class ModesWanted:
 
     names: tuple[str, ...] = ()
     step: str | None = None
-    compare: bool = True
 
     def marks(self, target: Target) -> dict[Path, bytes]:
         """The file with the step, marked. Raises UsageError where the program has no such function, or a row no such name."""
@@ -67,9 +67,15 @@ class ModesWanted:
             ) from None
 
     def measured(
-        self, session: Session, target: Target, calls: Sequence[CompileCall], marks: Mapping[Path, bytes]
+        self,
+        session: Session,
+        target: Target,
+        calls: Sequence[CompileCall],
+        marks: Mapping[Path, bytes],
+        *,
+        backwards: bool,
     ) -> tuple[ModeRow, ...]:
-        """The rows. Raises UsageError for a row that this torch does not have."""
+        """The rows. `backwards`: the program sends gradients back. Raises UsageError for a row that this torch does not have."""
         backends = backends_of(target, session)
         try:
             modes = modes_for(calls, backends, self.names)
@@ -80,7 +86,11 @@ class ModesWanted:
                 why="It is neither a mode of torch.compile nor a backend of the target's torch.",
                 next=f"One of: {', '.join(names)}",
             ) from None
-        return measure_modes(session, target, modes, marks, compare=self.compare)
+        rows = measure_modes(session, target, modes, marks)
+        with session.timed("compare"):
+            return tuple(
+                _compared(session, target, mode, row, backwards) for mode, row in zip(modes, rows, strict=True)
+            )
 
 
 def backends_of(target: Target, session: Session) -> list[str]:
@@ -138,17 +148,13 @@ class _Baton:
 
 
 def measure_modes(
-    session: Session, target: Target, modes: Sequence[Mode], overlay: Mapping[Path, bytes], *, compare: bool
+    session: Session, target: Target, modes: Sequence[Mode], overlay: Mapping[Path, bytes]
 ) -> tuple[ModeRow, ...]:
     """A row for each mode. `overlay` marks the function that is the step. Raises KeyboardInterrupt; no process is left."""
     with session.timed("modes"), tempfile.TemporaryDirectory(prefix="triage-turns-") as folder:
         measured, waiting = _measured(session, target, modes, overlay, Path(folder))
     uncompiled = next((measured[mode.name] for mode in modes if mode.rung == UNCOMPILED.name), None)
-    rows = [waiting.get(mode.name) or row_of(mode, measured[mode.name], uncompiled) for mode in modes]
-    if compare:
-        with session.timed("compare"):
-            rows = [_compared(session, target, mode, row) for mode, row in zip(modes, rows, strict=True)]
-    return tuple(rows)
+    return tuple(waiting.get(mode.name) or row_of(mode, measured[mode.name], uncompiled) for mode in modes)
 
 
 def _measured(
@@ -291,8 +297,8 @@ def _failure(probe: Probe) -> str | None:
     return clip(headline(inner.type, first_line(inner.message)), 160)
 
 
-def _compared(session: Session, target: Target, mode: Mode, row: ModeRow) -> ModeRow:
-    """The row, once the mode's graphs were compared with eager: the program is run for it as it is."""
+def _compared(session: Session, target: Target, mode: Mode, row: ModeRow, backwards: bool) -> ModeRow:
+    """The row, once the first calls of the mode's graphs were compared with eager, in a run of the program as it is."""
     if (
         row.outcome != "measured"
         or mode.rung == UNCOMPILED.name
@@ -306,7 +312,8 @@ def _compared(session: Session, target: Target, mode: Mode, row: ModeRow) -> Mod
         mode.rung,
         session.probe_timeout(),
         session.directory,
-        accuracy=Comparison(gradients=True, stop=True),
+        accuracy=Comparison(gradients=backwards, stop=True),
+        stop_after=BoundaryPoint(COMPARED_CALLS, COMPARED_CALLS if backwards else 0),
         compile_arguments=dict(mode.arguments),
         neutral=session.neutral,
         verbose_logs=False,

@@ -14,6 +14,8 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe
 
+_CHECKS = ("AssertionError", "Failed")  # what a check raises: assert, torch.testing, unittest, pytest.fail
+
 
 def summary_sentence(
     conclusion: Conclusion, first: Probe | None, incomplete: str | None, compared: AgentNotes | None = None
@@ -136,7 +138,8 @@ def _face(conclusion: Conclusion) -> str:
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:
         own = f"{signature.exception_type}: {message}" if message else signature.exception_type
-        return f"a wrong result ({conclusion.wrong.sentence()}); the script's own check says {own}"
+        then = "the script's own check says" if signature.exception_type in _CHECKS else "the script then fails with"
+        return f"a wrong result ({conclusion.wrong.sentence()}); {then} {own}"
     if outcome.kind is OutcomeKind.HANG:
         return f"{headline(f'no end within {outcome.seconds:.0f} s', message)}"
     return headline(signature.exception_type, message)

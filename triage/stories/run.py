@@ -34,7 +34,7 @@ from triage.probe import stdin
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_module, check_syntax
-from triage.report.redact import Redactor
+from triage.report.redact import Redactor, redactor_here
 from triage.report.store import write_report
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
@@ -122,7 +122,7 @@ def run(
         session.cancel.set()
         found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
         report = assemble(found)
-        write_report(session.directory, report, settings.format, _redactor(found))
+        write_report(session.directory, report, settings.format, _redactor(found), settings.template)
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
     if bug is not None:
         raise bug
@@ -288,7 +288,7 @@ def _located_facts(found: Findings) -> dict[str, object]:
 
 
 def _redactor(found: Findings) -> Redactor:
-    return Redactor.of_this_machine(os.environ, found.target.cwd).knowing(found.command)
+    return redactor_here(os.environ, found.target.cwd, redact=found.session.settings.redact).knowing(found.command)
 
 
 class _Asked:

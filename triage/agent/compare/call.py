@@ -223,7 +223,8 @@ class Call:
             known = eager.facts.get(name)
             differs = rule.metadata_difference(known, compiled.facts[name]) if known else None
             if differs is not None and (self._varied is None or self._varied[0].facts.get(name) == known):
-                found.append(self._named(name, eager, {"kind": differs[0], "words": differs[1]}))
+                facts = rule.metadata_facts(differs[0], known, compiled.facts[name])
+                found.append(self._named(name, eager, {"kind": differs[0], "words": differs[1], **facts}))
         return found
 
     def _wrong_signs(self, eager, compiled):

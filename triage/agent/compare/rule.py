@@ -98,5 +98,11 @@ def metadata_difference(eager, compiled):
     return None
 
 
+def metadata_facts(kind, eager, compiled):
+    """The fact that differs, of each of the two, in words."""
+    key = {"strides": "stride", "aliasing": "aliases"}.get(kind, kind)
+    return {"compiled_is": _words(compiled[key]), "eager_is": _words(eager[key])}
+
+
 def _words(fact):
     return str(tuple(fact)) if isinstance(fact, (list, tuple)) else str(fact)

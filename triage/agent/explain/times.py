@@ -17,6 +17,10 @@ class CallClock(object):
         self.first = None
         self.later = []
         self._local = threading.local()
+        self._settle = recorder.config.get(
+            "settle"
+        )  # calls and seconds without a compile, after which the program is ended
+        self._graphs, self._steady, self._since = -1, 0, time.monotonic()
         enter, leave = recorder.enter, recorder.leave
 
         def timed_enter(what, *call):
@@ -33,6 +37,8 @@ class CallClock(object):
                 if self._local.depth == 0:
                     self._ended(time.perf_counter() - self._local.began)
             leave(what)
+            if what == "calls" and self._local.depth == 0 and self._settle and self._settled():
+                recorder.leave_early()
 
         recorder.enter, recorder.leave = timed_enter, timed_leave
 
@@ -42,6 +48,14 @@ class CallClock(object):
             self.first = seconds
         elif len(self.later) < KEPT:
             self.later.append(seconds)
+
+    def _settled(self):
+        """Whether nothing was compiled for so many calls and for so long that nothing more is to be expected."""
+        if self.recorder.graphs != self._graphs:
+            self._graphs, self._steady, self._since = self.recorder.graphs, 0, time.monotonic()
+        self._steady += 1
+        calls, seconds = self._settle
+        return self._steady > calls and time.monotonic() - self._since > seconds
 
     def tell(self):
         """What is known at the end of the process."""

@@ -1,0 +1,102 @@
+"""Ten thousand secrets of sixty kinds, left where people leave them: none is in any file that a person may publish."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from planted_secrets import CONTEXTS, KINDS, Planted, in_json, split_by_colours
+
+from triage.model.codec import decode
+from triage.model.report import TriageReport
+from triage.report.redact import Redactor
+from triage.report.store import FILES, write_report
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
+BATCHES, EACH = 5, 2_000
+FRAGMENT = 12  # characters of a secret that are as good as the whole
+
+
+@dataclass(frozen=True)
+class Batch:
+    planted: list[Planted]
+    texts: list[str]  # each with one secret in it
+
+
+def batch_of(seed: int) -> Batch:
+    rng = random.Random(seed)
+    kinds, places = list(KINDS), [*CONTEXTS, "JSON", "split by colours"]
+    planted = [KINDS[kinds[number % len(kinds)]](rng) for number in range(EACH)]
+    texts = [_left(each, rng.choice(places)) for each in planted]
+    return Batch(planted, texts)
+
+
+def _left(planted: Planted, place: str) -> str:
+    if place == "JSON":
+        return in_json(planted.text)
+    return split_by_colours(planted) if place == "split by colours" else CONTEXTS[place].replace("{}", planted.text)
+
+
+def published(run_dir: Path, batch: Batch) -> dict[str, str]:
+    """Every file that is shown or may be attached, of a run in which the secrets stand everywhere."""
+    quarter = EACH // 4
+    (run_dir / "logs").mkdir(parents=True)
+    (run_dir / "trace").mkdir()
+    tree = json.loads((GOLDEN / "report.json").read_text())
+    tree["notes"] = batch.texts[:quarter]
+    tree["signature"]["message"] = batch.texts[0]
+    tree["signature"]["excerpt"] = "\n".join(batch.texts[:40])
+    tree["collect_env"] = "\n".join(batch.texts[quarter : 2 * quarter])
+    tree["artifacts"]["trace"] = "trace/as_is.log"
+    log = "\n".join(["Traceback (most recent call last):", *batch.texts[2 * quarter : 3 * quarter], "Error: x"])
+    (run_dir / "logs" / "inductor.log").write_text(log)
+    (run_dir / "trace" / "as_is.log").write_text("\n".join(map(_traced, batch.texts[3 * quarter :])))
+    (run_dir / "repro.py").write_text("import torch\n" + "\n".join(batch.texts[:60]))
+    (run_dir / "passing.py").write_text("import torch\n" + "\n".join(batch.texts[60:120]))
+    write_report(run_dir, decode(TriageReport, tree), FILES, Redactor())
+    names = [*FILES.values(), "error.log", "trace.log"]
+    return {name: (run_dir / name).read_text() for name in names}
+
+
+def _traced(text: str) -> str:
+    """As torch writes its trace: an object on a line, its payload below, each line after a tab."""
+    if len(text) % 2:
+        return f"V1123 07:43:01.1 12 torch/_x.py:1] {json.dumps({'artifact': text})}"
+    return "\n".join("\t" + line for line in text.splitlines())
+
+
+@pytest.mark.parametrize("seed", range(BATCHES))
+def test_no_secret_is_published(seed: int, tmp_path: Path) -> None:
+    batch = batch_of(seed)
+    files = published(tmp_path, batch)
+    files |= {f"{name}, decoded": unquote(text) for name, text in files.items() if name == "issue.md"}
+    files["report.json, read"] = str(json.loads(files["report.json"]))
+    read = {
+        (planted.kind, name, fragment)
+        for planted in batch.planted
+        for fragment in {piece for secret in planted.secrets for piece in (secret[:FRAGMENT], secret[-FRAGMENT:])}
+        for name, text in files.items()
+        if fragment in text
+    }
+    assert read == set()
+    assert sum(json.loads(files["report.json"])["redacted"].values()) >= EACH
+
+
+def test_there_are_as_many_as_is_said() -> None:
+    assert BATCHES * EACH >= 10_000
+    assert len(KINDS) >= 40
+
+
+def test_what_is_looked_for_would_be_found(tmp_path: Path) -> None:
+    """Without redaction the same search finds them: it can fail."""
+    from triage.report.redact import Unredacted
+
+    secret = KINDS["github"](random.Random(1)).text
+    report = decode(TriageReport, json.loads((GOLDEN / "report.json").read_text()) | {"notes": [secret]})
+    write_report(tmp_path, report, ["md"], Unredacted())
+    assert secret in (tmp_path / "report.md").read_text() and secret in (tmp_path / "report.json").read_text()
+    assert json.loads((tmp_path / "report.json").read_text())["redacted"] is None

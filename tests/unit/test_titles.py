@@ -1,0 +1,80 @@
+"""The root cause leads: what is wrong inside the compiler before what the program died of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from triage.model.accuracy import Wrongness
+from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
+from triage.model.stage import Stage, Symptom
+from triage.report.titles import title
+
+VIEW = "view size is not compatible with input tensor's size and stride"
+STRIDES: dict[str, Any] = {
+    "item": "output 0",
+    "kind": "strides",
+    "compiled_is": "(2, 1)",
+    "eager_is": "(1, 2)",
+    "sentence": "output 0: strides are (2, 1) compiled, (1, 2) in eager",
+}
+VALUES: dict[str, Any] = {
+    "item": "output 0",
+    "kind": "values",
+    "wrong": 12,
+    "elements": 16,
+    "sentence": "output 0: off by 1.5 compiled, by 3.7e-07 in eager",
+    "first_wrong": "aten.exp (train.py:4 in f: x.exp())",
+}
+DIES_IN_ITS_VIEW = TriageReport(
+    tool={},
+    command=(),
+    verdict=ReportVerdict(Symptom.EXCEPTION, Stage.DECOMP_PARTITION),
+    signature=ReportSignature("RuntimeError", VIEW, wrong=Wrongness("strides", "output 0")),
+    culprit=Culprit("aten.put", "0/0", "decomposition"),
+    accuracy=STRIDES,
+)
+WRONG = replace(
+    DIES_IN_ITS_VIEW,
+    verdict=ReportVerdict(Symptom.WRONG_RESULT, Stage.INDUCTOR),
+    culprit=Culprit("aten.sum", "0/0", "lowerings"),
+    accuracy=VALUES,
+)
+HANG = replace(
+    DIES_IN_ITS_VIEW,
+    verdict=ReportVerdict(Symptom.HANG, Stage.INDUCTOR),
+    signature=ReportSignature(
+        "hang", "lowering of the forward graph 0/0", hangs_in="torch/_inductor/sizevars.py:simplify"
+    ),
+    culprit=None,
+    accuracy=None,
+)
+
+
+@pytest.mark.parametrize(
+    ("report", "says"),
+    [
+        (DIES_IN_ITS_VIEW, "`aten.put`: decomposition returns strides (2, 1), eager (1, 2)"),
+        (
+            replace(DIES_IN_ITS_VIEW, culprit=Culprit("aten.put", None, "lowerings")),
+            "[decomp] `aten.put`: compiled code returns strides (2, 1), eager (1, 2)",
+        ),
+        (
+            replace(DIES_IN_ITS_VIEW, accuracy={**STRIDES, "item": "gradient of x"}),
+            "`aten.put`: decomposition returns strides (2, 1), eager (1, 2) (gradient of x)",
+        ),
+        (WRONG, "[inductor] `aten.exp`: off by 1.5 compiled, by 3.7e-07 in eager, in 12 of 16 elements"),
+        (replace(WRONG, accuracy={}), "[inductor] `aten.sum`: wrong result under torch.compile"),
+        (HANG, "[inductor] torch.compile does not finish while compiling, in torch/_inductor/sizevars.py:simplify"),
+        (replace(HANG, signature=None), "[inductor] torch.compile does not finish"),
+        # Nothing is known to be wrong in a result: the error itself is all there is.
+        (
+            replace(DIES_IN_ITS_VIEW, signature=ReportSignature("RuntimeError", VIEW)),
+            f"[decomp] `aten.put`: RuntimeError: {VIEW}",
+        ),
+    ],
+)
+def test_what_is_told_first(report: TriageReport, says: str) -> None:
+    assert title(report) == says

@@ -1,0 +1,119 @@
+"""The title of an issue: what is wrong inside the compiler where that is known, else what the program died of.
+
+A program that dies in its own `view()` because a decomposition returned other strides has found a bug of that
+decomposition, and `view size is not compatible` finds no duplicate of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triage.judge.signature import headline
+from triage.model.report import TriageReport
+from triage.model.stage import Stage, Symptom
+from triage.model.text import clip, first_line
+from triage.report.markdown import one_line
+
+MOST = 120  # characters
+_TAGS = {
+    Stage.DYNAMO: "dynamo",
+    Stage.AOT_AUTOGRAD: "aot_autograd",
+    Stage.DECOMP_PARTITION: "decomp",
+    Stage.INDUCTOR: "inductor",
+    Stage.BACKEND: "custom backend",
+}
+_DECOMPOSITION = "decomposition"
+
+
+def title(report: TriageReport) -> str:
+    """A title for the issue, at most 120 characters of plain text; an operator stands in backticks, as GitHub shows it."""
+    return clip(one_line(_title(report)), MOST)
+
+
+def _title(report: TriageReport) -> str:
+    verdict = report.verdict
+    if verdict.symptom is Symptom.NONE:
+        return "No failure under torch.compile was seen"
+    if verdict.symptom is Symptom.ROUNDING:
+        return "Results differ by rounding under torch.compile"
+    if report.own_code is not None:
+        return report.own_code.headline.replace("`", "")
+    if report.explanation is not None:
+        return report.explanation.title.replace("`", "")
+    if report.known_cause is not None:
+        return report.known_cause.explanation.replace("`", "")
+    if verdict.stage is Stage.SCRIPT:
+        return f"Fails without torch.compile too: {_what(report)}"
+    if verdict.symptom is Symptom.NONDETERMINISTIC:
+        return f"Fails in {verdict.failures} of {verdict.runs} runs under torch.compile: {_what(report)}"
+    op = _operator(report)
+    return f"{_tag(report)}{f'`{op}`: ' if op else ''}{_what(report)}"
+
+
+def _tag(report: TriageReport) -> str:
+    """`[inductor] `; nothing where the sentence names the part itself."""
+    if report.verdict.door:
+        return f"[{report.verdict.door}] "
+    if report.verdict.stage not in _TAGS or (_by_decomposition(report) and _fact_of(report)):
+        return ""
+    return f"[{_TAGS[report.verdict.stage]}] "
+
+
+def _operator(report: TriageReport) -> str:
+    """The operation whose value is the first that is wrong, else the one that is to blame."""
+    first = str((report.accuracy or {}).get("first_wrong") or "").partition(" (")[0]
+    return first or (report.culprit.op if report.culprit is not None and report.culprit.op else "")
+
+
+def _what(report: TriageReport) -> str:
+    signature = report.signature
+    if report.verdict.symptom is Symptom.HANG:
+        return _hang(report)
+    if _wrong_of(report):
+        return _wrong(report)
+    if report.verdict.symptom is Symptom.WRONG_RESULT:
+        return "wrong result under torch.compile"
+    if signature is None:
+        return "torch.compile fails"
+    first = first_line(signature.message)
+    told = first.startswith(f"{signature.exception_type}:")
+    return (first if told else headline(signature.exception_type, first)) or "torch.compile fails"
+
+
+def _hang(report: TriageReport) -> str:
+    """In which phase, and in which function of torch."""
+    signature, door = report.signature, report.verdict.door or "torch.compile"
+    told = headline(f"{door} does not finish", signature.message if signature is not None else "")
+    told = told if "does not finish while " in told else f"{door} does not finish"
+    return f"{told}, in {signature.hangs_in}" if signature is not None and signature.hangs_in else told
+
+
+def _wrong_of(report: TriageReport) -> dict[str, Any]:
+    """What is wrong with a result, where that is what the failure comes from; empty where it is not."""
+    known = report.signature is not None and report.signature.wrong is not None
+    accuracy = report.accuracy or {}
+    return accuracy if accuracy.get("sentence") and (known or report.verdict.symptom is Symptom.WRONG_RESULT) else {}
+
+
+def _wrong(report: TriageReport) -> str:
+    """How wrong it is: `NaN compiled, not in eager, in 12 of 16 elements`, `decomposition returns strides (6, 1), ...`."""
+    wrong, fact = _wrong_of(report), _fact_of(report)
+    if fact:
+        who = _DECOMPOSITION if _by_decomposition(report) else "compiled code"
+        place = "" if wrong.get("item") == "output 0" else f" ({wrong.get('item')})"
+        return f"{who} returns {fact}{place}"
+    told = str(wrong["sentence"]).removeprefix("output 0: ")
+    few = wrong.get("elements") and wrong.get("wrong") and wrong["elements"] > 1
+    return f"{told}, in {wrong['wrong']} of {wrong['elements']} elements" if few else told
+
+
+def _fact_of(report: TriageReport) -> str:
+    """`strides (6, 1), eager (1, 5)`: a fact that both have; empty where values differ."""
+    wrong = _wrong_of(report)
+    if not wrong.get("compiled_is") or wrong.get("kind") == "aliasing":
+        return ""
+    return f"{wrong['kind']} {wrong['compiled_is']}, eager {wrong.get('eager_is')}"
+
+
+def _by_decomposition(report: TriageReport) -> bool:
+    return report.culprit is not None and _DECOMPOSITION in (report.culprit.subsystem or "")
