@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,11 @@ def train_step(x, y):
 
 train_step(torch.randn(64, 16), torch.randint(0, 4, (64,)))
 """
+
+
+@pytest.fixture
+def triage(tmp_path: Path) -> Command:
+    return Command(tmp_path)
 
 
 def explained(triage: Command, *words: str) -> dict[str, Any]:

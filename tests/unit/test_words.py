@@ -132,3 +132,30 @@ def test_every_value_option_is_known_to_the_arrangement() -> None:
             continue
         arranged = arrange(command, ["run", option.opts[0], "VALUE", "train.py", "--json"])
         assert arranged == ["run", option.opts[0], "VALUE", "--", "train.py", "--json"]
+
+
+RESUMED = [
+    (("--resume",), "latest", None),
+    (("--resume", "--budget", "60"), "latest", None),
+    (("-q", "--resume"), "latest", None),
+    (("--resume", "triage-out/x"), "triage-out/x", None),
+    (("-q", "train.py", "--resume"), None, ["train.py", "--resume"]),
+    (("train.py", "--resume", "-x"), None, ["train.py", "--resume", "-x"]),
+    (("--", "torchrun", "--resume"), None, ["torchrun", "--resume"]),
+]
+
+
+@pytest.mark.parametrize(("words", "run", "target"), RESUMED)
+def test_resume_without_a_run_is_the_latest(
+    parsed: Any, words: tuple[str, ...], run: str | None, target: list[str] | None
+) -> None:
+    given = parsed("run", *words)
+    assert (str(given["resume"]) if given["resume"] else None, given["words"] or None) == (run, target)
+
+
+def test_a_bisection_is_resumed_the_same_way() -> None:
+    command = typer.main.get_command(cli.app)
+    assert arrange(command, ["bisect", "--resume"]) == ["bisect", "--resume", "latest"]
+    assert arrange(command, ["bisect", "--resume", "-q"]) == ["bisect", "--resume", "latest", "-q"]
+    assert arrange(command, ["bisect", "--resume", "dir"]) == ["bisect", "--resume", "dir"]
+    assert arrange(command, ["bisect", "x.py", "--", "--resume"]) == ["bisect", "x.py", "--", "--resume"]

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import typer
 
 import triage
-from triage.cli import bisect, doctor, explain, report, run, verify
+from triage.cli import bisect, compare, doctor, explain, report, run, runs, verify
+from triage.cli.examples import epilog
 from triage.cli.words import arrange
 from triage.errors import TriageError
 
@@ -22,17 +23,21 @@ app = typer.Typer(
     name="triage",
     help="From a script that fails under torch.compile to the guilty stage, a verified reproducer and a bug report.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(name="run", context_settings={"allow_interspersed_args": False})(run.run)
-app.command(name="explain", context_settings={"allow_interspersed_args": False})(explain.explain)
-app.command(name="bisect")(bisect.bisect)
-app.command(name="report")(report.report)
-app.command(name="verify")(verify.verify)
-app.command(name="doctor")(doctor.doctor)
+_TARGET = {"allow_interspersed_args": False}  # what stands after the script is the script's
+app.command(name="run", epilog=epilog("run"), context_settings=_TARGET)(run.run)
+app.command(name="explain", epilog=epilog("explain"), context_settings=_TARGET)(explain.explain)
+app.command(name="bisect", epilog=epilog("bisect"))(bisect.bisect)
+app.command(name="report", epilog=epilog("report"))(report.report)
+app.command(name="verify", epilog=epilog("verify"))(verify.verify)
+app.command(name="open", epilog=epilog("open"))(runs.open_run)
+app.command(name="compare", epilog=epilog("compare"))(compare.compare)
+app.command(name="list", epilog=epilog("list"))(runs.list_runs)
+app.command(name="clean", epilog=epilog("clean"))(runs.clean)
+app.command(name="doctor", epilog=epilog("doctor"))(doctor.doctor)
 
 
 def _version(value: bool) -> None:

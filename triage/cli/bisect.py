@@ -45,7 +45,9 @@ def bisect(
     out: Path = typer.Option(
         None, metavar="DIR", help="Directory of the result (default: in triage-out, or in the run)."
     ),
-    resume: Path = typer.Option(None, metavar="DIR", help="Go on with a bisection that was interrupted."),
+    resume: Path = typer.Option(
+        None, metavar="[DIR]", help="Go on with a bisection that was interrupted (without DIR: the latest)."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print bisect.json on standard output, and nothing else there."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the result lies."),
 ) -> None:
@@ -89,6 +91,8 @@ def bisect(
         target_repo=target_repo,
     )
     with listener_for(quiet=quiet) as listener:
-        done = run_bisection(ask, settings, Emitter(listener), resume, int(cache_limit * 1024**3))
+        done = run_bisection(
+            ask, settings, Emitter(listener), named(resume) if resume else None, int(cache_limit * 1024**3)
+        )
     show_result(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import typer
 
+from triage.cli.latest import names
 from triage.model.formats import BY_NAME
 
 
 def report(
-    run: Path = typer.Argument(Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest."),
+    run: Path = typer.Argument(
+        Path("latest"), metavar="[RUN]", help="A run directory, its report.json, or latest.", autocompletion=names
+    ),
     format: str = typer.Option("md", "--format", "-f", metavar="|".join(BY_NAME), help="What to print."),
     template: Path = typer.Option(
         None, metavar="FILE", help="Your own template (jinja2) for the formats md and github."
@@ -21,6 +24,7 @@ def report(
     no_redact: bool = typer.Option(
         False, "--no-redact", help="Leave names, paths and secrets as the run directory has them: for your own eyes."
     ),
+    schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of report.json instead; needs no run."),
 ) -> None:
     """Render the report of an earlier run again, on standard output."""
     import os
@@ -32,6 +36,11 @@ def report(
     from triage.report.store import issue_url_of, render_again
     from triage.session.settings import load_settings
 
+    if schema:
+        from triage.model.schema import schema_file
+
+        typer.echo(schema_file("report").read_text(encoding="utf-8"), nl=False)
+        return
     warn_unredacted(not no_redact)
     redactor = redactor_here(os.environ, Path.cwd(), redact=not no_redact)
     if open_:

@@ -50,7 +50,9 @@ def run(
         False, "--no-redact", help="Leave names, paths and secrets in the report: for your own eyes."
     ),
     resume: Path | None = typer.Option(
-        None, metavar="RUN", help="Go on with a run that was interrupted or ran out of budget."
+        None,
+        metavar="[RUN]",
+        help="Go on with a run that was interrupted or ran out of budget (without RUN: the latest).",
     ),
     as_json: bool = typer.Option(
         False, "--json", help="Print the report tree on standard output, and nothing else there."

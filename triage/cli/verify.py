@@ -6,9 +6,16 @@ from pathlib import Path
 
 import typer
 
+from triage.cli.latest import names
+
 
 def verify(
-    what: Path = typer.Argument(..., metavar="RUN_OR_REPRO", help="A run directory, latest, or a reproducer script."),
+    what: Path = typer.Argument(
+        Path("latest"),
+        metavar="[RUN_OR_REPRO]",
+        help="A run directory, latest, or a reproducer script.",
+        autocompletion=names,
+    ),
     python: str = typer.Option(
         None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
     ),

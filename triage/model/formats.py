@@ -22,5 +22,6 @@ FORMATS = (
     Format("json", "report.json", "report_json"),
     Format("github", "issue.md", "issue_md"),
     Format("comment", "comment.md", "comment_md"),
+    Format("sarif", "report.sarif", "report_sarif"),
 )
 BY_NAME = {row.name: row for row in FORMATS}

@@ -54,9 +54,18 @@ class Done:
 
 
 def bisect(
-    ask: Ask, settings: Settings, emit: Emitter, resume: Path | None = None, cache_limit: int = DEFAULT_LIMIT
+    ask: Ask,
+    settings: Settings,
+    emit: Emitter,
+    resume: Path | None = None,
+    cache_limit: int = DEFAULT_LIMIT,
+    *,
+    own_stdin: bool = True,
 ) -> Done:
-    """Answer the question. Raises TriageError where it cannot be answered at all."""
+    """Answer the question. With `own_stdin` what stands on our standard input is the script's.
+
+    Raises TriageError where it cannot be answered at all.
+    """
     earlier = load(resume) if resume is not None else _unfinished(ask, settings)
     ask = earlier.ask if earlier is not None else ask
     subject = find_subject(ask.words, ask.module, ask.raw, Path(ask.cwd))
@@ -69,7 +78,7 @@ def bisect(
     hunt = Hunt(
         setup.axis,
         setup.bench(session),
-        Trial(session, {} if ask.caches else CACHES_OFF, stdin=_stdin(subject, session.directory)),
+        Trial(session, {} if ask.caches else CACHES_OFF, stdin=_stdin(subject, session.directory, own_stdin)),
         session,
         Manner(ask.linear, ask.repeats, _jobs(settings), look_at_caches=ask.caches and setup.axis.unit != "commit"),
         kept.sought if kept is not None else Sought(subject.wanted),
@@ -120,12 +129,12 @@ def _unfinished(ask: Ask, settings: Settings) -> State | None:
     return state
 
 
-def _stdin(subject: Subject, directory: Path) -> Path | None:
+def _stdin(subject: Subject, directory: Path, own: bool) -> Path | None:
     """What every run of the script reads: given now, kept by the bisection taken up, or by the run that is bisected."""
     if subject.of_reproducer:
         return None
     kept = stdin.kept_in(directory) or (stdin.kept_in(subject.run) if subject.run is not None else None)
-    return kept or stdin.take(directory)
+    return kept or (stdin.take(directory) if own else None)
 
 
 def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | None, again: bool) -> Session:

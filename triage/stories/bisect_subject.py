@@ -78,7 +78,7 @@ def _of_run(run: Path, cwd: Path) -> Subject:
     """The reproducer of a run where it fails like the script did, else the script itself."""
     report = load_report(run)
     known_bad = report.environment.get("torch")
-    wanted = _face(report)
+    wanted = face_of(report)
     made = report.reproducer
     if made is not None and made.verified and (run / made.path).is_file():
         # A reproducer of a wrong result fails with a comparison of its own.
@@ -113,7 +113,8 @@ def _command(run: Path, report: TriageReport) -> tuple[tuple[str, ...], str | No
     return tuple(words), None, False
 
 
-def _face(report: TriageReport) -> Face | None:
+def face_of(report: TriageReport) -> Face | None:
+    """The failure of a report, as far as the report keeps it; None where nothing failed."""
     signature, kind = report.signature, _KINDS.get(report.verdict.symptom)
     if signature is None or kind is None:
         return None

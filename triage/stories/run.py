@@ -62,16 +62,22 @@ class Run:
 
 
 def run(
-    target: Target, command: tuple[str, ...], settings: Settings, emit: Emitter, earlier: Earlier | None = None
+    target: Target,
+    command: tuple[str, ...],
+    settings: Settings,
+    emit: Emitter,
+    earlier: Earlier | None = None,
+    *,
+    own_stdin: bool = True,
 ) -> Run:
-    """Triage the target, or go on with an `earlier` run of it.
+    """Triage the target, or go on with an `earlier` run of it. With `own_stdin` what stands on our input is the target's.
 
     Raises TriageError where there is nothing to triage; an interrupt ends in a smaller report.
     """
     check_syntax(target)
     if earlier is None:
         session = open_session(settings, target.label, Path.cwd(), emit)
-        target = replace(target, stdin=stdin.take(session.directory))
+        target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
         walk = Walk(session, target)
     else:
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts)

@@ -1,0 +1,91 @@
+"""SARIF 2.1.0, what code-scanning views read: one result at the line of the program, known again by its fingerprint.
+
+Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", and GitHub's "SARIF support for code scanning".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from triage.judge.signature import headline
+from triage.model.report import TriageReport
+from triage.model.stage import Stage, Symptom
+from triage.model.text import clip
+from triage.report import wording
+from triage.report.sources import Sources
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_PLACE = re.compile(r"^(?P<file>[^\n]+?):(?P<line>\d+) in ")
+_LONGEST = 4_000  # characters of a message: views show its first paragraph
+
+
+def render(report: TriageReport, sources: Sources) -> str:
+    results = [] if report.verdict.symptom is Symptom.NONE else [_result(report)]
+    run = {"tool": {"driver": _driver(report)}, "invocations": [_invocation(report)], "results": results}
+    tree = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(tree, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n"
+
+
+def _driver(report: TriageReport) -> dict[str, Any]:
+    """The tool, with a rule for each stage that can be to blame."""
+    rules = [
+        {"id": _rule(stage), "shortDescription": {"text": f"A failure under torch.compile: {stage.value}"}}
+        for stage in Stage
+    ]
+    return {"name": report.tool.get("name", "triage"), "version": report.tool.get("version", ""), "rules": rules}
+
+
+def _rule(stage: Stage) -> str:
+    return f"torch-compile/{stage.value}"
+
+
+def _invocation(report: TriageReport) -> dict[str, Any]:
+    line = wording.shell(report.command)
+    told = {"toolExecutionNotifications": [_note(report.incomplete_reason)]} if report.incomplete_reason else {}
+    return {"executionSuccessful": report.complete, "commandLine": line, **told}
+
+
+def _note(text: str) -> dict[str, Any]:
+    return {"level": "warning", "message": {"text": text}}
+
+
+def _result(report: TriageReport) -> dict[str, Any]:
+    signature, stages = report.signature, list(Stage)
+    fingerprint = signature.fingerprint if signature is not None else ""
+    return {
+        "ruleId": _rule(report.verdict.stage),
+        "ruleIndex": stages.index(report.verdict.stage),
+        "level": "note" if report.verdict.symptom is Symptom.ROUNDING else "error",
+        "message": {"text": clip(_message(report), _LONGEST)},
+        "locations": _locations(report),
+        **({"partialFingerprints": {"triage/v1": fingerprint}} if fingerprint else {}),
+    }
+
+
+def _message(report: TriageReport) -> str:
+    """Title, summary, error, ways round: paragraphs of plain text."""
+    signature = report.signature
+    error = headline(signature.exception_type, signature.message) if signature is not None else ""
+    ways = "".join(f"\nPasses with {way}" for way in report.workarounds)
+    return "\n\n".join(part for part in (wording.title(report), report.verdict.summary, error, ways.strip()) if part)
+
+
+def _locations(report: TriageReport) -> list[dict[str, Any]]:
+    """The line of the program; where none is known the first of its script; nothing where there is no script either."""
+    lines = [report.signature.user_line if report.signature is not None else None, report.verdict.line]
+    found = next((place for place in (_PLACE.match(line or "") for line in lines) if place), None)
+    script = next((word for word in report.command if word.endswith(".py")), None)
+    if found is None:
+        return [_location(script, 1)] if script is not None else []
+    file = found["file"]
+    named = script if script is not None and PurePath(script).name == PurePath(file).name else file
+    return [_location(named, max(1, int(found["line"])))]
+
+
+def _location(file: str, line: int) -> dict[str, Any]:
+    uri = quote(PurePath(file).as_posix(), safe="/~.-_")
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}

@@ -1,0 +1,1 @@
+"""triage in a test run: the plugin of pytest."""
