@@ -53,11 +53,15 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def output_of(project: Path, *options: str) -> str:
+def output_of(project: Path, *options: str, **env: str) -> str:
     plugin = [] if _installed() else ["-p", "triage.testing.plugin"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, *options]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("TRIAGE_")}  # other tests leave some
-    return subprocess.run(command, cwd=project, env=clean, capture_output=True, text=True, timeout=100).stdout
+    clean = {
+        name: value for name, value in os.environ.items() if not name.startswith("TRIAGE_")
+    }  # other tests leave some
+    return subprocess.run(
+        command, cwd=project, env={**clean, **env}, capture_output=True, text=True, timeout=100
+    ).stdout
 
 
 def _installed() -> bool:
@@ -96,9 +100,8 @@ def test_nothing_happens_unasked(project: Path) -> None:
     assert "- triage -" not in output_of(project)
 
 
-def test_the_test_that_is_triaged_is_not_triaged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRIAGE_AGENT", "{}")
-    assert "- triage -" not in output_of(project, "--triage")
+def test_the_test_that_is_triaged_is_not_triaged(project: Path) -> None:
+    assert "- triage -" not in output_of(project, "--triage", TRIAGE_AGENT="{}")
 
 
 def test_the_plugin_loads_nothing() -> None:
