@@ -3,11 +3,12 @@
 import pytest
 from reduce_cases import case, meta, op, r, tensor
 
-from triage.culprit.operation import culprit_of, operator_name
+from triage.culprit.operation import culprit_of, operator_name, with_part
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import SubGraph
 from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.report import Culprit, SubsystemSearch
 from triage.model.stage import OutcomeKind, Stage, Symptom
 
 REFS = "/opt/torch/_refs/__init__.py"
@@ -116,3 +117,11 @@ def test_the_operator_behind_a_function(target, name):
 )
 def test_the_operator_of_another_name(call, name):
     assert operator_name(call) == name
+
+
+def test_an_operation_of_the_backward_pass_has_its_own_name():
+    reduced = Culprit("aten.avg_pool3d", "0/0", None, "the only operation left in the reproducer")
+    found = with_part(reduced, SubsystemSearch(("lowerings",), 2, "avg_pool3d_backward_1"))
+    assert found is not None and (found.op, found.subsystem) == ("aten.avg_pool3d_backward", "lowerings")
+    assert with_part(reduced, SubsystemSearch(("lowerings",), 1, "avg_pool3d")).op == "aten.avg_pool3d"
+    assert with_part(reduced, SubsystemSearch(("fusion",), 1, "avg_pool3d_backward")).op == "aten.avg_pool3d"

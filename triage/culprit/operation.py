@@ -37,6 +37,7 @@ _PREFIXES = {  # of the operator's name, by the module of the function
     "torch.special": "special_",
     "torch.fft": "fft_",
 }
+_BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a node of the backward graph
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A custom operator in the words of Dynamo and of the dispatcher; what is C++ is none.
 _CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
@@ -96,7 +97,13 @@ def with_part(culprit: Culprit | None, search: SubsystemSearch | None) -> Culpri
     """With the part that the search named: it was run, and the frames of an error only tell where it came up."""
     if search is None or not search.names:
         return culprit
-    return replace(culprit or Culprit(None), subsystem=" and ".join(search.names))
+    named = replace(culprit or Culprit(None), subsystem=" and ".join(search.names))
+    backward = _BACKWARD_NODE.fullmatch(search.what or "") if search.names == ("lowerings",) else None
+    if backward is None or named.op is None:
+        return named
+    return replace(
+        named, op=f"aten.{backward.group(1)}", detail=f"the lowering to blame, of the backward pass of {named.op}"
+    )
 
 
 def _operators_of(case: GraphCase) -> list[str]:
