@@ -56,9 +56,8 @@ def project(tmp_path: Path) -> Path:
 def output_of(project: Path, *options: str, **env: str) -> str:
     plugin = [] if _installed() else ["-p", "triage.testing.plugin"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, *options]
-    clean = {
-        name: value for name, value in os.environ.items() if not name.startswith("TRIAGE_")
-    }  # other tests leave some
+    ours = ("TRIAGE_", "PYTEST_")  # of the session that this test is in
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(
         command, cwd=project, env={**clean, **env}, capture_output=True, text=True, timeout=100
     ).stdout

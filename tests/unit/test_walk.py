@@ -364,3 +364,14 @@ def test_an_interrupt_among_seeded_runs_ends_them(walk: Callable[..., Walk]) -> 
     with pytest.raises(KeyboardInterrupt):
         go(found)
     assert found.session.cancel.is_set()
+
+
+def test_where_the_script_hangs_the_other_runs_print_no_graphs(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    go(walk(machine))
+    first, *others = machine.requests
+    assert first.verbose_logs and others
+    assert not any(request.verbose_logs or "+dynamo" in request.extra_env["TORCH_LOGS"] for request in others)
+    machine = Machine({"inductor": itertools.repeat(error())})
+    go(walk(machine))
+    assert all(request.verbose_logs for request in machine.requests)

@@ -63,6 +63,13 @@ class Visits(ABC):
             return max(HANG_SECONDS, HANG_FACTOR * max(passed))
         return float("inf")
 
+    def _hung(self) -> bool:
+        """Whether the script did not end. Then the other runs print no graphs: that may be what takes so long, where the sizes
+        in them are long expressions, and so a backend would hang that does not without our logs.
+        """
+        first = self.seen.get(self.rungs[self.top].name)
+        return bool(first) and self.start.outcome.kind is OutcomeKind.HANG
+
     def values_matter(self) -> bool:
         """Whether the failure may depend on the values the script had: it did not come while compiling."""
         failed = next((probe for probe in self.seen.get(self.rungs[self.top].name, []) if probe.outcome.failed), None)
@@ -182,7 +189,8 @@ class Visits(ABC):
             accuracy=None if opcheck else comparison or self.comparison,
             opcheck=opcheck,
             neutral=self.session.neutral,
-            extra_env=extra_env or {},
+            extra_env={**(_few_logs() if self._hung() else {}), **(extra_env or {})},
+            verbose_logs=not self._hung(),
         )
         return self._ask(rung, request, patience, cancel)
 
@@ -212,7 +220,7 @@ class Visits(ABC):
             overlay=overlay,
             timed=True,
             neutral=self.session.neutral,
-            extra_env={"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"},  # nobody asks how it passes
+            extra_env=_few_logs(),  # nobody asks how it passes
             verbose_logs=False,
         )
         return self._ask(rung, request, patience, cancel)
@@ -242,3 +250,8 @@ class Visits(ABC):
             stopped_early=probe.notes.stopped_early,
             on=probe.on,
         )
+
+
+def _few_logs() -> dict[str, str]:
+    """The environment of a run that prints no graphs."""
+    return {"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"}
