@@ -396,3 +396,11 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     assert (
         comparison_of(replace(problem, cases=(chain("torch.sin"),)), runner, CheckOracle(signature), Clock(0.0)) is None
     )
+
+
+def test_of_a_value_that_was_picked_the_operation_is_told_that_gave_it() -> None:
+    meta, indices = TensorMeta((4,), (1,), "float32"), TensorMeta((4,), (1,), "int64")
+    pool = GraphNode("n0", "call_function", "torch.max_pool1d", [{"ref": "x"}, 2], {}, [meta, indices], multi=True)
+    picked = GraphNode("n1", "call_function", "operator.getitem", [{"ref": "n0"}, 1], {}, [indices])
+    case = GraphCase("dynamo", (GraphInput("x", meta=meta),), (pool, picked), ({"ref": "n1"},))
+    assert first(case, "nothing of it") == "torch.max_pool1d"

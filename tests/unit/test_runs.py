@@ -155,3 +155,15 @@ def test_open_shows_it_in_a_browser(out: Path, monkeypatch: pytest.MonkeyPatch) 
     assert call("open", "old") == 2
     assert call("open", "triage-out/old") == 0
     assert opened == [(out / "old" / "report.md").resolve().as_uri()]
+
+
+def test_a_run_is_meant_by_the_name_that_the_list_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from triage.cli.latest import named
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("latest", "train-1"):
+        (tmp_path / "triage-out" / name).mkdir(parents=True)
+    assert named(Path("train-1")) == Path("triage-out/train-1") and named(Path("latest")) == Path("triage-out/latest")
+    assert named(Path("train-2")) == Path("train-2") and named(Path("other/train-1")) == Path("other/train-1")
+    (tmp_path / "train-1").mkdir()
+    assert named(Path("train-1")) == Path("train-1")

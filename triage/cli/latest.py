@@ -9,9 +9,9 @@ RUNS = "triage-out"
 
 
 def named(run: Path) -> Path:
-    """The directory meant: `latest` is `triage-out/latest`, unless there is something of that name here."""
-    newest = Path(RUNS) / LATEST
-    return newest if str(run) == LATEST and not run.exists() and newest.exists() else run
+    """The directory meant: what there is of that name, else the run that `triage list` tells by it, such as `latest`."""
+    listed = Path(RUNS) / run
+    return listed if len(run.parts) == 1 and not run.exists() and listed.exists() else run
 
 
 def names(incomplete: str) -> list[str]:

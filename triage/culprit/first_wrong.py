@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
@@ -27,7 +28,7 @@ def first_wrong(
     if case.backward or form is None or not form.compares_values or len(inner) > MOST:
         return None
     if count_ops(case) == 1 and inner:
-        return inner[-1]
+        return _made_by(case, inner[-1])
     for node in inner:
         if budget.spent():
             return None
@@ -37,5 +38,13 @@ def first_wrong(
             continue
         result = runner.run(source, rung=failing, timeout=min(TIMEOUT_SECONDS, budget.left()))
         if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
-            return node
+            return _made_by(case, node)
     return None
+
+
+def _made_by(case: GraphCase, node: GraphNode) -> GraphNode:
+    """The operation of several results of which this value is one that was picked; else the one whose result it is."""
+    if node.target != "operator.getitem":
+        return node
+    picked_from = trees.as_ref(node.args[0])
+    return next((other for other in case.nodes if other.multi and other.name == picked_from), node)
