@@ -80,6 +80,7 @@ THIRD_PARTY = {
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"report"},
+    "markupsafe": {"report"},  # the escaped text of jinja2
     "git": {"bisect", "report"},
     "packaging": {"bisect", "environments", "probe", "report", "stories"},
     "platformdirs": {"environments"},

@@ -165,8 +165,8 @@ def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_writes_nothing(run_dir: Path) -> None:
-    with pytest.raises(UsageError, match="no report format 'html'"):
-        write_report(run_dir, REPORT, ["md", "html"], REDACTOR)
+    with pytest.raises(UsageError, match="no report format 'pdf'"):
+        write_report(run_dir, REPORT, ["md", "pdf"], REDACTOR)
     assert not (run_dir / "report.json").exists()
 
 

@@ -23,5 +23,6 @@ FORMATS = (
     Format("github", "issue.md", "issue_md"),
     Format("comment", "comment.md", "comment_md"),
     Format("sarif", "report.sarif", "report_sarif"),
+    Format("html", "report.html", "report_html"),
 )
 BY_NAME = {row.name: row for row in FORMATS}

@@ -1,0 +1,129 @@
+"""The page of a report: whole in itself, and nothing of the target's can do anything in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.model.codec import decode
+from triage.model.report import TriageReport
+from triage.report.render import render
+from triage.report.sources import Sources
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+NAMES = sorted(path.name for path in GOLDEN.iterdir() if (path / "report.json").is_file())
+EVIL = "</code></pre><script>alert(1)</script><img src=x onerror=alert(1)>\"' --> \x1b[31mred\x1b[0m \ud800 &amp; javascript:a()"
+
+
+def tree_of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((GOLDEN / name / "report.json").read_text(encoding="utf-8"))
+    return found
+
+
+def page_of(tree: dict[str, Any], sources: Sources) -> str:
+    return render(decode(TriageReport, tree), "html", sources)
+
+
+class Elements(HTMLParser):
+    """What elements there are, with which attributes, and the text of styles and scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: Counter[tuple[str, ...]] = Counter()
+        self.addresses: list[str] = []
+        self.policy, self.raw, self._inside = "", {"style": "", "script": ""}, ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found[(tag, *sorted(name for name, _ in attrs))] += 1
+        values = dict(attrs)
+        self.addresses += [values[name] or "" for name in ("href", "src", "action") if name in values]
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"] or ""
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in self.raw:
+            self.raw[self._inside] += data
+
+
+def poisoned(value: Any, key: str = "") -> Any:
+    """The tree with something evil in each text that is not one of a fixed set of words."""
+    if isinstance(value, dict):
+        return {name: poisoned(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [poisoned(item, key) for item in value]
+    fixed = key in ("symptom", "stage", "outcome", "kind", "on", "direction", "case", "engine", "face", "mode")
+    return value + EVIL if isinstance(value, str) and not fixed else value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_loaded_and_only_our_own_style_and_script_may_run(name: str) -> None:
+    page = Elements(page_of(tree_of(name), Sources(reproducer="import torch\n", error_log="boom\n")))
+    for tag, kind in (("style", "style-src"), ("script", "script-src")):
+        digest = base64.b64encode(hashlib.sha256(page.raw[tag].encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in page.policy
+    assert page.policy.startswith("default-src 'none'")
+    assert all(address.startswith("./") for address in page.addresses), page.addresses
+    assert not any("style" in attributes[1:] or "src" in attributes[1:] for attributes in page.found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_of_the_target_becomes_an_element(name: str) -> None:
+    tree = tree_of(name)
+    sources = Sources(reproducer="x = 1\n", error_log="one\n")
+    plain = Elements(page_of(tree, sources))
+    evil = page_of(poisoned(tree), Sources(reproducer=EVIL, error_log=EVIL))
+    found = Elements(evil)
+    assert set(found.found) <= set(plain.found) | {("code",), ("br",), ("span", "class"), ("a", "href")}
+    assert found.found[("script",)] == 1 and not any("onerror" in attributes for attributes in found.found)
+    assert "\x1b" not in evil and "\ud800" not in evil
+    assert all(address.startswith("./") for address in found.addresses)
+
+
+def test_a_log_of_ten_megabytes_makes_no_page_of_ten_megabytes() -> None:
+    page = page_of(tree_of("inductor_exception"), Sources(error_log="a line of it\n" * 800_000 + "the end"))
+    assert len(page) < 1_000_000 and "the end" in page and "its last 200000 characters" in page
+
+
+def test_what_a_reader_looks_for_is_in_the_first_screen() -> None:
+    tree = tree_of("inductor_exception")
+    page = page_of(tree, Sources(reproducer="import torch\nboom()\n"))
+    first = page.partition("<h2>")[0]
+    assert "boom()" in first and "stage: inductor" in first and "data-copies" in first
+    assert re.search(r"<dt>Line</dt><dd><code>[^<]+:\d+ in ", first)
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_browser_shows_it_and_has_nothing_to_complain_of(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(
+        page_of(tree_of("inductor_exception"), Sources(reproducer="x\n", error_log="y\n"))
+    )
+    quiet = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-sync",
+    ]
+    words = [str(CHROMIUM), *quiet, f"--user-data-dir={tmp_path / 'data'}", "--enable-logging=stderr", "--dump-dom"]
+    ran = subprocess.run([*words, (tmp_path / "report.html").as_uri()], capture_output=True, text=True, timeout=100)
+    assert re.search(r'<button [^>]*data-copies="reproducer">Copy', ran.stdout), ran.stderr  # shown: the script has run
+    assert not [line for line in ran.stderr.splitlines() if "CONSOLE" in line or "Content Security" in line]
