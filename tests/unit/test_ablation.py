@@ -121,3 +121,22 @@ def test_of_mode_and_options_one_is_printed() -> None:
     options = replace(GRAPH, context=replace(GRAPH.context, options={"shape_padding": False}))
     rows = {row.setting: row.text or "" for row in variants_of_graph(options, None, "inductor")}
     assert "options" in rows["dynamic=True"] and "options" not in rows['mode="max-autotune"']
+
+
+def test_what_comes_near_the_limit_of_a_hang_shows_nothing():
+    class Slow(Runner):
+        def run(self, source: str, **how: Any) -> CandidateResult:
+            found = super().run(source, **how)
+            return replace(found, seconds=6.0 if how.get("rung") == "aot_eager" else found.seconds)
+
+    assert SIGNATURE is not None
+    asked = [row for row in OF_GRAPH if row.text is not None]
+    oracle = SignatureOracle(SIGNATURE)
+    quiet = {"emit": lambda *told, **facts: None, "seconds": 7.0}
+    rows, _ = ablate(asked, Slow(), oracle, Budget(), **quiet, hangs=True)
+    found = {row.setting: row for row in rows}
+    slow = found['backend="aot_eager"']
+    assert slow.outcome == "not_run" and slow.note and "6 s" in slow.note
+    assert found['backend="eager"'].outcome == "ok"
+    rows, _ = ablate(asked, Slow(), oracle, Budget(), **quiet)
+    assert {row.setting: row.outcome for row in rows}['backend="aot_eager"'] == "ok"

@@ -23,6 +23,7 @@ from triage.reduce.printing.printer import Form, Unprintable, print_case
 from triage.reduce.text.compile_calls import is_fullgraph, with_setting
 from triage.trial.interface import CandidateRunner
 
+SOON = 0.5  # of the limit of a hang: what ends so soon does not hang
 TIMEOUT_SECONDS = 60.0
 
 
@@ -101,8 +102,14 @@ def ablate(
     budget: Budget,
     emit: Callable[..., None],
     seconds: float = TIMEOUT_SECONDS,
+    *,
+    hangs: bool = False,
 ) -> tuple[tuple[AblationRow, ...], tuple[Setting, ...]]:
-    """(rows, the settings with which it passed, the gentlest first). `seconds` is the limit of one run."""
+    """(rows, the settings with which it passed, the gentlest first). `seconds` is the limit of one run.
+
+    `hangs`: the failure is that limit. A row that comes near it shows nothing: a compile that explodes ends now and then. Its
+    setting is still one to be tried on the script.
+    """
     questions: dict[tuple[str | None, str], str] = {}  # by backend and text: the first setting that asks this
     for variant in asked:
         if variant.text is not None:
@@ -120,10 +127,11 @@ def ablate(
             if done < len(sources) and budget.spent():
                 break
     table = [_row(variant, answers) for variant in asked]
-    return tuple(table), _cures(asked, table)
+    cures = cures_of(asked, table)
+    return tuple(_told_apart(row, seconds) for row in table) if hangs else tuple(table), cures
 
 
-def _cures(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[Setting, ...]:
+def cures_of(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[Setting, ...]:
     """A setting before another backend, a faster backend before a slower one."""
     passing = [
         variant.change
@@ -138,6 +146,14 @@ def _row(variant: Variant, answers: Mapping[tuple[str | None, str], AblationRow]
         return AblationRow(variant.setting, "not_run", note=variant.why)
     late = AblationRow(variant.setting, "not_run", note="there was no time left for it")
     return replace(answers.get((variant.rung, variant.text), late), setting=variant.setting)
+
+
+def _told_apart(row: AblationRow, limit: float) -> AblationRow:
+    """The row of a failure that is a time limit."""
+    if row.outcome != "ok" or row.seconds <= limit * SOON:
+        return row
+    why = f"it ended after {row.seconds:.0f} s, near the {limit:.0f} s that a hang is told by"
+    return replace(row, outcome="not_run", note=why)
 
 
 def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignore[no-untyped-def]

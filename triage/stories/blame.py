@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.culprit import conditions
-from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, variants_of_graph, variants_of_text
+from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
@@ -37,14 +37,16 @@ def blame(
     share = share_of(session.clock, made.seconds)
     with session.timed("ablate"):
         settings = settings_of(made, rung)
-        found.ablation, found.cures = ablate(settings, runner, oracle, share, session.emit, limit)
-        _tell_cures(found)
+        hangs = patience is not None
+        found.ablation, found.cures = ablate(settings, runner, oracle, share, session.emit, limit, hangs=hangs)
+        found.workarounds = tuple(cure.text for cure in cures_of(settings, found.ablation)[:MOST_CURES])
         if made.form is not None and made.graph is not None:
             found.first_wrong = first_wrong(made.graph, made.form, rung, runner, oracle, share)
     share = share_of(session.clock, made.seconds)
-    # Of a hang a question without the guilty part ends soon; each other one costs all of its patience, which the share bounds.
-    with session.timed("blame"):
-        _parts(found, made, rung, runner, oracle, share, limit)
+    # A hang is told by a limit that a compile which explodes comes near to with and without a part: nothing is shown by it.
+    if patience is None:
+        with session.timed("blame"):
+            _parts(found, made, rung, runner, oracle, share, limit)
     _conditions(found, made, rung, runner, oracle, share, limit, patience is None)
 
 
