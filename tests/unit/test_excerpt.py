@@ -1,5 +1,6 @@
 """What is quoted of a failure: texts cut where a reader can bear it, the user's line, a traceback without its middle."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from triage.judge.signature import FailureSignature, headline, one_line
@@ -84,6 +85,8 @@ def test_an_excerpt_of_a_hang_begins_at_the_users_line_and_names_torchs_function
     assert lines[-2].endswith("line 0, in f0")
     assert lines[-1] == "No end within 60 s while compiling"
     assert function_of_stacks(outcome) == "torch/_inductor/graph.py:g0"
+    printing = f'{stacks.split(own)[0]}  File "{TORCH.replace("_inductor", "fx")}graph_module.py", line 9 in print_readable\n{own}'
+    assert function_of_stacks(replace(outcome, stacks=printing)) is None
 
 
 def test_stacks_without_a_line_of_the_user_are_kept() -> None:

@@ -16,6 +16,7 @@ MOST = 6000  # characters
 OWN_FRAMES, INNER_FRAMES, LAST_FRAMES, MOST_HINTS = 3, 6, 3, 3
 # As torch._dynamo.exc.format_graph_break_message writes them (2.7 and later): a hint may go on in deeper lines.
 _HINT = re.compile(r"^ *Hint: (.*(?:\n {4,}\S.*)*)", re.MULTILINE)
+_FOR_A_LOG = re.compile(r"^torch/_logging/|:(?:print_readable|_?print_tabular|trace_structured)$")
 
 
 def line_of(outcome: Outcome) -> Frame | None:
@@ -46,8 +47,13 @@ def excerpt(outcome: Outcome, *, caused: bool = False) -> str:
 
 
 def function_of_stacks(outcome: Outcome) -> str | None:
-    """Torch's innermost function in the thread of the program: `torch/fx/graph.py:python_code`."""
-    named = (torch_frame(frame) for frame in reversed(program_thread(outcome.stacks)))
+    """Torch's innermost function in the thread of the program: `torch/fx/graph.py:python_code`.
+
+    None where it prints a graph for a log: that is our doing, and not where the program hangs without us.
+    """
+    named = [torch_frame(frame) or "" for frame in reversed(program_thread(outcome.stacks))]
+    if any(_FOR_A_LOG.search(name) for name in named):
+        return None
     return next(filter(None, named), None)
 
 
