@@ -85,7 +85,8 @@ def test_an_excerpt_of_a_hang_begins_at_the_users_line_and_names_torchs_function
     assert lines[-2].endswith("line 0, in f0")
     assert lines[-1] == "No end within 60 s while compiling"
     assert function_of_stacks(outcome) == "torch/_inductor/graph.py:g0"
-    printing = f'{stacks.split(own)[0]}  File "{TORCH.replace("_inductor", "fx")}graph_module.py", line 9 in print_readable\n{own}'
+    printed = f'  File "{TORCH.replace("_inductor", "fx")}graph_module.py", line 9 in print_readable'
+    printing = stacks.replace(own, f"{printed}\n{own}")
     assert function_of_stacks(replace(outcome, stacks=printing)) is None
 
 
