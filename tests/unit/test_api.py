@@ -78,7 +78,7 @@ def test_a_run_is_that_of_the_command(asked: list[Any], tmp_path: Path, monkeypa
     assert (settings.budget, settings.format, settings.timeout, own_stdin) == (60.0, ("md",), 300.0, False)
     assert kinds == ["run_started"]
     assert isinstance(report, Tree)
-    assert (report.exit_code, report.directory, report.path) == (0, FIRST, FIRST / "report.md")
+    assert (report.exit_code, report.directory, report.path) == (0, FIRST, FIRST / "report.html")
     assert report.reproducer_path == FIRST / "repro.py"
     assert "torch.compile" in report.reproducer_text
 
