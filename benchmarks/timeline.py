@@ -43,7 +43,7 @@ def milestones(events: Events, began: float) -> dict[str, float | None]:
     return {
         "located": _first(events, began, lambda event: event["kind"] == "located" and event["settled"]),
         "verified": _first(events, began, _holds(events)),
-        "reported": _first(events, began, lambda event: event["kind"] == "run_ended"),
+        "reported": _first(events, began, lambda event: event["kind"] in ("report_written", "run_ended")),
     }
 
 

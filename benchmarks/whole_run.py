@@ -144,12 +144,13 @@ def table(results: Iterable[Result]) -> str:
         groups.setdefault((result["kind"], result["cores"]), []).append(result)
     lines = [
         "| program | cores | runs | own s | own CPU s | stage known s | ratio | verified s | ratio | report s | ratio "
-        "| CPU s | ratio | as expected |",
-        f"|{'---|' * 14}",
+        "| end s | ratio | CPU s | ratio | as expected |",
+        f"|{'---|' * 16}",
     ]
     for (kind, cores), group in groups.items():
         cells = [kind, str(cores), str(len(group)), *(_spread(group, name) for name in ("alone", "alone_cpu"))]
-        for name, own in (("located", "alone"), ("verified", "alone"), ("reported", "alone"), ("cpu", "alone_cpu")):
+        of_own = [(name, "alone") for name in ("located", "verified", "reported", "ended")]
+        for name, own in (*of_own, ("cpu", "alone_cpu")):
             cells += [_spread(group, name), _spread(group, lambda each, name=name, own=own: _ratio(each, name, own))]
         lines.append(f"| {' | '.join(cells)} | {sum(each['as_expected'] for each in group)} of {len(group)} |")
     names = list(dict.fromkeys(name for group in groups.values() for each in group for name in each["steps"]))

@@ -43,12 +43,13 @@ JOURNAL = [
     event(13, "verify_started", runs=3),
     event(16, "verify_ended", runs=3, same=3),
     event(16, "step_ended", step="reduce"),
+    event(17, "report_written"),
     event(18, "run_ended"),
 ]
 
 
 def test_a_reproducer_counts_once_it_failed_each_time_it_was_to():
-    assert milestones(JOURNAL, BEGAN) == {"located": 9.0, "verified": 16.0, "reported": 18.0}
+    assert milestones(JOURNAL, BEGAN) == {"located": 9.0, "verified": 16.0, "reported": 17.0}
 
 
 def test_what_was_not_reached_has_no_time():
@@ -120,6 +121,7 @@ RESULT = {
     "located": 6.0,
     "verified": 9.0,
     "reported": 12.0,
+    "ended": 15.0,
     "cpu": 20.0,
     "as_expected": True,
     "steps": {"script": (4.0, 5.0)},

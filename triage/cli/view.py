@@ -25,6 +25,7 @@ _STEPS = {
     "reduce": "reducing",
     "ablate": "ablation of the reproducer",
     "blame": "searching the part of the compiler to blame",
+    "diverge": "looking where values go wrong in the program's own graph",
     "conditions": "asking what the failure needs",
     "opcheck": "checking custom operators",
     "ways_round": "trying ways round on a copy of your script",
@@ -92,6 +93,8 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "reproducer_found":
         of = f" of {facts['operation']}" if facts.get("operation") else ""
         return f"reproducer{of}, not verified yet: {shown(facts['path'])} ({_ops(facts['ops'])}{facts['lines']} lines)"
+    if event.kind == "report_written":
+        return f"the report can be read: {shown(facts['directory'])}; ways round are added to it"
     if event.kind == "way_round":
         return f"way round: {facts['change']} ({facts['patch']})"
     if event.kind == "verify_ended":
@@ -186,7 +189,7 @@ class _State:
             self.detail = f"{self.queries} candidates tried" + (
                 f", {facts['left']} ops left" if facts.get("left") else ""
             )
-        elif event.kind in ("located", "reproducer_found"):
+        elif event.kind in ("located", "reproducer_found", "report_written"):
             self.news = plain_line(event) or ""
         elif plain_line(event):
             self.detail = str(plain_line(event))

@@ -75,16 +75,26 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
 )
 
 
-def culprit_of(conclusion: Conclusion, reduced: GraphCase | None, graph: str | None) -> Culprit | None:
-    """The operation to name, most certain source first: what the reduction left, then the error's own words."""
+def culprit_of(
+    conclusion: Conclusion, reduced: GraphCase | None, graph: str | None, diverging: GraphNode | None = None
+) -> Culprit | None:
+    """The operation to name, most certain source first: what the reduction left, then the error's own words.
+
+    Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`).
+    """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return None
     subsystem = subsystem_of(conclusion.signature.frames if conclusion.signature else ())
     named = operators_in(conclusion.outcome.exception)
     if reduced is not None and reduced.nodes:
-        targets = _operators_of(reduced)
+        targets = operators_of(reduced)
         if len(targets) == 1:
             return Culprit(targets[0], graph, subsystem, "the only operation left in the reproducer")
+        if diverging is not None and operator_name(diverging) in targets:
+            told = operator_name(diverging)
+            others = ", ".join(target for target in targets[:8] if target != told)
+            detail = f"the first in the program's graph with which values differ; the reproducer needs {others} as well"
+            return Culprit(told, graph, subsystem, detail)
         if targets:
             told = _most_telling(targets, named, conclusion.outcome.exception)
             return Culprit(told, graph, subsystem, "the reproducer needs " + ", ".join(targets[:8]))
@@ -106,7 +116,7 @@ def with_part(culprit: Culprit | None, search: SubsystemSearch | None) -> Culpri
     )
 
 
-def _operators_of(case: GraphCase) -> list[str]:
+def operators_of(case: GraphCase) -> list[str]:
     """The operators of a case, those of nested graphs included; not what only holds a graph, switches a mode, or picks."""
     found: list[str] = []
     for nodes in (case.nodes, *(graph.nodes for graph in case.subgraphs)):

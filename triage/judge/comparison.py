@@ -82,6 +82,28 @@ class ComparisonOracle:
         return Judgement(Verdict.UNRESOLVED, f"wrong in another way: {wrong.headline()}", sibling=sibling)
 
 
+@dataclass(frozen=True)
+class AnyWrong:
+    """Whether the agent saw anything wrong in a graph, of whatever kind, also where the candidate's own check passes.
+
+    Where the agent compared nothing, the candidate's own comparison counts.
+    """
+
+    signature: FailureSignature
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        notes = result.notes
+        if notes.wrongs:
+            return Judgement(Verdict.SAME_FAILURE, notes.wrongs[0].headline())
+        told = CheckOracle(self.signature).judge(result)
+        unsure = notes.not_compared or notes.unsteady or notes.by_chance
+        if told.verdict is Verdict.SAME_FAILURE and (notes.compared or unsure):
+            if unsure:
+                return Judgement(Verdict.UNRESOLVED, "not everything could be compared")
+            return Judgement(Verdict.NO_FAILURE, "compiled differs from eager no more than eager may from itself")
+        return told
+
+
 def is_own_comparison(error: RaisedException) -> bool:
     """An AssertionError of the program's own code, not of the compiler: the last frame is the user's, or torch.testing's."""
     if error.type != "AssertionError" or not error.frames:

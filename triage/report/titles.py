@@ -60,9 +60,15 @@ def _tag(report: TriageReport) -> str:
 
 
 def _operator(report: TriageReport) -> str:
-    """The operation whose value is the first that is wrong, else the one that is to blame."""
-    first = str((report.accuracy or {}).get("first_wrong") or "").partition(" (")[0]
-    return first or (report.culprit.op if report.culprit is not None and report.culprit.op else "")
+    """The operation whose value is the first that is wrong, else the one that is to blame.
+
+    The first one in the program's graph, if the reproducer has it too, comes before that in the reproducer.
+    """
+    accuracy = report.accuracy or {}
+    blamed = report.culprit.op if report.culprit is not None and report.culprit.op else ""
+    diverging = str((accuracy.get("first_diverging") or {}).get("operation") or "").partition(" (")[0]
+    first = str(accuracy.get("first_wrong") or "").partition(" (")[0]
+    return blamed if blamed and blamed == diverging else first or blamed
 
 
 def _what(report: TriageReport) -> str:

@@ -87,6 +87,8 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
             found.append(
                 ("First value that is wrong", f"the result of {code(clip(report.accuracy['first_wrong'], 200))}")
             )
+        if report.accuracy.get("first_diverging"):
+            found.append(("In the program's graph", diverging(report.accuracy["first_diverging"])))
     if verdict.runs > 1 and verdict.symptom is not Symptom.NONDETERMINISTIC:
         found.append(("How often", f"{verdict.failures} of {verdict.runs} runs"))
     called = [text for text in map(compile_call, report.compile_calls) if text != "torch.compile()"]
@@ -99,6 +101,14 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         fixed = bool(report.regression.get("first_fixed"))
         found.append(("Fixed" if fixed else "Regression", regression(report.regression)))
     return found
+
+
+def diverging(facts: dict[str, Any]) -> str:
+    """Where in the program's own graph values go wrong."""
+    return (
+        f"operation {facts['place']} of {facts['operations']}, {code(clip(str(facts['operation']), 200))}, is the first with "
+        f"which compiled and eager differ ({plural(facts['questions'], 'run')} of parts of that graph)"
+    )
 
 
 def part(search: SubsystemSearch) -> str:

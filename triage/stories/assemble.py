@@ -10,11 +10,12 @@ from pathlib import Path
 
 import triage
 from triage.culprit.known_causes import known_cause
-from triage.culprit.operation import culprit_of, with_part
+from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.codec import encode
+from triage.model.graphcase import GraphNode
 from triage.model.own_code import Finding, OwnCode
 from triage.model.report import (
     KnownCause,
@@ -35,7 +36,7 @@ from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
 from triage.report.repository import repository_state
 from triage.session.session import describe_outcome
 from triage.stories.captured import guilty_graph, only_line
-from triage.stories.comparison import accuracy_facts, comparison_note, rounding_notes, unsteady_note
+from triage.stories.comparison import accuracy_facts, another_operation, comparison_note, rounding_notes, unsteady_note
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes
 from triage.stories.headline import summary_sentence, whose_headline, with_headline
@@ -87,7 +88,7 @@ def assemble(found: Findings) -> TriageReport:
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
-        culprit=with_part(culprit_of(conclusion, reduced, graph), found.subsystem),
+        culprit=with_part(culprit_of(conclusion, reduced, graph, _diverging(found)), found.subsystem),
         workarounds=_workarounds(found, conclusion),
         ways_round=found.ways_round,
         conditions=found.conditions,
@@ -154,11 +155,17 @@ def _tells(name: str) -> bool:
 
 
 def _reduced_line(found: Findings) -> str | None:
-    """The user's line of the last operation that the reduction left."""
-    made = found.reproduced
+    """The user's line where values go wrong in the program's graph, else of the last operation that the reduction left."""
+    made, diverging = found.reproduced, _diverging(found)
+    if diverging is not None and diverging.where:
+        return diverging.where
     if made is None or made.graph is None or not made.verified:
         return None
     return next((node.where for node in reversed(made.graph.nodes) if node.where), None)
+
+
+def _diverging(found: Findings) -> GraphNode | None:
+    return found.diverging.node if found.diverging is not None else None
 
 
 def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None) -> ReportSignature | None:
@@ -308,6 +315,9 @@ def _artifacts(directory: Path) -> dict[str, str]:
 def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     notes = list(filter(None, [comparison_note(found.walk.compared)]))
     notes += _rounding_notes(found, conclusion)
+    made = found.reproduced
+    shown = operators_of(made.graph) if made is not None and made.graph is not None else ()
+    notes += filter(None, [another_operation(found.diverging, shown)])
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

@@ -1,6 +1,7 @@
 """What is to blame inside the stage, asked of the verified reproducer.
 
-The settings, the part of the compiler and its application, the first wrong value, and what the failure cannot do without.
+The settings, the part of the compiler and its application, the first wrong value (of the reproducer, and of the program's own
+graph), and what the failure cannot do without.
 """
 
 from __future__ import annotations
@@ -11,28 +12,40 @@ from pathlib import Path
 
 from triage.culprit import conditions
 from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, variants_of_graph, variants_of_text
+from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.environments.files import write_whole
 from triage.judge.asking import Budget
+from triage.judge.comparison import AnyWrong, ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.model.report import Condition, SubsystemSearch
 from triage.reduce.choose import Reproduced
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.observe import hangs_on_values, observed
+from triage.reduce.graph.starts import starts
+from triage.reduce.interface import Problem
 from triage.stories.findings import Findings
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
 from triage.trial.share import share_of
 
+MOST_WHOLES = 2  # graphs that are asked where in them values go wrong
 MOST_CURES = 4  # workarounds that a report names
 GRAPHS = "subsystem"  # the folder of the run directory with the graph before and after the guilty pass
 
 
 def blame(
-    found: Findings, made: Reproduced, rung: str, runner: ForkServerRunner, oracle: Oracle, patience: Patience | None
+    found: Findings,
+    made: Reproduced,
+    problem: Problem,
+    runner: ForkServerRunner,
+    oracle: Oracle,
+    patience: Patience | None,
 ) -> None:
-    """Fill what the findings say of the culprit. `rung` is the backend that fails, `oracle` the one that judged `made`."""
-    session = found.session
+    """Fill what the findings say of the culprit. `oracle` is the one that judged `made`, reduced from the `problem`."""
+    session, rung = found.session, problem.rung
     limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
     share = share_of(session.clock, made.seconds)
     with session.timed("ablate"):
@@ -47,6 +60,9 @@ def blame(
     if patience is None:
         with session.timed("blame"):
             _parts(found, made, rung, runner, oracle, share, limit)
+    if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
+        with session.timed("diverge"):
+            _diverging(found, made, problem, runner, oracle, share_of(session.clock, made.seconds), limit)
     _conditions(found, made, rung, runner, oracle, share, limit, patience is None)
 
 
@@ -88,6 +104,39 @@ def _with_graphs(searched: Searched, directory: Path) -> SubsystemSearch:
             write_whole(directory / GRAPHS / name, text)
             names[name] = f"{GRAPHS}/{name}"
     return replace(searched.search, before=names.get(BEFORE), after=names.get(AFTER))
+
+
+def _diverging(
+    found: Findings,
+    made: Reproduced,
+    problem: Problem,
+    runner: ForkServerRunner,
+    oracle: Oracle,
+    budget: Budget,
+    limit: float,
+) -> None:
+    """Of the program's own graph with the program's own values; the reproducer's operations are where to look first."""
+    assert made.graph is not None
+    first = [found.first_wrong] if found.first_wrong is not None else []
+    likely = list(dict.fromkeys((*(node.name for node in first), *(node.name for node in made.graph.nodes))))
+    nodes = {node.name: node for node in (*made.graph.nodes, *first)}
+    wholes = [start for group in starts(problem, made.form) for start in group]
+    wholes.sort(key=lambda start: not start.recorded)
+    found.diverging = first_diverging(
+        (_seen(start.candidate, runner) for start in wholes[:MOST_WHOLES]),
+        [nodes[name] for name in likely],
+        problem.rung,
+        runner,
+        AnyWrong(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle,
+        budget,
+        found.session.emit,
+        limit,
+    )
+
+
+def _seen(whole: Candidate, runner: ForkServerRunner) -> Candidate:
+    """With the gradients that were seen to arrive inside, where the failure needs a backward pass."""
+    return observed(whole, runner) if whole.case.backward and hangs_on_values(whole) else whole
 
 
 def _conditions(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from triage.culprit.first_diverging import Diverging
 from triage.culprit.operation import operator_name
 from triage.locate.walk import Walk
 from triage.model.accuracy import Rounding
@@ -34,6 +35,7 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
     facts |= {name: _json(value) for name, value in encode(notes.wrong).items()}
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
     facts["first_wrong"] = first_wrong_words(found.first_wrong)
+    facts["first_diverging"] = diverging_facts(found.diverging)
     return facts
 
 
@@ -42,6 +44,18 @@ def first_wrong_words(node: GraphNode | None) -> str | None:
     if node is None:
         return None
     return f"{operator_name(node)} ({node.where})" if node.where else operator_name(node)
+
+
+def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
+    """Where in the program's own graph it begins: operation `place` of so many, told by so many questions."""
+    if diverging is None:
+        return None
+    return {
+        "operation": first_wrong_words(diverging.node),
+        "place": diverging.place,
+        "operations": diverging.operations,
+        "questions": diverging.questions,
+    }
 
 
 def rounding_notes(walk: Walk, rounding: Rounding) -> list[str]:
@@ -129,3 +143,13 @@ def comparison_note(probe: Probe | None) -> str | None:
 
 def _json(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def another_operation(diverging: Diverging | None, shown: Sequence[str]) -> str | None:
+    """What a reader must know where the program's own graph goes wrong at an operation that the reproducer does not `show`."""
+    if diverging is None or not shown or operator_name(diverging.node) in shown:
+        return None
+    return (
+        f"In the program's own graph values differ first with {first_wrong_words(diverging.node)}; the reproducer shows "
+        f"{', '.join(shown[:4])}."
+    )

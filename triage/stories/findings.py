@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from triage.culprit.first_diverging import Diverging
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.spellings import Spelling
 from triage.environments.describe import TargetEnvironment
@@ -52,6 +53,7 @@ class Findings:
     indifferent: tuple[str, ...] = ()
     subsystem: SubsystemSearch | None = None
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
+    diverging: Diverging | None = None  # and that of the program's own graph
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
     runner: ForkServerRunner | None = None  # of candidates, once it is likely that there will be some
@@ -61,6 +63,7 @@ class Findings:
         self.cases, self.capture_note, self.asked = (), None, None
         self.reproduced, self.reproducer_note = None, None
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
+        self.diverging = None
         self.cures, self.spellings = (), ()
         self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 

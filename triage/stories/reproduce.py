@@ -116,7 +116,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         made = found.reproduced
         wanted = not session.settings.reproducer_only and not problem.door  # the settings are those of torch.compile
         if made is not None and made.verified and wanted:
-            blame(found, made, problem.rung, runner, made.oracle or oracle, patience)
+            blame(found, made, problem, runner, made.oracle or oracle, patience)
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise

@@ -45,10 +45,11 @@ from triage.stories.captured import captured
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier
-from triage.stories.ways_round import find_ways_round
+from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding
 from triage.trial.runner import ForkServerRunner
 
+NOT_YET = "Ways round had not been tried on the script when this was written."
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
 
@@ -101,8 +102,9 @@ def run(
         emit("located", **_located_facts(found))
         _reproduce(found)
         _confirm(found)
-        find_ways_round(found)
         found.environment = asked.waited(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
+        _report_early(found)
+        find_ways_round(found)
     except KeyboardInterrupt:
         interrupted = True
         found.incomplete = "interrupted"
@@ -121,12 +123,27 @@ def run(
     with _no_interrupts():
         session.cancel.set()
         found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
-        report = assemble(found)
-        write_report(session.directory, report, settings.format, _redactor(found), settings.template)
+        report = _report(found)
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
     if bug is not None:
         raise bug
     return Run(report, session.directory, exit_code(report, interrupted))
+
+
+def _report(found: Findings, *notes: str) -> TriageReport:
+    """Write the report of what is known now."""
+    settings, directory = found.session.settings, found.session.directory
+    report = assemble(found)
+    report = replace(report, notes=(*report.notes, *notes))
+    write_report(directory, report, settings.format, _redactor(found), settings.template)
+    return report
+
+
+def _report_early(found: Findings) -> None:
+    """Ways round take the script's own time once or twice more: what a maintainer needs is there to be read before."""
+    if worth_trying(found):
+        _report(found, NOT_YET)
+        found.session.emit("report_written", directory=str(found.session.directory))
 
 
 @contextlib.contextmanager

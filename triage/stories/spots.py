@@ -130,6 +130,8 @@ def outer_lines(conclusion: Conclusion, files: Files) -> list[Spot]:
 def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[Spot | None]:
     error = conclusion.outcome.exception if conclusion.outcome is not None else None
     named = _names(operators_in(error))
+    if found.diverging is not None:
+        yield _of_node(found.diverging.node, files)
     if found.first_wrong is not None:
         yield _of_node(found.first_wrong, files)
     made = found.reproduced

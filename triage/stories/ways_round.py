@@ -50,7 +50,7 @@ MAY_COMPILE_NOTHING = ("call", "function", "backend")
 def find_ways_round(found: Findings) -> None:
     """Fill `ways_round` of the findings, and write the patch of the best. Where nothing could be tried a note says why."""
     conclusion = found.walk.conclusion()
-    if not _worth_trying(found, conclusion):
+    if not worth_trying(found):
         return
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
         found.notes.append("Ways round were not run: it does not fail every time, so a run that passes shows nothing.")
@@ -60,8 +60,9 @@ def find_ways_round(found: Findings) -> None:
         _Trials(found, conclusion).run()
 
 
-def _worth_trying(found: Findings, conclusion: Conclusion) -> bool:
-    settings = found.session.settings
+def worth_trying(found: Findings) -> bool:
+    """Whether something fails under a compiler that a change of the program may lead round."""
+    settings, conclusion = found.session.settings, found.walk.conclusion()
     if not settings.reduce or settings.reproducer_only or not conclusion.settled or conclusion.door is not None:
         return False
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:

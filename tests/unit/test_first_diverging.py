@@ -1,0 +1,123 @@
+"""Where in the program's own graph values go wrong: found by bisection, on stand-ins for the runner."""
+
+from dataclasses import replace
+from typing import Any
+
+from triage.culprit.first_diverging import Diverging, first_diverging
+from triage.judge.comparison import AnyWrong
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import FailureSignature
+from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.stage import OutcomeKind
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.printing.printer import Form
+from triage.session.clock import Clock
+
+META = TensorMeta((4,), (1,), "float32")
+SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "wrong", "wrong", (), None)
+
+
+def chain(*targets: str) -> GraphCase:
+    nodes, last = [], "x"
+    for number, target in enumerate(targets):
+        nodes.append(GraphNode(f"n{number}", "call_function", target, [{"ref": last}], {}, [META], where=f"a.py:{number}"))
+        last = f"n{number}"
+    return GraphCase("dynamo", (GraphInput("x", meta=META),), tuple(nodes), ({"ref": last},))
+
+
+class WrongWith:
+    """Candidates are wrong once they hold the word; those that hold `odd` crash. `asked` are the texts."""
+
+    jobs = 1
+
+    def __init__(self, word: str, odd: str = "nothing like it") -> None:
+        self.word, self.odd, self.asked = word, odd, list[str]()
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        self.asked.append(source)
+        if self.odd in source:
+            return CandidateResult(Outcome(OutcomeKind.CRASH, 1.0, -11), AgentNotes(), None, True)
+        wrong: Any = (object.__new__(_Wrong),) if self.word in source else ()
+        return CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(compared=1, wrongs=wrong), None, True)
+
+
+class _Wrong:
+    def headline(self) -> str:
+        return "wrong"
+
+
+def asked(case: GraphCase, runner: WrongWith, *likely: GraphNode, seconds: float = 0.0) -> Diverging | None:
+    whole: Any = runner
+    form = Form(check="values")
+    events: list[dict[str, Any]] = []
+    return first_diverging(
+        [Candidate(case, form)], likely, "inductor", whole, AnyWrong(SIGNATURE), Clock(seconds),
+        lambda kind, **facts: events.append({"kind": kind, **facts}), 60.0,
+    )  # fmt: skip
+
+
+LONG = chain(*["torch.sin"] * 20, "torch.relu", *["torch.cos"] * 43)
+
+
+def test_it_is_found_among_many_by_bisection() -> None:
+    runner = WrongWith("relu")
+    found = asked(LONG, runner)
+    assert found is not None
+    assert (found.node.target, found.place, found.operations) == ("torch.relu", 21, 64)
+    assert found.questions == len(runner.asked) <= 7
+
+
+def test_the_likely_one_takes_two_questions() -> None:
+    found = asked(LONG, WrongWith("relu"), LONG.nodes[20])
+    assert found is not None and (found.place, found.questions) == (21, 2)
+
+
+def test_a_likely_one_that_is_innocent_only_costs() -> None:
+    found = asked(LONG, WrongWith("relu"), LONG.nodes[40])
+    assert found is not None and found.place == 21
+
+
+def test_what_only_its_kind_tells_is_looked_for_at_the_first_of_that_kind() -> None:
+    elsewhere = replace(LONG.nodes[20], where="another.py:1")
+    found = asked(LONG, WrongWith("relu"), elsewhere)
+    assert found is not None and (found.place, found.questions) == (21, 2)
+
+
+def test_prefixes_that_tell_nothing_are_stepped_over_and_never_claimed() -> None:
+    class Crashing(WrongWith):
+        def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+            crash = source.count("torch.sin") == 20 and "relu" not in source  # right before the guilty one
+            self.odd = "torch" if crash else "nothing like it"
+            return super().run(source, rung=rung, timeout=timeout)
+
+    assert asked(LONG, Crashing("relu")) is None
+
+
+def test_nothing_is_claimed_where_the_graph_is_right_or_has_one_operation() -> None:
+    assert asked(LONG, WrongWith("tanh")) is None
+    runner = WrongWith("relu")
+    assert asked(chain("torch.relu"), runner) is None and runner.asked == []
+
+
+def test_a_prefix_returns_what_the_rest_reads() -> None:
+    """The wrong value is read inside of the prefix by what hides it, and outside."""
+    nodes = (
+        GraphNode("wrong", "call_function", "torch.relu", [{"ref": "x"}], {}, [META]),
+        GraphNode("hides", "call_function", "torch.isnan", [{"ref": "wrong"}], {}, [replace(META, dtype="bool")]),
+        GraphNode("late", "call_function", "torch.sin", [{"ref": "wrong"}], {}, [META]),
+    )
+    case = GraphCase("dynamo", (GraphInput("x", meta=META),), nodes, ({"ref": "hides"}, {"ref": "late"}))
+    runner = WrongWith("relu")
+    asked(case, runner, nodes[1])
+    two = next(text for text in runner.asked if "sin" not in text and "isnan" in text)
+    assert "return torch.isnan(a), a\n" in two
+
+
+def test_the_oracle_takes_any_kind_and_believes_the_agent() -> None:
+    oracle = AnyWrong(SIGNATURE)
+    ended = WrongWith("x").run("x")
+    assert oracle.judge(ended).verdict.value == "same_failure"
+    assert oracle.judge(WrongWith("y").run("x")).verdict.value == "no_failure"
+    crashed = WrongWith("x", "x").run("x")
+    assert oracle.judge(crashed).verdict.value == "unresolved"

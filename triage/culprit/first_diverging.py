@@ -1,0 +1,154 @@
+"""The first operation of the program's own graph at which compiled and eager differ, found by bisecting its prefixes.
+
+A prefix is the graph up to some operation, compiled and compared by itself. It returns all that the rest of the graph reads, so
+that nothing wrong is hidden by what follows, and a difference of any kind counts; for a wrong gradient the backward pass
+begins there. The reproducer says which operation it could be; whether it is that one in the program is asked here, on the
+program's own values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from triage.judge.asking import Budget
+from triage.judge.boundary import next_points
+from triage.judge.judgement import Oracle, RefusedError
+from triage.model.graphcase import GraphNode
+from triage.model.stage import Verdict
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.slices import keep
+from triage.reduce.graph.wiring import Wiring
+from triage.reduce.printing.printer import Unprintable
+from triage.trial.interface import CandidateRunner
+
+MOST_GUESSES = 3
+MOST = 24  # questions; bisecting a thousand operations takes ten
+
+
+@dataclass(frozen=True)
+class Diverging:
+    """Up to the operation before `node` the values agree, with it they do not. `place` counts from 1."""
+
+    node: GraphNode
+    place: int
+    operations: int
+    questions: int
+
+
+def first_diverging(
+    wholes: Iterable[Candidate],
+    likely: Sequence[GraphNode],
+    failing: str,
+    runner: CandidateRunner,
+    oracle: Oracle,
+    budget: Budget,
+    emit: Callable[..., None],
+    seconds: float,
+) -> Diverging | None:
+    """Bisect the first of these graphs that is wrong as a whole, looking at the `likely` operations first.
+
+    None where none is wrong as a whole, where it has one operation, where no neighbours could be told apart, or in time.
+    """
+    for whole in wholes:
+        prefixes = _Prefixes(whole, failing, runner, oracle, budget, emit, seconds)
+        if len(prefixes.units) < 2:
+            continue
+        found = prefixes.searched(likely)
+        if found is not None or budget.spent():
+            return found
+    return None
+
+
+class _Prefixes:
+    """What is known of each number of operations."""
+
+    def __init__(
+        self,
+        whole: Candidate,
+        failing: str,
+        runner: CandidateRunner,
+        oracle: Oracle,
+        budget: Budget,
+        emit: Callable[..., None],
+        seconds: float,
+    ) -> None:
+        self._whole, self._failing, self._runner, self._oracle = whole, failing, runner, oracle
+        self._budget, self._emit, self._seconds = budget, emit, seconds
+        self._wiring = Wiring(whole.case)
+        self.units, self._nodes = self._wiring.units, self._wiring.nodes
+        self._known: dict[int, Verdict] = {0: Verdict.NO_FAILURE}
+        self._asked = 0
+
+    def searched(self, likely: Sequence[GraphNode]) -> Diverging | None:
+        for place in self._places(likely):
+            if self._fails(place) and self._passes(place - 1):
+                return self._found(place)
+        if not self._fails(len(self.units)):
+            return None
+        while self._may_ask():
+            low, high = self._bounds()
+            if high - low == 1:
+                return self._found(high)
+            untold = [point for point in next_points(low, high) if point not in self._known]
+            if not untold:
+                return None
+            self._judged(untold[0])
+        return None
+
+    def _places(self, likely: Sequence[GraphNode]) -> list[int]:
+        """Where the likely operations stand, by their lines, else the first of their kind; others are found by bisection."""
+        lines = {(node.target, node.where) for node in likely}
+        targets = {target for target, _ in lines}
+        nodes = [self._nodes[unit] for unit in self.units]
+        same = [place for place, node in enumerate(nodes, 1) if (node.target, node.where) in lines]
+        kind = [place for place, node in enumerate(nodes, 1) if node.target in targets]
+        return (same or kind)[:MOST_GUESSES]
+
+    def _bounds(self) -> tuple[int, int]:
+        """The least number that is known to fail, and the greatest below it that is known to pass."""
+        high = min(place for place, verdict in self._known.items() if verdict is Verdict.SAME_FAILURE)
+        low = max(place for place, verdict in self._known.items() if verdict is Verdict.NO_FAILURE and place < high)
+        return low, high
+
+    def _found(self, place: int) -> Diverging:
+        return Diverging(self._nodes[self.units[place - 1]], place, len(self.units), self._asked)
+
+    def _fails(self, place: int) -> bool:
+        return self._judged(place) is Verdict.SAME_FAILURE
+
+    def _passes(self, place: int) -> bool:
+        return self._judged(place) is Verdict.NO_FAILURE
+
+    def _may_ask(self) -> bool:
+        return self._asked < MOST and not self._budget.spent()
+
+    def _judged(self, place: int) -> Verdict:
+        if place not in self._known:
+            self._known[place] = self._answer(place)
+        return self._known[place]
+
+    def _answer(self, place: int) -> Verdict:
+        if not self._may_ask():
+            return Verdict.UNRESOLVED
+        try:
+            source = self._prefix(place).source()
+        except (RefusedError, Unprintable):
+            return Verdict.UNRESOLVED
+        self._asked += 1
+        result = self._runner.run(source, rung=self._failing, timeout=min(self._seconds, self._budget.left()))
+        verdict = self._oracle.judge(result).verdict
+        self._emit(
+            "prefix_asked",
+            operations=place,
+            of=len(self.units),
+            outcome=verdict.value,
+            seconds=round(result.outcome.seconds, 2),
+        )
+        return verdict
+
+    def _prefix(self, place: int) -> Candidate:
+        """Raises RefusedError."""
+        if place == len(self.units):
+            return self._whole
+        return replace(self._whole, case=keep(self._wiring, self.units[:place], escaping=True))
