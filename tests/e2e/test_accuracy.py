@@ -128,4 +128,7 @@ def test_from_a_script_that_raises_nothing_to_a_reproducer(tmp_path: Path, sourc
     assert report["culprit"]["op"] == "aten.relu" and report["accuracy"]["first_wrong"].startswith("aten.relu")
     if source == NAMED:  # the graph of the others may have one operation only
         diverging = report["accuracy"]["first_diverging"]
-        assert diverging["operation"].startswith("aten.relu") and (diverging["place"], diverging["operations"]) == (3, 4)
+        assert diverging["operation"].startswith("aten.relu") and (diverging["place"], diverging["operations"]) == (
+            3,
+            4,
+        )

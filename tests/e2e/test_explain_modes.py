@@ -42,6 +42,24 @@ train_step(torch.randn(64, 16), torch.randint(0, 4, (64,)))
 """
 
 
+LOOP = """
+import torch
+
+weight = torch.nn.Parameter(torch.randn(64, 64))
+opt = torch.optim.AdamW([weight])
+
+@torch.compile
+def f(x):
+    return torch.nn.functional.gelu(x @ weight) * 2
+
+for _ in range(100_000):
+    loss = f(torch.randn(128, 64)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
 @pytest.fixture
 def triage(tmp_path: Path) -> Command:
     return Command(tmp_path)
@@ -84,3 +102,28 @@ def test_what_there_is_not_is_said_before_anything_runs(triage: Command, words: 
     triage.script(ONCE)
     done = triage("explain", "--out", "out", *words, "train.py")
     assert done.returncode == 2 and told in done.stderr and "next:" in done.stderr
+
+
+def test_a_step_is_profiled_with_what_was_fused_and_what_is_outside(triage: Command) -> None:
+    triage.script(LOOP)
+    found = explained(triage, "--profile")
+    assert found["modes"] == [] and found["profile_note"] is None
+    profile = found["profile"]
+    assert any(row["name"] == "aten::gelu" for row in profile["uncompiled"]["operations"])
+    kernels = [row for row in profile["compiled"]["operations"] if {"gelu", "mul"} <= set(row["fused"])]
+    assert kernels and all(row["inside"] and "cpp_fused_gelu" in row["name"] for row in kernels)
+    assert all(not row["inside"] for row in profile["uncompiled"]["operations"])
+    fused = next(row for row in profile["fused"] if "gelu" in row["operations"])
+    assert fused["seconds"] > 0 and fused["uncompiled_seconds"] > 0
+    for step in ("uncompiled", "compiled"):
+        trace = json.loads((triage.out / profile[step]["trace"]).read_text())
+        assert trace["traceEvents"] and profile[step]["seconds"] > 0
+    assert any("optimizer's `step` is not compiled" in line for line in found["outside"])
+    page = (triage.out / "explain.md").read_text()
+    assert "## Profile of a step" in page and "What was fused" in page and "perfetto" in page
+
+
+def test_why_there_is_no_profile_is_said(triage: Command) -> None:
+    triage.script("import torch\nprint(torch.ones(2))\n")
+    found = explained(triage, "--profile")
+    assert found["profile"] is None and "made no call of a compiled function" in found["profile_note"]

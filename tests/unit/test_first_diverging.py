@@ -21,7 +21,9 @@ SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "wrong"
 def chain(*targets: str) -> GraphCase:
     nodes, last = [], "x"
     for number, target in enumerate(targets):
-        nodes.append(GraphNode(f"n{number}", "call_function", target, [{"ref": last}], {}, [META], where=f"a.py:{number}"))
+        nodes.append(
+            GraphNode(f"n{number}", "call_function", target, [{"ref": last}], {}, [META], where=f"a.py:{number}")
+        )
         last = f"n{number}"
     return GraphCase("dynamo", (GraphInput("x", meta=META),), tuple(nodes), ({"ref": last},))
 

@@ -31,7 +31,13 @@ def explain(
         None, "--mode", metavar="NAME", help="With --modes: this row alone beside uncompiled. Repeat it for more."
     ),
     step: str = typer.Option(
-        None, "--step", metavar="FUNCTION", help="With --modes: a call of this function of the program is the step."
+        None,
+        "--step",
+        metavar="FUNCTION",
+        help="With --modes or --profile: a call of this function of the program is the step.",
+    ),
+    profile: bool = typer.Option(
+        False, "--profile", help="Profile a step, uncompiled and compiled: operations side by side, Chrome traces."
     ),
     budget: float = typer.Option(None, metavar="SECONDS", help="Limit of all runs together (default: none)."),
     as_json: bool = typer.Option(
@@ -51,6 +57,7 @@ def explain(
     from triage.probe.target import find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
+    from triage.stories.explain import Measuring
     from triage.stories.explain import explain as explained
     from triage.stories.explain_modes import ModesWanted
 
@@ -61,11 +68,12 @@ def explain(
             next="For example: triage explain train.py",
         )
     settings = load_settings({"python": python, "out": out, "timeout": timeout, "budget": budget or 0.0})
-    wanted = ModesWanted(tuple(mode or ()), step) if modes or mode or step else None
+    measured = modes or mode or (step and not profile)
+    wanted = Measuring(ModesWanted(tuple(mode or ())) if measured else None, step, profile)
     target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
     with listener_for(quiet=quiet) as listener:
         told = tuple(str(word) for word in command)
-        done = explained(target, told, settings, Emitter(listener), fullgraph=fullgraph, whole=whole, modes=wanted)
+        done = explained(target, told, settings, Emitter(listener), fullgraph=fullgraph, whole=whole, measuring=wanted)
     show_explanation(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)

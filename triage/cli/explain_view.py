@@ -55,6 +55,8 @@ def _parts(done: Explained) -> Iterator[Any]:
         yield Text(line, "dim")
     if found.modes:
         yield from _modes(found)
+    if found.profile is not None or found.profile_note:
+        yield from _profile(done)
     yield Text(f"{_next(done)}", "dim")
 
 
@@ -103,6 +105,38 @@ def _modes(found: Explanation) -> Iterator[Any]:
     yield from (Text(remark, "red" if "WRONG" in remark else "dim") for remark in modes.all_remarks(found.modes))
     yield Text(modes.verdict(found.modes), "bold")
     yield from (Text(note, "dim") for note in modes.notes(found.modes, found.step_function))
+
+
+def _profile(done: Explained) -> Iterator[Any]:
+    from rich.table import Table
+    from rich.text import Text
+
+    from triage.report import profile as profiles
+
+    found = done.explanation
+    if found.profile_note:
+        yield Text(found.profile_note, "yellow")
+    if found.profile is None:
+        return
+    yield Text(profiles.headline(found.profile), "bold")
+    yield from (Text(f"slower compiled: {each.replace('`', '')}", "yellow") for each in found.profile.slower)
+    yield from (Text(f"outside of graphs: {each.replace('`', '')}", "dim") for each in found.outside)
+    parts = [("uncompiled", profiles.HEAD, profiles.rows(found.profile.uncompiled))]
+    parts += [("compiled", profiles.HEAD, profiles.rows(found.profile.compiled))]
+    parts += [("fused", profiles.FUSED_HEAD, profiles.fused_rows(found.profile.fused))]
+    for name, head, rows in parts:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for number, column in enumerate(head):
+            told = f"{name}: {column}" if not number else column
+            table.add_column(told, overflow="fold", justify="left" if number < len(head) - 2 else "right")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        if rows:
+            yield table
+    traces = ", ".join(
+        shown(done.directory / step.trace) for step in (found.profile.uncompiled, found.profile.compiled)
+    )
+    yield Text(f"Chrome traces: {traces}", "dim")
 
 
 def _table(*names: str) -> Any:

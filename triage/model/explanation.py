@@ -129,6 +129,49 @@ class ModeRow:
 
 
 @dataclass(frozen=True)
+class ProfiledOperation:
+    """What the profiler calls one operation, in a step: `seconds` are its own, without what it calls. `inside`: of a graph."""
+
+    name: str
+    count: int
+    seconds: float
+    device_seconds: float = 0.0
+    inside: bool = False
+    fused: tuple[str, ...] = ()  # the operations in it, where it is a kernel of Inductor's
+
+
+@dataclass(frozen=True)
+class ProfiledStep:
+    """One step through the profiler, the quickest of `steps`; times in seconds. `trace` lies in the run directory."""
+
+    mode: str
+    seconds: float
+    steps: int
+    trace: str
+    operations: tuple[ProfiledOperation, ...] = ()
+
+
+@dataclass(frozen=True)
+class FusedTime:
+    """Kernels that share operations, and those operations in the uncompiled step. Times in seconds."""
+
+    kernels: tuple[str, ...]
+    operations: tuple[str, ...]
+    seconds: float
+    uncompiled_seconds: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`triage explain --profile`. `slower` are sentences on what takes longer compiled than it did."""
+
+    uncompiled: ProfiledStep
+    compiled: ProfiledStep
+    fused: tuple[FusedTime, ...] = ()
+    slower: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The whole. `fullgraph` is what fails first with `fullgraph=True`, where that was asked for and something does."""
 
@@ -143,8 +186,9 @@ class Explanation:
     fullgraph_passes: bool | None = None  # null where it was not run
     modes: tuple[ModeRow, ...] = ()
     step_function: str | None = None  # --step; null where the repeated call of a compiled function is the step
-    outside: tuple[str, ...] = ()
-    profile: dict[str, str] | None = None
+    outside: tuple[str, ...] = ()  # what of a step is not compiled, in sentences; with `profile` alone
+    profile: Profile | None = None
+    profile_note: str | None = None  # why there is none
     environment: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     schema_version: int = SCHEMA_VERSION

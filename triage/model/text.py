@@ -42,3 +42,8 @@ def _open_bracket(text: str) -> int | None:
 def _last_space(text: str) -> int | None:
     place = max(text.rfind(space) for space in " \n\t")
     return place if place > 0 else None
+
+
+def milliseconds(seconds: float) -> str:
+    """`0.214 ms`"""
+    return f"{1000 * seconds:.3g} ms"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from triage.environments.files import write_whole
 from triage.errors import UsageError
 from triage.model.codec import decode, encode, field_names
-from triage.model.explanation import Explanation, GraphBreak, Recompilation
+from triage.model.explanation import Explanation, GraphBreak, Profile, Recompilation
 from triage.report import modes
+from triage.report import profile as profiles
 from triage.report.issue import template_of
 from triage.report.markdown import clip, code, fence, prose, table
 from triage.report.redact import Redactor
@@ -58,6 +60,9 @@ def explanation_page(found: Explanation) -> str:
         modes_verdict=prose(modes.verdict(found.modes)) if found.modes else "",
         modes_remarks=[prose(remark) for remark in modes.all_remarks(found.modes)],
         modes_notes=[prose(note) for note in modes.notes(found.modes, found.step_function)],
+        profile=_profile(found.profile) if found.profile is not None else None,
+        profile_note=prose(found.profile_note or ""),
+        outside=[prose(each) for each in found.outside],
         notes=[prose(note) for note in found.notes],
         environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
         command=code(" ".join(found.command)),
@@ -157,6 +162,23 @@ def _modes(found: Explanation) -> str:
         if found.modes
         else ""
     )
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    steps = (("Uncompiled", profile.uncompiled), ("Compiled", profile.compiled))
+    return {
+        "headline": prose(profiles.headline(profile)),
+        "slower": [prose(each) for each in profile.slower],
+        "fused": _told(profiles.FUSED_HEAD, profiles.fused_rows(profile.fused)),
+        "steps": [
+            {"name": name, "table": _told(profiles.HEAD, profiles.rows(step)), "trace": code(step.trace)}
+            for name, step in steps
+        ],
+    }
+
+
+def _told(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return table(head, [(code(first), *map(prose, rest)) for first, *rest in rows]) if rows else ""
 
 
 def _graphs(found: Explanation) -> str:

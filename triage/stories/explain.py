@@ -29,7 +29,8 @@ from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import Session, open_session
 from triage.session.settings import Settings
-from triage.stories.explain_modes import ModesWanted
+from triage.stories.explain_modes import ModesWanted, step_marked
+from triage.stories.explain_profile import profiled
 from triage.stories.run import Run
 from triage.stories.run import run as triaged
 
@@ -37,6 +38,21 @@ EXIT_PARTIAL, EXIT_INTERRUPTED = 5, 130
 # A program that goes on and on is ended once nothing was compiled for so many calls and seconds: what is compiled at all is
 # compiled in the first epoch, and nobody waits for the others.
 SETTLED = (100, 20.0)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What is to be measured once the program was seen to run; `step` is the function that is its step."""
+
+    modes: ModesWanted | None = None
+    step: str | None = None
+    profile: bool = False
+
+    def marks(self, target: Target) -> dict[Path, bytes]:
+        """The file with the step, marked. Raises UsageError where the program has no such function, or a row no such name."""
+        if self.modes is not None:
+            self.modes.check()
+        return step_marked(target, self.step) if self.step is not None else {}
 
 
 @dataclass(frozen=True)
@@ -65,11 +81,11 @@ def explain(
     *,
     fullgraph: bool = False,
     whole: bool = False,
-    modes: ModesWanted | None = None,
+    measuring: Measuring = Measuring(),
 ) -> Explained:
     """Explain the target. Raises TriageError where it cannot be run at all."""
     check_syntax(target)
-    marks = modes.marks(target) if modes is not None else {}
+    marks = measuring.marks(target)
     session = open_session(settings, target.label, Path.cwd(), emit)
     target = replace(target, stdin=stdin.take(session.directory))
     emit("run_started", directory=str(session.directory), command=list(command), python=target.python, cwd=target.cwd)
@@ -81,11 +97,14 @@ def explain(
         if not seen.probe.outcome.failed:
             found = _cures_tried(session, target, found, whole=whole)
             found = _fullgraph(session, target, found, whole=whole) if fullgraph else found
-            if modes is not None:
+            found = replace(found, step_function=measuring.step)
+            if measuring.modes is not None:
                 calls = seen.probe.notes.compile_calls
                 backwards = seen.probe.notes.backwards > 0
-                rows = modes.measured(session, target, calls, marks, backwards=backwards)
-                found = replace(found, modes=rows, step_function=modes.step)
+                rows = measuring.modes.measured(session, target, calls, marks, backwards=backwards)
+                found = replace(found, modes=rows)
+            if measuring.profile:
+                found = profiled(session, target, found, marks)
     except KeyboardInterrupt:
         return _ended(
             session, target, replace(found, complete=False, incomplete_reason="interrupted"), EXIT_INTERRUPTED

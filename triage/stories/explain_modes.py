@@ -6,12 +6,10 @@ after round, so that only one of them ever computes. What was measured well is r
 
 from __future__ import annotations
 
-import mmap
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,51 +18,47 @@ from triage.environments.machine import runs_that_fit
 from triage.errors import UsageError
 from triage.explain.modes import LEAST_ROUNDS, MODES, Measured, Mode, modes_for, row_of
 from triage.explain.steps import marked
-from triage.judge.signature import headline
 from triage.model.accuracy import Comparison
 from triage.model.explanation import ModeRow
 from triage.model.outcome import BoundaryPoint, CompileCall
 from triage.model.rungs import UNCOMPILED
-from triage.model.text import clip, first_line
 from triage.probe.interpret import Event, events_in
-from triage.probe.launch import Cancel
-from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target, run_python
 from triage.session.session import Session
+from triage.stories.turns import (
+    GO,
+    NOT_READY,
+    READY,
+    SLOTS,
+    STOP,
+    Baton,
+    Running,
+    ended,
+    failure_of,
+    processes,
+    start,
+    wait,
+)
 
-SLOTS = 64  # as many as the agent's file has
-READY, GO, STOP, ENDED = b"r", b"g", b"s", b"x"  # as in the agent's `turns`
-BLOCK_SECONDS = 0.25  # of one turn; a step that is longer is one
 ROUNDS = 21
 ROUNDS_SECONDS = 120.0  # no round is begun after so long, once there are enough for an interval
-POLL_SECONDS = 0.002
 COMPARED_CALLS = 3
 MOST_FILES = 2000  # of the program, looked at for the function that is its step
 
 
 @dataclass(frozen=True)
 class ModesWanted:
-    """What a person asked for: rows by their names (all where none is named), and the function that is the step."""
+    """What a person asked for: rows by their names, all where none is named."""
 
     names: tuple[str, ...] = ()
-    step: str | None = None
 
-    def marks(self, target: Target) -> dict[Path, bytes]:
-        """The file with the step, marked. Raises UsageError where the program has no such function, or a row no such name."""
+    def check(self) -> None:
+        """Raises UsageError where a row cannot be named so."""
         known = [mode.name for mode in MODES]
         wrong = next((name for name in self.names if not name.replace(" ", "")), None)
         if wrong is not None:
             raise UsageError("--mode is empty.", "A row of the table is named.", f"For example: --mode {known[1]}")
-        if self.step is None:
-            return {}
-        try:
-            return marked(_texts(target), self.step)
-        except KeyError:
-            raise UsageError(
-                what=f"There is no function {self.step}.",
-                why="Neither the script nor a file beside it or below defines one of this name.",
-                next="Name it as it is defined: --step train_step, or --step Trainer.step",
-            ) from None
 
     def measured(
         self,
@@ -93,6 +87,18 @@ class ModesWanted:
             )
 
 
+def step_marked(target: Target, step: str) -> dict[Path, bytes]:
+    """The file of the program with the function that is its step, marked. Raises UsageError where there is no such function."""
+    try:
+        return marked(_texts(target), step)
+    except KeyError:
+        raise UsageError(
+            what=f"There is no function {step}.",
+            why="Neither the script nor a file beside it or below defines one of this name.",
+            next="Name it as it is defined: --step train_step, or --step Trainer.step",
+        ) from None
+
+
 def backends_of(target: Target, session: Session) -> list[str]:
     """What `torch._dynamo.list_backends()` names in the target's interpreter; nothing where it cannot be asked."""
     asked = run_python(target.python, ("-c", _LIST), session.probe_timeout(), session.cancel)
@@ -113,40 +119,6 @@ def _texts(target: Target) -> Iterator[tuple[Path, bytes]]:
             yield path, path.read_bytes()
 
 
-@dataclass
-class _Running:
-    """The process of one mode."""
-
-    mode: Mode
-    slot: int
-    cancel: Cancel
-    probe: Future[Probe]
-    late: str | None = None  # why it was ended
-
-    @property
-    def name(self) -> str:
-        return f"mode-{self.mode.slug}"
-
-
-class _Baton:
-    """The file in which every process finds its turn, a byte for each."""
-
-    def __init__(self, path: Path) -> None:
-        path.write_bytes(b"-" * SLOTS)
-        self.path = path
-        with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), SLOTS)
-
-    def state(self, slot: int) -> bytes:
-        return self._map[slot : slot + 1]
-
-    def give(self, slot: int, state: bytes) -> None:
-        self._map[slot : slot + 1] = state
-
-    def close(self) -> None:
-        self._map.close()
-
-
 def measure_modes(
     session: Session, target: Target, modes: Sequence[Mode], overlay: Mapping[Path, bytes]
 ) -> tuple[ModeRow, ...]:
@@ -161,60 +133,23 @@ def _measured(
     session: Session, target: Target, modes: Sequence[Mode], overlay: Mapping[Path, bytes], folder: Path
 ) -> tuple[dict[str, Measured], dict[str, ModeRow]]:
     """What was measured of each mode; the rows of those that were not run."""
-    baton = _Baton(folder / "turns")
-    running: list[_Running] = []
+    baton = Baton(folder / "turns")
+    running: list[Running] = []
     left_out: dict[str, ModeRow] = {}
-    with _processes(session, len(modes)) as pool:
+    with processes(session, len(modes)) as pool:
         for slot, mode in enumerate(modes):
             reason = _why_not(session, slot)
             if reason is not None:
                 left_out[mode.name] = ModeRow(mode.name, "not_run", reason=reason)
                 continue
-            request = _request(session, target, mode, overlay, baton.path, slot)
-            session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
-            cancel = Cancel(session.cancel)
-            running.append(_Running(mode, slot, cancel, pool.submit(run_probe, request, cancel)))
-            _wait(baton, running[-1], session, "it had not compiled and made its first steps")
+            running.append(start(session, target, mode, overlay, baton, slot, pool, f"mode-{mode.slug}"))
+            wait(baton, running[-1], session, NOT_READY)
         _rounds(session, baton, running)
         for each in running:
             baton.give(each.slot, STOP)
         measured = {each.mode.name: _read(session, each) for each in running}
     baton.close()
     return measured, left_out
-
-
-@contextmanager
-def _processes(session: Session, count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that each wait for a process; whatever goes wrong here, those end."""
-    with ThreadPoolExecutor(max(1, count), thread_name_prefix="mode") as pool:
-        try:
-            yield pool
-        except BaseException:
-            session.cancel.set()
-            raise
-
-
-def _request(
-    session: Session, target: Target, mode: Mode, overlay: Mapping[Path, bytes], baton: Path, slot: int
-) -> ProbeRequest:
-    return ProbeRequest(
-        f"mode-{mode.slug}",
-        target,
-        mode.rung,
-        _limit(session),
-        session.directory,
-        overlay=overlay,
-        seed=0,  # the same inputs in every mode
-        compile_arguments=dict(mode.arguments) if mode.rung != UNCOMPILED.name else {},
-        turns={"file": str(baton), "slot": slot, "block": BLOCK_SECONDS, "named": bool(overlay)},
-        neutral=session.neutral,
-        verbose_logs=False,
-    )
-
-
-def _limit(session: Session) -> float:
-    """Of one process, in seconds: it also waits while the others compile, and for its turns."""
-    return min(session.clock.left(), 100 * session.settings.timeout)
 
 
 def _why_not(session: Session, slot: int) -> str | None:
@@ -227,19 +162,7 @@ def _why_not(session: Session, slot: int) -> str | None:
     return None
 
 
-def _wait(baton: _Baton, each: _Running, session: Session, what: str) -> None:
-    """Until it waits for its turn, or has ended; one that takes longer than a run of the script may is ended."""
-    limit = time.monotonic() + session.settings.timeout
-    while not each.probe.done() and baton.state(each.slot) not in (READY, ENDED):
-        if time.monotonic() > limit or session.clock.spent():
-            each.late = f"{what} within {session.settings.timeout:.0f} s (--timeout)"
-            each.cancel.set()
-            each.probe.exception()
-            return
-        time.sleep(POLL_SECONDS)
-
-
-def _rounds(session: Session, baton: _Baton, running: Sequence[_Running]) -> None:
+def _rounds(session: Session, baton: Baton, running: Sequence[Running]) -> None:
     """Give everybody a turn, and again: the first of a round is another one each time."""
     began = time.monotonic()
     for number in range(ROUNDS):
@@ -251,23 +174,13 @@ def _rounds(session: Session, baton: _Baton, running: Sequence[_Running]) -> Non
         first = number % len(alive)
         for each in (*alive[first:], *alive[:first]):
             baton.give(each.slot, GO)
-            _wait(baton, each, session, "its turn had not ended")
+            wait(baton, each, session, "its turn had not ended")
 
 
-def _read(session: Session, each: _Running) -> Measured:
-    probe = each.probe.result()
+def _read(session: Session, each: Running) -> Measured:
+    probe = ended(session, each)
     events = events_in(session.directory / "logs" / f"{each.name}.events.jsonl")
-    error = probe.outcome.exception
-    session.emit(
-        "probe_ended",
-        name=each.mode.name,
-        rung=each.mode.name,
-        outcome=probe.outcome.kind,
-        signal=probe.outcome.signal,
-        seconds=round(probe.outcome.seconds, 2),
-        **({"exception": error.type, "message": error.message} if error is not None else {}),
-    )
-    return measured_in(events, each.late or _failure(probe))
+    return measured_in(events, each.late or failure_of(probe))
 
 
 def measured_in(events: Sequence[Event], failure: str | None) -> Measured:
@@ -286,16 +199,6 @@ def measured_in(events: Sequence[Event], failure: str | None) -> Measured:
         failure=failure if not blocks else None,
         repeated=bool(told.get("repeated")),
     )
-
-
-def _failure(probe: Probe) -> str | None:
-    if not probe.outcome.failed:
-        return None
-    error = probe.outcome.exception
-    if error is None:
-        return probe.outcome.detail or probe.outcome.kind.value
-    inner = error.innermost()
-    return clip(headline(inner.type, first_line(inner.message)), 160)
 
 
 def _compared(session: Session, target: Target, mode: Mode, row: ModeRow, backwards: bool) -> ModeRow:

@@ -78,6 +78,8 @@ def install(config):
         from . import turns
 
         recorder.turns = turns.installed = turns.Turns(recorder, config["turns"])
+        if config["turns"].get("profile"):
+            imports.after_import({"torch._inductor.config": turns.profiling.mark_kernels})
     if config.get("explain"):
         from ..explain import watch  # only where it is asked for
 

@@ -1,9 +1,10 @@
 """Steps of a program, measured in turns with the same program in other modes: what makes the machine slow meets all of them.
 
 `turns` of the config is `{"file": a path, "slot": a number, "block": seconds, "named": whether a function of the program's is
-the step}`. The file has one byte for each process. The program runs on until nothing was compiled for some steps; then it writes
-`r` and waits at the beginning of its next step until it reads `g`, runs steps for the seconds of a block, and is ready again. At
-`s` it ends. A program that ends earlier makes its last call again and again, with the inputs that it had.
+the step, "profile": the path of the trace, where steps are to be profiled}`. The file has one byte for each process. The program
+runs on until nothing was compiled for some steps; then it writes `r` and waits at the beginning of its next step until it reads
+`g`, runs steps for the seconds of a block, and is ready again. At `p` its next step is profiled, at `s` it ends. A program that
+ends earlier makes its last call again and again, with the inputs that it had.
 
 A step is what the outermost calls of compiled functions take, and the backward passes after them, from one call to the
 next call of the same function: that which is called twice first. With `named` it is a call of that function, all of it.
@@ -15,9 +16,9 @@ import os
 import sys
 import time
 
-from . import again
+from . import again, profiling
 
-WAITING, READY, GO, STOP, ENDED = b"-", b"r", b"g", b"s", b"x"
+WAITING, READY, GO, STOP, ENDED, PROFILE = b"-", b"r", b"g", b"s", b"x", b"p"
 WARM = 3  # steps in which nothing was compiled, before the first that counts
 POLL_SECONDS = 0.0005
 PATIENCE_SECONDS = 3600.0  # for a turn: whoever gives them may be gone
@@ -63,6 +64,8 @@ class Turns(object):
         self._now, self._graphs = 0.0, recorder.graphs  # of the step that runs
         self._block, self._block_began = [], None
         self._path = config["file"]
+        self._trace, self._profiling = config.get("profile"), None
+        self.profiled, self._quickest = 0, float("inf")
 
     # -- what the recorder tells ----------------------------------------------------------------------------------
 
@@ -117,6 +120,10 @@ class Turns(object):
         compiled, self._graphs = self.recorder.graphs != self._graphs, self.recorder.graphs
         if not seconds:
             return
+        if self._profiling is not None:
+            self._tell_profile(compiled)
+            self._wait()
+            return
         self.steps += 1
         if self.first is None:
             self.first = seconds
@@ -148,6 +155,18 @@ class Turns(object):
             self.recorder.channel.say("block", seconds=seconds[len(seconds) // 2], steps=len(seconds))
             self._block = []
 
+    def _tell_profile(self, compiled):
+        """One in which something was compiled tells nothing."""
+        profiling, self._profiling = self._profiling, None
+        told = profiling.end()
+        if compiled:
+            return
+        self.profiled += 1
+        if self.profiled > 1 and told["step"] < self._quickest:  # in the first one the profiler itself warms up
+            self._quickest = told["step"]
+            profiling.export(self._trace)
+        self.recorder.channel.say("profiled", repeated=self.repeated, **told)
+
     # -- turns ----------------------------------------------------------------------------------------------------
 
     def _takes_part(self):
@@ -172,6 +191,9 @@ class Turns(object):
         while True:
             state = self._map[self.slot : self.slot + 1]
             if state == GO:
+                break
+            if state == PROFILE:
+                self._profiling = profiling.Profiling(sys.modules["torch"])
                 break
             if state == STOP or time.monotonic() > limit:
                 self.tell()
