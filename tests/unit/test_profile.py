@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from triage.explain.profile import Part, outside, parts_of, profile_of, step_of
 from triage.model.explanation import FusedTime, Profile, ProfiledOperation, ProfiledStep
 from triage.report import profile as words
@@ -51,8 +53,10 @@ def test_what_was_fused_stands_beside_the_operations_that_it_holds() -> None:
 
 def test_what_runs_by_itself_as_well_is_not_set_against_a_kernel() -> None:
     before = step(1.0, op("aten::add", 0.2))
-    after = step(1.0, op("cpp_fused_add_0", 0.9, "add"), op("aten::add", 0.1))
-    assert profile_of(before, after).fused == ()
+    kernel = op("cpp_fused_add_0", 0.9, "add")
+    assert profile_of(before, step(1.0, kernel, op("aten::add", 0.1, inside=True))).fused == ()
+    (row,) = profile_of(before, step(1.0, kernel, op("aten::add", 0.05))).fused  # outside of graphs: in both programs
+    assert row.uncompiled_seconds == pytest.approx(0.15)
 
 
 def test_what_is_slower_compiled_is_said_and_only_where_it_counts() -> None:

@@ -66,10 +66,11 @@ def profile_of(uncompiled: ProfiledStep, compiled: ProfiledStep) -> Profile:
 def fused_times(uncompiled: ProfiledStep, compiled: ProfiledStep) -> tuple[FusedTime, ...]:
     """Kernels beside the operations that they hold, dearest first. Those that share an operation are taken together.
 
-    What was fused in part, and runs by itself as well in the compiled step, is left out: its time cannot be told apart.
+    What was fused in part, and runs by itself as well in a compiled graph, is left out: its time cannot be told apart. What runs
+    outside of graphs does so in both programs, so that is taken from what it took uncompiled.
     """
-    before = _by_operation(uncompiled, inside=None)
-    by_itself = _by_operation(compiled, inside=None)
+    before = _in_graphs(uncompiled, compiled)
+    by_itself = _by_operation(compiled, inside=True)
     groups: list[tuple[list[ProfiledOperation], set[str]]] = []
     for kernel in (each for each in compiled.operations if each.fused):
         kernels, names = [kernel], set(kernel.fused)
@@ -130,7 +131,7 @@ def _slower(uncompiled: ProfiledStep, compiled: ProfiledStep, fused: Sequence[Fu
                 f"`{each.kernels[0]}`{f' and {len(each.kernels) - 1} more' if len(each.kernels) > 1 else ''} takes "
                 f"{milliseconds(each.seconds)}; uncompiled its operations took {milliseconds(each.uncompiled_seconds)}"
             )
-    before, after = _by_operation(uncompiled, inside=None), _by_operation(compiled, inside=True)
+    before, after = _in_graphs(uncompiled, compiled), _by_operation(compiled, inside=True)
     for name, seconds in after.items():
         base = before.get(name)
         if base is not None and seconds > SLOWER * base and seconds - base > WORTH_SHARE * whole:
@@ -146,6 +147,13 @@ def _slower(uncompiled: ProfiledStep, compiled: ProfiledStep, fused: Sequence[Fu
 def _rest(step: ProfiledStep) -> float:
     """What of a step no operator and no kernel accounts for."""
     return step.seconds - sum(each.seconds for each in step.operations if each.name.startswith(ATEN) or each.fused)
+
+
+def _in_graphs(uncompiled: ProfiledStep, compiled: ProfiledStep) -> dict[str, float]:
+    """Of the uncompiled step the operations that are in graphs when it is compiled."""
+    elsewhere = _by_operation(compiled, inside=False)
+    found = _by_operation(uncompiled, inside=None)
+    return {name: max(0.0, seconds - elsewhere.get(name, 0.0)) for name, seconds in found.items()}
 
 
 def _by_operation(step: ProfiledStep, inside: bool | None) -> dict[str, float]:
