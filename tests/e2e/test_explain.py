@@ -167,3 +167,12 @@ def test_nothing_to_explain_is_wrong_usage(command: Command) -> None:
     done = command("explain")
     assert done.returncode == 2
     assert "triage explain train.py" in done.stderr
+
+
+def test_what_a_restart_costs_is_told_where_it_is_asked(command: Command) -> None:
+    source = "import torch\nf = torch.compile(lambda x: torch.sin(x) + 1)\nfor _ in range(3):\n    f(torch.ones(9))\n"
+    done = command("explain", "--out", str(command.out), "--warm", command.script(source))
+    assert done.returncode == 0, done.stderr
+    told = explained(command)["compile"]
+    assert 0 < told["warm_seconds"] < told["seconds"] and 0 < told["warm_first_call"] < told["first_call"]
+    assert "found the caches of this one" in (command.out / "explain.md").read_text()

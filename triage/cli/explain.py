@@ -26,6 +26,9 @@ def explain(
         False, "--whole", help="Run the script to its end, also once nothing is compiled any more."
     ),
     fullgraph: bool = typer.Option(False, "--fullgraph", help="Say what fails first with fullgraph=True."),
+    warm: bool = typer.Option(
+        False, "--warm", help="One more run, with the caches of the first: what a restart costs."
+    ),
     modes: bool = typer.Option(False, "--modes", help="Measure the program in every mode of torch.compile, in turns."),
     mode: list[str] = typer.Option(
         None, "--mode", metavar="NAME", help="With --modes: this row alone beside uncompiled. Repeat it for more."
@@ -74,6 +77,8 @@ def explain(
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
     with listener_for(quiet=quiet) as listener:
         told = tuple(str(word) for word in command)
-        done = explained(target, told, settings, Emitter(listener), fullgraph=fullgraph, whole=whole, measuring=wanted)
+        done = explained(
+            target, told, settings, Emitter(listener), fullgraph=fullgraph, whole=whole, warm=warm, measuring=wanted
+        )
     show_explanation(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)

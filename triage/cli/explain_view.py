@@ -149,7 +149,7 @@ def _table(*names: str) -> Any:
 
 
 def _times(found: Explanation) -> Iterator[str]:
-    from triage.report.explanation import PHASES, duration
+    from triage.report.explanation import PHASES, duration, warm
 
     told = found.compile
     if not told.seconds:
@@ -159,6 +159,8 @@ def _times(found: Explanation) -> Iterator[str]:
     yield f"compiling {told.seconds:.1f} s" + (f": {spent}" if spent else "")
     if told.first_call is not None and told.later_call is not None:
         yield f"first call {told.first_call:.2f} s, later ones {duration(told.later_call)} (median)"
+    if told.warm_seconds is not None:
+        yield warm(told)
 
 
 def _next(done: Explained) -> str:

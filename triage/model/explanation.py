@@ -82,7 +82,10 @@ class GraphTime:
 
 @dataclass(frozen=True)
 class CompileTime:
-    """In seconds. `later_call` is the median of the calls after the first, `by_phase` exclusive of what lies inside."""
+    """In seconds. `later_call` is the median of the calls after the first, `by_phase` exclusive of what lies inside.
+
+    All that with empty caches; `warm_seconds` and `warm_first_call` of one more run, with the caches that the first one filled.
+    """
 
     seconds: float = 0.0
     first_call: float | None = None
@@ -90,6 +93,8 @@ class CompileTime:
     by_graph: tuple[GraphTime, ...] = ()
     later_call: float | None = None
     calls: int = 0
+    warm_seconds: float | None = None  # null where that was not asked
+    warm_first_call: float | None = None
 
 
 @dataclass(frozen=True)

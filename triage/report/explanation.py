@@ -10,7 +10,7 @@ from typing import Any
 from triage.environments.files import write_whole
 from triage.errors import UsageError
 from triage.model.codec import decode, encode, field_names
-from triage.model.explanation import Explanation, GraphBreak, Profile, Recompilation
+from triage.model.explanation import CompileTime, Explanation, GraphBreak, Profile, Recompilation
 from triage.report import modes
 from triage.report import profile as profiles
 from triage.report.issue import template_of
@@ -139,7 +139,15 @@ def _times(found: Explanation) -> list[str]:
     if told.first_call is not None:
         later = f", later ones {duration(told.later_call)} (median of {told.calls - 1})" if told.later_call else ""
         lines.append(f"The first call of a compiled function took {told.first_call:.2f} s{later}.")
+    if told.warm_seconds is not None:
+        lines.append(warm(told))
     return lines
+
+
+def warm(told: CompileTime) -> str:
+    """What a run costs that finds the caches full."""
+    call = f"; its first call took {told.warm_first_call:.2f} s" if told.warm_first_call is not None else ""
+    return f"A run that found the caches of this one compiled for {told.warm_seconds or 0.0:.1f} s{call}."
 
 
 def duration(seconds: float) -> str:

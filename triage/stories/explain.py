@@ -6,7 +6,9 @@ A script that fails on the way is triaged as `triage run` does it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,6 +83,7 @@ def explain(
     *,
     fullgraph: bool = False,
     whole: bool = False,
+    warm: bool = False,
     measuring: Measuring = Measuring(),
 ) -> Explained:
     """Explain the target. Raises TriageError where it cannot be run at all."""
@@ -91,9 +94,12 @@ def explain(
     emit("run_started", directory=str(session.directory), command=list(command), python=target.python, cwd=target.cwd)
     found = Explanation(0, (), (), times.compile_time((), target.cwd), command, complete=False)
     try:
-        seen = _watched(session, target, "as_is", whole=whole)
-        _check_usable(seen.probe, target)
-        found = _read(seen, command, target.cwd)
+        with _caches(wanted=warm) as caches:
+            seen = _watched(session, target, "as_is", whole=whole, caches=caches)
+            _check_usable(seen.probe, target)
+            found = _read(seen, command, target.cwd)
+            if caches is not None and not seen.probe.outcome.failed:
+                found = _warm(session, target, found, caches, whole=whole)
         if not seen.probe.outcome.failed:
             found = _cures_tried(session, target, found, whole=whole)
             found = _fullgraph(session, target, found, whole=whole) if fullgraph else found
@@ -124,8 +130,37 @@ def explain(
     return replace(done, run=run, exit_code=run.exit_code)
 
 
-def _watched(session: Session, target: Target, name: str, trial: Trial | None = None, *, whole: bool = False) -> _Seen:
+@contextmanager
+def _caches(*, wanted: bool) -> Iterator[Path | None]:
+    """A folder for torch's caches that lives longer than one run, where that is wanted."""
+    if not wanted:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="triage-caches-") as folder:
+        yield Path(folder)
+
+
+def _warm(session: Session, target: Target, found: Explanation, caches: Path, *, whole: bool) -> Explanation:
+    """With what compiling takes in one more run, which finds the caches full."""
+    seen = _watched(session, target, "warm", whole=whole, caches=caches)
+    if seen.probe.outcome.failed:
+        note = f"with the caches of the first run it fails: {_failure(seen.probe.outcome)}"
+        return replace(found, notes=(*found.notes, note))
+    told = times.compile_time(seen.events, target.cwd)
+    return replace(found, compile=replace(found.compile, warm_seconds=told.seconds, warm_first_call=told.first_call))
+
+
+def _watched(
+    session: Session,
+    target: Target,
+    name: str,
+    trial: Trial | None = None,
+    *,
+    whole: bool = False,
+    caches: Path | None = None,
+) -> _Seen:
     """Run the script once, watched; its rung in the events is what was switched on."""
+    cached = {"TORCHINDUCTOR_CACHE_DIR": caches, "TRITON_CACHE_DIR": caches and caches / "triton"}
     rung = trial.name if trial is not None else name
     request = ProbeRequest(
         name,
@@ -139,6 +174,7 @@ def _watched(session: Session, target: Target, name: str, trial: Trial | None = 
         settle=None if whole else SETTLED,
         neutral=session.neutral,
         verbose_logs=False,  # what is timed writes no logs
+        extra_env={name: str(folder) for name, folder in cached.items() if folder is not None},
     )
     session.emit("probe_started", name=rung, rung=rung, timeout=request.timeout)
     with session.timed("explain" if trial is None else "try"):
