@@ -213,6 +213,29 @@ def test_a_launcher_only_passes_its_childs_failure_on() -> None:
     ("kind", "message"),
     [
         (
+            "torch.multiprocessing.spawn.ProcessRaisedException",
+            "\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File \"t.py\", line 1\n"
+            "torch.Broken: a kernel\nof two lines",
+        ),
+        ("torch.Broken", "a kernel\nof two lines"),  # of a pool: raised once more in the process that asked
+        ("torch.Broken", "Caught Broken in DataLoader worker process 0.\nOriginal Traceback:\ntorch.Broken: a kernel"),
+    ],
+)
+def test_what_a_worker_raised_is_passed_on_by_its_parent(kind: str, message: str) -> None:
+    parent = [raised(1, "uncaught", pid=1, kind=kind, message=message), again(1, pid=1)]
+    worker = raised(1, pid=2, kind="torch.Broken", message="a kernel\nof two lines")
+    for events in ([*parent, worker], [worker, *parent]):
+        found = outcome(1, *events).exception
+        assert found is not None and (found.phase, found.message) == ("call", "a kernel\nof two lines")
+        assert not found.swallowed and found.ended == "uncaught"
+    other = outcome(1, *parent, raised(1, pid=2, kind="torch.Broken", message="another")).exception
+    assert other is not None and (other.message == message or kind.endswith("ProcessRaisedException"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (
             "torch.distributed.elastic.multiprocessing.errors.ChildFailedError",
             "traceback : Signal 11 (SIGSEGV) received by PID 7",
         ),

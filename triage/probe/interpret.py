@@ -43,7 +43,13 @@ _COMPARISON = re.compile(
 _LATE_DUMP = re.compile(r"^Timeout \(\d+:\d\d:\d\d", re.MULTILINE)  # as faulthandler heads it
 _LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
 # Raised by a program because a process that it started failed: the failure is that process's.
-_LAUNCHERS = ("ChildFailedError", "ProcessExitedException", "CalledProcessError", "SignalException")
+_LAUNCHERS = (
+    "ChildFailedError",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "CalledProcessError",
+    "SignalException",
+)
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
 _IN_GRAPH = re.compile(r"\b(?:compile|run|compiles \w+|of the \w+) graph (\S+)$")
 _ENDS = ("uncaught", "test")
@@ -196,14 +202,18 @@ def _with_later(
     """The recorded exceptions, each with what it ended (a process, a test, or, swallowed, nothing), and its event."""
     ended: dict[tuple[int, int], str] = {}
     tests: dict[tuple[int, int], str] = {}
+    passed_on: dict[tuple[int, int], tuple[int, int]] = {}
     for (pid, number), (_, event) in raised.items():
         if event.get("phase") in _ENDS:
             # An exception of the program's own that was raised from a compiled one only passes it on.
-            chained = next(((pid, link) for link in event.get("chain", ()) if (pid, link) in raised), (pid, number))
-            ended.setdefault(chained, event["phase"])
-            tests.setdefault(chained, event.get("test") or "")
+            chained = next(((pid, link) for link in event.get("chain", ()) if (pid, link) in raised), None)
+            first = chained or _of_a_worker((pid, number), raised) or (pid, number)
+            passed_on[pid, number] = first
+            ended.setdefault(first, event["phase"])
+            tests.setdefault(first, event.get("test") or "")
     for event in events:
         key = (event.get("pid", 0), event.get("id", 0))
+        key = passed_on.get(key, key)
         if event.get("e") == "raised_again" and event.get("phase") in _ENDS and key in raised:
             ended.setdefault(key, event["phase"])
             tests.setdefault(key, event.get("test") or "")
@@ -212,6 +222,24 @@ def _with_later(
             yield replace(exception, swallowed=False, ended=ended[key], test=tests[key]), event
         elif event.get("phase") not in _ENDS:
             yield replace(exception, swallowed=True), event
+
+
+def _of_a_worker(
+    key: tuple[int, int], raised: dict[tuple[int, int], tuple[RaisedException, Event]]
+) -> tuple[int, int] | None:
+    """The exception of another process that this one is a copy of, or that its message tells; None where there is none.
+
+    A pool raises what its worker raised once more in the process that asked; `torch.multiprocessing.spawn` and a DataLoader
+    write the worker's traceback into a message.
+    """
+    exception = raised[key][0]
+    for other, (first, event) in raised.items():
+        if other[0] == key[0] or event.get("phase") in _ENDS:
+            continue
+        told = f"{first.type}: {first.message.strip().splitlines()[0]}" if first.message.strip() else first.type
+        if told in exception.message or (first.type, first.message) == (exception.type, exception.message):
+            return other
+    return None
 
 
 def _failing_graph(told: list[tuple[RaisedException, Event]], events: list[Event], crumb: str) -> str | None:
