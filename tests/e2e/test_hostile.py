@@ -129,3 +129,25 @@ def test_a_failure_of_one_rank_names_the_rank(triage: Command) -> None:
     assert done.returncode == 0, done.stderr
     verdict = triage.report()["verdict"]
     assert verdict["stage"] == "dynamo" and "on rank 1 of 2" in verdict["summary"]
+
+
+SPAWNED = """
+import torch
+import torch.multiprocessing as mp
+
+def work(rank):
+    torch.compile(lambda x: x.cos() + rank, backend="relu_compile_error_TESTING_ONLY")(torch.ones(3))
+    torch.compile(lambda x: torch.relu(x) + rank, backend="relu_compile_error_TESTING_ONLY")(torch.ones(3))
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+"""
+
+
+def test_what_a_spawned_process_raises_is_located_in_that_process(triage: Command) -> None:
+    triage.script(SPAWNED)
+    done = triage("run", "--quiet", "--no-reduce", "--out", "out", "train.py")
+    assert done.returncode == 0, done.stderr
+    report = triage.report()
+    assert report["verdict"]["stage"] == "backend"
+    assert "ReluCompileError" in report["verdict"]["summary"] and "torch.relu(x)" in report["verdict"]["line"]
