@@ -84,7 +84,8 @@ def culprit_of(
     """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return None
-    subsystem = subsystem_of(conclusion.signature.frames if conclusion.signature else ())
+    frames = conclusion.signature.frames if conclusion.signature and conclusion.stage is not Stage.BACKEND else ()
+    subsystem = subsystem_of(frames)  # a backend of the program's own is called by Dynamo, which is not to blame
     named = operators_in(conclusion.outcome.exception)
     if reduced is not None and reduced.nodes:
         targets = operators_of(reduced)

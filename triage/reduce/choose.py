@@ -47,6 +47,7 @@ class Reproduced:
     same_signature: bool
     complete: bool = True
     graph: GraphCase | None = None
+    seen_graph: GraphCase | None = None  # the one in which a text fails, where its failure has one
     form: Form | None = None
     oracle: Oracle | None = None
     passing: str | None = None
@@ -221,7 +222,8 @@ def verified(
     has_graph = problem.stage is not Stage.DYNAMO
     count = _count(found.private or found.source, oracle, verify, emit, problem)
     if found.ops is None and count.graph is not None and has_graph:
-        found = replace(found, ops=count_ops(count.graph, unused=True))
+        made = _as_it_is(replace(found, ops=count_ops(count.graph, unused=True)), count)
+        return replace(made, seen_graph=count.graph)
     return _as_it_is(found, count)
 
 

@@ -62,6 +62,7 @@ def assemble(found: Findings) -> TriageReport:
     session = found.session
     made = found.reproduced
     reduced = made.graph if made is not None else None
+    shown = reduced or (made.seen_graph if made is not None else None)
     environment = found.environment
     first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
     own = own_code(found, conclusion)
@@ -88,7 +89,7 @@ def assemble(found: Findings) -> TriageReport:
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
-        culprit=with_part(culprit_of(conclusion, reduced, graph, _diverging(found)), found.subsystem),
+        culprit=with_part(culprit_of(conclusion, shown, graph, _diverging(found)), found.subsystem),
         workarounds=_workarounds(found, conclusion),
         ways_round=found.ways_round,
         conditions=found.conditions,
