@@ -214,7 +214,7 @@ def test_a_launcher_only_passes_its_childs_failure_on() -> None:
     [
         (
             "torch.multiprocessing.spawn.ProcessRaisedException",
-            "\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File \"t.py\", line 1\n"
+            '\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File "t.py", line 1\n'
             "torch.Broken: a kernel\nof two lines",
         ),
         ("torch.Broken", "a kernel\nof two lines"),  # of a pool: raised once more in the process that asked

@@ -182,13 +182,17 @@ class Walk(Visits):
         return self._passes(UNCOMPILED) and same
 
     def _likely(self, first: Probe, guess: int) -> list[Rung]:
-        """The rungs on both sides of the boundary that is guessed. Of a quick script all of them, the likely culprit twice."""
+        """The rungs on both sides of the boundary that is guessed. Of a quick script all of them, the likely culprit twice.
+
+        But for a backend of the program's own: where the one below it passes, those further below have nothing to add.
+        """
         blamed = self.rungs[guess]
         visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
         if first.outcome.seconds <= QUICK_SECONDS:
             # In one go: no core waits for the answer of another.
             visits += [blamed] * (2 - len(self.seen.get(blamed.name, [])) - visits.count(blamed))
-            visits += [rung for rung in self.rungs if rung not in visits and self._unseen(rung)]
+            others = self.rungs if blamed.stage is not Stage.BACKEND else ()
+            visits += [rung for rung in others if rung not in visits and self._unseen(rung)]
         return visits
 
     def suspected(self, failed: Probe | None = None) -> int:

@@ -34,6 +34,7 @@ LADDER: tuple[Rung, ...] = (
 AS_IS = "as_is"
 OWN_BACKEND = Rung(AS_IS, None, Stage.BACKEND)  # above all others, where the script brings a backend of its own
 DEFAULT_BACKEND = "inductor"  # of torch.compile, where none is named
+DYNAMO_ALONE = "eager"
 BACKENDS = tuple(rung.name for rung in LADDER if rung is not UNCOMPILED)
 
 _IN_PLACE = "eager in place of "  # the agent knows these words too (agent/hooks/doors.py)

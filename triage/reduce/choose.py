@@ -16,7 +16,7 @@ from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
-from triage.model.rungs import UNCOMPILED
+from triage.model.rungs import BACKENDS, DYNAMO_ALONE, UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
@@ -195,11 +195,13 @@ def _out_of_time(made: Reproduced) -> bool:
 def compilers_own(
     siblings: Sequence[tuple[FailureSignature, str]], passing: str, runner: CandidateRunner, budget: Budget
 ) -> tuple[tuple[FailureSignature, str], ...]:
-    """Of the other failures those that the compiler made: with the passing rung their candidate ends well.
+    """Of the other failures those that the compiler made: with the passing rung, or one below it, their candidate ends well.
 
-    What fails there too (a name that an edit left undefined, an argument of the wrong type) the reducer made itself. What
-    cannot be tried any more counts only where it was raised inside torch.
+    It is asked of Dynamo alone where that is below it, which builds no kernels. What fails there too (a name that an
+    edit left undefined, an argument of the wrong type) the reducer made itself. What cannot be tried any more counts
+    only where it was raised inside torch.
     """
+    below = DYNAMO_ALONE if passing in BACKENDS else passing
     found: list[tuple[FailureSignature, str]] = []
     for signature, source in {signature.fingerprint: (signature, source) for signature, source in siblings}.values():
         if len(found) == MOST_SIBLINGS:
@@ -207,7 +209,7 @@ def compilers_own(
         if budget.spent():
             own = bool(signature.frames)
         else:
-            own = runner.run(source, rung=passing, timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
+            own = runner.run(source, rung=below, timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
         found += [(signature, source)] if own else []
     return tuple(found)
 
