@@ -188,7 +188,8 @@ def test_a_failure_that_the_reducer_made_itself_is_none_that_was_met_on_the_way(
     met = [(sibling("NameError"), "fails by itself\n"), (sibling("LoweringError"), "compiled\n")]
     kept = compilers_own([*met, met[1]], "aot_eager", runner, Left(spent=False))  # type: ignore[arg-type]
     assert [signature.exception_type for signature, _ in kept] == ["LoweringError"]
-    assert runner.asked == [("fails by itself\n", "eager"), ("compiled\n", "eager")]  # no kernels are built for the answer
+    # No kernels are built for the answer.
+    assert runner.asked == [("fails by itself\n", "eager"), ("compiled\n", "eager")]
 
 
 def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> None:
