@@ -178,7 +178,8 @@ def test_a_target_that_kills_its_own_group(run: Runner) -> None:
 
 
 def test_a_target_that_kills_its_parents_group(run: Runner) -> None:
-    done = run("subprocess.Popen(['sleep', '77'])\nos.killpg(os.getpgid(os.getppid()), signal.SIGKILL)\ntime.sleep(60)")
+    begun = "[os.fork() or os.execvp('sleep', ['sleep', '77']) for _ in range(20)]"  # some of them have not begun to run yet
+    done = run(f"{begun}\nos.killpg(os.getpgid(os.getppid()), signal.SIGKILL)\ntime.sleep(60)")
     assert done.code is None and done.error is not None and "watching" in done.error
 
 
