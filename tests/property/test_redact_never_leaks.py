@@ -20,9 +20,7 @@ from triage.report.store import FILES, write_report
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
 BASE = json.loads((GOLDEN / "report.json").read_text())
-USED = "".join(
-    (GOLDEN / name).read_text() for name in ("report.json", "report.md", "issue.md", "repro.py", "error.log")
-)
+USED = "".join(path.read_text() for path in sorted(GOLDEN.iterdir()) if path.is_file())
 WORDS = {"symptom", "stage", "on", "outcome", "face"}  # what a decision is made by
 FILE_NAMES = {"path", "log", "artifacts"}
 LOG = "start {}\nTraceback (most recent call last):\n  in {}.\nE: '{}'\n"
