@@ -1,6 +1,7 @@
 """Ways round as edits of a program's text: what is not changed stays to the byte, and what is changed is what was meant."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +11,9 @@ import torch
 
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import respelled_calls
-from triage.culprit.ways_round.changes import Program, Spot, of_backend, of_calls, of_functions, of_settings
+from triage.culprit.ways_round.changes import Program, Spot, of_backend, of_calls, of_functions, of_settings, of_uses
 from triage.culprit.ways_round.functions import disabled_functions
-from triage.culprit.ways_round.source import Source
+from triage.culprit.ways_round.source import Source, functions_called
 from triage.culprit.ways_round.spellings import CONTIGUOUS, UNCOMPILED, Spelling, in_another_dtype
 
 FILE = Path("/program/train.py")
@@ -272,6 +273,69 @@ def test_the_innermost_function_comes_first_and_then_those_around():
         "Decorate `inner` (train.py:3) with `@torch.compiler.disable`",
         "Decorate `outer` (train.py:2) with `@torch.compiler.disable`",
     ]
+
+
+def test_a_function_that_torch_compile_itself_is_given_gets_no_decorator_that_it_would_take_off():
+    text = "import torch\ndef outer(x):\n    def inner(y):\n        return y\n    return inner(x)\nf = torch.compile(outer)\n"
+    known = replace(program(text, line=6), names=frozenset({"outer"}))
+    words = [change.words for change in of_functions(known, [Spot(FILE, 4), Spot(FILE, 5)])]
+    assert words == ["Decorate `inner` (train.py:3) with `@torch.compiler.disable`"]
+    graphs: list[Any] = []
+
+    def keep(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph
+
+    torch.compile(torch.compiler.disable(lambda x: x + 1), backend=keep)(torch.ones(2))
+    assert len(graphs) == 1
+    torch.compile(lambda x: x + 1, backend=keep, disable=True)(torch.ones(2))
+    assert len(graphs) == 1
+
+
+def test_what_one_use_of_torch_compile_compiles_is_left_uncompiled():
+    text = "import torch\nf = torch.compile(sin)\n@torch.compile\ndef g(x):\n    return x\n"
+    changes = list(of_uses(replace(program(text), compiled={FILE: (2, 3)})))
+    assert [change.where for change in changes] == ["train.py:2", "train.py:3"]
+    assert "f = torch.compile(sin, disable=True)\n@torch.compile\n" in changes[0].texts[FILE].decode()
+    assert "f = torch.compile(sin)\n@torch.compile(disable=True)\n" in changes[1].texts[FILE].decode()
+
+
+CALLS = """
+class Net:
+    def forward(self, x):
+        return self.loss(x) + helper(x)
+
+    def loss(self, x):
+        return helper(x)
+
+    def unused(self, x):
+        return x
+
+def helper(x):
+    return last(x)
+
+def last(x):
+    return helper
+
+def step(net, x):
+    return net.forward(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("step", ["last", "helper", "loss", "forward"]),
+        ("Net", ["last", "helper", "loss"]),
+        ("Net.loss", ["last", "helper"]),
+        ("last", []),
+        ("of another file", []),
+    ],
+)
+def test_functions_that_one_may_call_come_by_their_names_the_last_called_first(name: str, called: list[str]):
+    found = [function.name for function in functions_called(source(CALLS), name)]
+    assert sorted(found) == sorted(called)
+    assert not called or found[0] == called[0]
 
 
 def test_other_decorators_stay_above():

@@ -8,9 +8,10 @@ import pytest
 
 from triage.culprit.ways_round.changes import Change
 from triage.culprit.ways_round.cost import cost_in_words
-from triage.model.outcome import AgentNotes, Frame, RaisedException, Steps
+from triage.model.graphcase import GraphNode
+from triage.model.outcome import AgentNotes, CompileCall, Frame, RaisedException, Steps
 from triage.model.stage import OutcomeKind
-from triage.stories.spots import Files
+from triage.stories.spots import Files, traced_lines
 from triage.stories.ways_round import leads_round, planned
 
 FILE = Path("/program/train.py")
@@ -114,3 +115,17 @@ def test_a_file_of_the_traceback_comes_first(tmp_path: Path):
     files = files_of(tmp_path / "program", Frame(str(elsewhere / "net.py"), 2, "forward"))
     spot = files.spot("net.py:2 in forward: y = torch.relu(x)", ())
     assert spot is not None and spot.path == elsewhere / "net.py"
+
+
+def test_where_nothing_names_a_line_the_functions_that_dynamo_went_into_do(tmp_path: Path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n\ndef touch(x):\n    return x\n\ndef step(x):\n    return touch(x).sin()\n\ntorch.compile(step)\n"
+    )
+    files = files_of(tmp_path)
+    node = GraphNode("sin", "call_function", "torch.sin", where="train.py:7 in step: return touch(x).sin()")
+    call = CompileCall(None, name="step", where="train.py:9")
+    walk = SimpleNamespace(start=SimpleNamespace(notes=AgentNotes(compile_calls=(call,))), seen={})
+    found = SimpleNamespace(cases=(SimpleNamespace(nodes=(node,)),), walk=walk)
+    spots = traced_lines(found, files)  # type: ignore[arg-type]
+    assert [(spot.path.name, spot.line) for spot in spots] == [("train.py", 4), ("train.py", 7)]

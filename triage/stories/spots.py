@@ -14,7 +14,7 @@ from pathlib import Path
 from triage.culprit.operation import operators_in
 from triage.culprit.ways_round.changes import Program, Spot
 from triage.culprit.ways_round.compile_arguments import uses_on
-from triage.culprit.ways_round.source import Source
+from triage.culprit.ways_round.source import Source, functions_called
 from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase, GraphNode
@@ -114,7 +114,13 @@ def program_of(found: Findings, files: Files) -> Program:
         path = files.using(name, int(line)) if line.isdigit() else None
         if path is not None and int(line) not in compiled.get(path, ()):
             compiled[path] = (*compiled.get(path, ()), int(line))
-    return Program(files.read, found.target.script, compiled, any(call.fullgraph for call in calls))
+    names = frozenset(_own_name(call.name) for call in calls)
+    return Program(files.read, found.target.script, compiled, any(call.fullgraph for call in calls), names)
+
+
+def _own_name(qualified: str) -> str:
+    """`Net.loss` of `make.<locals>.Net.loss`."""
+    return qualified.rpartition("<locals>.")[2]
 
 
 def guilty_lines(found: Findings, conclusion: Conclusion, files: Files) -> list[Spot]:
@@ -125,6 +131,27 @@ def guilty_lines(found: Findings, conclusion: Conclusion, files: Files) -> list[
 def outer_lines(conclusion: Conclusion, files: Files) -> list[Spot]:
     """The calls in the program through which the compiler came to the guilty line, innermost first."""
     return list(dict.fromkeys(filter(None, _of_error(conclusion, files, every=True))))
+
+
+def traced_lines(found: Findings, files: Files) -> list[Spot]:
+    """Where nothing names a line: those of the functions that Dynamo went into, as far as they are known; innermost first.
+
+    They are known by the operations of the captured graphs, and by the calls in the function that is compiled.
+    """
+    nodes = [node for case in found.cases for node in case.nodes]
+    spots = [*_of_calls(found, files), *(_of_node(node, files) for node in nodes)]
+    return list(dict.fromkeys(Spot(spot.path, spot.line) for spot in spots if spot is not None))
+
+
+def _of_calls(found: Findings, files: Files) -> Iterator[Spot]:
+    for call in found.walk.start.notes.compile_calls:
+        name, _, line = call.where.rpartition(":")
+        path = files.using(name, int(line)) if line.isdigit() else None
+        source = files.read(path) if path is not None else None
+        if path is not None and source is not None:
+            yield from (
+                Spot(path, function.body[0].lineno) for function in functions_called(source, _own_name(call.name))
+            )
 
 
 def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[Spot | None]:

@@ -22,6 +22,7 @@ from triage.culprit.ways_round.changes import (
     of_functions,
     of_settings,
     of_spellings,
+    of_uses,
 )
 from triage.culprit.ways_round.cost import compiles_nothing, cost_in_words
 from triage.culprit.ways_round.patch import patch_of
@@ -34,7 +35,7 @@ from triage.model.rungs import DEFAULT_BACKEND, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
-from triage.stories.spots import Files, guilty_lines, outer_lines, program_of
+from triage.stories.spots import Files, guilty_lines, outer_lines, program_of, traced_lines
 from triage.stories.whose_code import own_code, what_to_mend
 
 NAME = "workaround.patch"
@@ -121,13 +122,13 @@ class _Trials:
         guilty = guilty_lines(self.found, self.conclusion, files)
         below = self._below()
         error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
-        outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)])
+        outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
         return [
             of_settings(program, self.found.cures, error.message if error is not None else ""),
             of_spellings(program, guilty, self.found.spellings),
             of_calls(program, guilty),
             of_functions(program, list(outer)),
-            of_backend(program, below) if below is not None else iter(()),
+            of_backend(program, below) if below is not None else of_uses(program),
         ]
 
     def _below(self) -> str | None:

@@ -54,6 +54,7 @@ class Program:
     main: Path | None
     compiled: Mapping[Path, tuple[int, ...]]
     one_graph: bool = False  # a use asks for fullgraph=True
+    names: frozenset[str] = frozenset()  # of the functions that torch.compile is given: `Net.loss`
 
     @property
     def use(self) -> str | None:
@@ -82,6 +83,19 @@ def of_backend(program: Program, backend: str) -> Iterator[Change]:
     yield from _compiled(program, "backend", words, lambda source, uses: with_backend(source, uses, backend))
 
 
+def of_uses(program: Program) -> Iterator[Change]:
+    """What one use of torch.compile compiles, left uncompiled: torch.compile takes `@torch.compiler.disable` off its argument."""
+    for path, lines in program.compiled.items():
+        source = program.read(path)
+        uses = uses_on(source, lines) if source is not None else ()
+        for use in sorted(uses, key=lambda use: use.lineno):
+            edits = with_argument(source, [use], "disable", "True") if source is not None else None
+            if edits is not None:
+                where = f"{path.name}:{use.lineno}"
+                words = f"Leave uncompiled what {where} compiles, with `disable=True`"
+                yield from _change(program, "function", words, where, {path: edits})
+
+
 def of_calls(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
     """The call on a guilty line, uncompiled."""
     for spot in spots:
@@ -106,7 +120,10 @@ def _respelled(program: Program, spot: Spot, spelling: Spelling, most: int) -> I
 
 
 def of_functions(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
-    """The functions around the guilty lines, uncompiled: first the innermost of each."""
+    """The functions around the guilty lines, uncompiled: first the innermost of each.
+
+    Not one that torch.compile itself is given: it takes the decorator off.
+    """
     depth = 0
     while True:
         found = False
@@ -115,6 +132,8 @@ def of_functions(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
             around = list(disabled_functions(source, spot.line)) if source is not None else []
             if depth < len(around):
                 found, each = True, around[depth]
+                if each.name in program.names:
+                    continue
                 where = f"{spot.path.name}:{each.line}"
                 words = f"Decorate `{each.name}` ({where}) with `@torch.compiler.disable`"
                 yield from _in_parts(program, "function", words, where, {spot.path: each.edits})

@@ -67,6 +67,34 @@ def functions_around(source: Source, line: int) -> list[Function]:
     return sorted(found, key=lambda node: node.lineno, reverse=True)
 
 
+def functions_called(source: Source, name: str) -> list[Function]:
+    """The functions of the file that one of this name may call, by their names alone: what is called last comes first.
+
+    The one of this name (`step`, `Net.loss`) is not among them. Of a class it is its `forward`, or its `__call__`.
+    """
+    defined: dict[str, list[Function]] = {}
+    for node in source.nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            defined.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.ClassDef):
+            own = [
+                each for each in node.body if isinstance(each, ast.FunctionDef) and each.name in ("forward", "__call__")
+            ]
+            defined.setdefault(node.name, []).extend(own)
+    first = defined.get(name.rpartition(".")[2], [])
+    found: dict[Function, None] = dict.fromkeys(first)
+    level = first
+    while level:
+        named = [_called(node) for function in level for node in ast.walk(function) if isinstance(node, ast.Call)]
+        level = list(dict.fromkeys(each for word in named for each in defined.get(word, []) if each not in found))
+        found.update(dict.fromkeys(level))
+    return [each for each in reversed(found) if each not in first]
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
 def after_imports(source: Source, lines: Sequence[str]) -> Edit:
     """These lines below the imports at the top of the file, the import of torch among them; above them what they need of it."""
     body = source.tree.body
