@@ -6,8 +6,10 @@ import sys
 from typing import Any
 
 import pytest
-from blame_programs import CHECK, FUSION, LOWERING, PASS, PATTERN, VECTORISATION
+from blame_programs import CHECK, FUSION, GUARDS, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
 
+from triage.culprit.conditions import of_parts
+from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.oracle import SignatureOracle
 from triage.trial.runner import ForkServerRunner
@@ -79,3 +81,22 @@ def test_a_pass(runner):
     assert "aten.sin" in found.graphs["before.txt"] and "aten.cos" in found.graphs["after.txt"]
     assert found.search.shown_by.endswith(f"with {found.search.application} it fails")
     assert [cure.name for cure in found.cures] == ["torch._inductor.config.disabled_passes"]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("program", "names", "indifferent"),
+    [(GUARDS, ("guards",), ()), (STAND_IN, (), ("whether a graph of an earlier call is used again",))],
+)
+def test_a_graph_that_is_used_where_it_does_not_hold(
+    runner: ForkServerRunner, program: str, names: tuple[str, ...], indifferent: tuple[str, ...]
+):
+    source = program.lstrip()
+    signature = runner.run(source, rung="eager").signature
+    assert signature is not None, "the planted fault does not show"
+    oracle = SignatureOracle(signature)
+    found = search_guards(source, "eager", runner, oracle, Budget(), lambda *words, **facts: None, 120.0)
+    assert found is not None and found.names == names and found.queries == 1
+    assert does_not_matter(found) == indifferent
+    shown = [condition.condition for condition in of_parts(found)]
+    assert shown == (["a graph that an earlier call compiled is used again"] if names else [])

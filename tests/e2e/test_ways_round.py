@@ -49,6 +49,29 @@ def turned(x):
 
 print(turned(torch.ones(3)))
 """
+# No guard on which of two objects it is: pytorch/pytorch#196173.
+AGAIN = """import torch
+
+
+class Turns:
+    def __init__(self):
+        self.first, self.second = object(), object()
+        self.now = self.first
+
+
+def played(x, turns):
+    first = turns.now is turns.first
+    turns.now = turns.second if first else turns.first
+    return x + 1 if first else x - 1
+
+
+def game(play):
+    turns = Turns()
+    return [play(torch.ones(2), turns) for _ in range(6)]
+
+
+torch.testing.assert_close(game(torch.compile(played)), game(played))
+"""
 TEST = """import torch
 import torch.nn.functional as F
 
@@ -140,6 +163,18 @@ def test_an_argument_of_torch_compile(command: Command) -> None:
     assert report["ways_round"][0]["patch"] == "workaround.patch"
     done = followed(command, name)
     assert done.returncode == 0 and done.stdout.strip() == "tensor([4., 4., 4.])"
+
+
+def test_what_dynamo_gets_wrong_in_the_function_that_is_compiled(command: Command) -> None:
+    """`@torch.compiler.disable` would do nothing there: torch.compile takes it off its argument."""
+    name = command.script(AGAIN)
+    report = triaged(command, name)
+
+    assert (report["verdict"]["stage"], report["verdict"]["symptom"]) == ("dynamo", "wrong_result")
+    assert report["culprit"]["subsystem"] == "guards"
+    assert only(report, "function")["where"] == "train.py:21"
+    assert "game(torch.compile(played, disable=True))" in (command.out / "workaround.patch").read_text()
+    assert followed(command, name).returncode == 0
 
 
 def test_a_file_of_tests(command: Command) -> None:

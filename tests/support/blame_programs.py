@@ -92,3 +92,43 @@ CHECK = """
 x = torch.randn(8, 32)
 torch.testing.assert_close(torch.compile(f)(x), f(x))
 """
+
+# Of Dynamo, which sets no guard on numbers, and whose stand-in for a function of the program gives another value.
+GUARDS = """
+import os
+import torch
+from torch._dynamo.guards import GuardBuilder
+
+GuardBuilder.EQUALS_MATCH = lambda *args, **options: None
+
+
+def f(x, by):
+    return x * by
+
+
+fast = torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "eager"))
+for by in (2, 3):
+    torch.testing.assert_close(fast(torch.ones(2), by), f(torch.ones(2), by))
+"""
+
+STAND_IN = """
+import os
+import torch
+
+
+def half(number):
+    return number // 2
+
+
+@torch._dynamo.substitute_in_graph(half)
+def stand_in(number):
+    return number // 2 + 1
+
+
+def f(x):
+    return x * half(4)
+
+
+fast = torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "eager"))
+torch.testing.assert_close(fast(torch.ones(2)), f(torch.ones(2)))
+"""

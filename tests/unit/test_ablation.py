@@ -101,6 +101,12 @@ def test_a_script_has_its_table_too() -> None:
     )
 
 
+def test_of_a_backend_of_the_programs_own_any_other_is_a_way_round() -> None:
+    found = list(variants_of_text(TEXT, "inductor", own_backend=True))
+    changes = {row.setting: row.change for row in found if row.rung is not None}
+    assert list(changes) == [f'backend="{name}"' for name in BACKENDS] and all(changes.values())
+
+
 def test_a_script_that_calls_it_by_another_name_says_so() -> None:
     rows, _, _, _ = table(list(variants_of_text("from torch import compile as c\nc(f)\n", "inductor")), Budget())
     assert rows["dynamic=True"] == "not_run" and rows['backend="inductor"'] == "same_failure"

@@ -292,8 +292,13 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "opcheck", _opcheck(check)
     if report.culprit is not None and report.culprit.op:
         yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
-    if report.subsystem is not None and report.subsystem.application is not None:
-        yield "part", f"{' and '.join(report.subsystem.names)}: {report.subsystem.shown_by}"
+    part = report.subsystem
+    if (
+        part is not None
+        and part.names
+        and (part.application is not None or report.culprit is None or not report.culprit.op)
+    ):
+        yield "part", f"{' and '.join(part.names)}: {part.shown_by}"
     made = report.reproducer
     if made is not None:
         count = f"{made.verified_runs}/{max(made.runs, made.verified_runs)}"

@@ -57,9 +57,12 @@ def variants_of_graph(case: GraphCase, form: Form | None, failing: str) -> Itera
     yield from (printed(setting, other) for setting, other in _directions(case))
 
 
-def variants_of_text(source: str, failing: str) -> Iterator[Variant]:
-    """The same for a script: the setting is written into each of its calls of torch.compile."""
-    yield from (replace(row, text=source) for row in _backends(failing))
+def variants_of_text(source: str, failing: str, *, own_backend: bool = False) -> Iterator[Variant]:
+    """The same for a script: the setting is written into each of its calls of torch.compile.
+
+    `own_backend`: the program brings the backend that fails, so any of PyTorch's may lead round it.
+    """
+    yield from (replace(row, text=source) for row in _backends("" if own_backend else failing))
     for row in arguments_for(failing, fullgraph=is_fullgraph(source)):
         changed = with_setting(source, row.name, row.value)
         why = "" if changed is not None else "torch.compile is not called by its name"

@@ -134,7 +134,8 @@ def choose(
             continue
         emit("engine_started", engine=attempt.engine.name, subject=attempt.engine.subject)
         found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
-        siblings += found.siblings
+        if not (attempt.of_text and problem.stage is Stage.BACKEND):  # the backend's own text was changed
+            siblings += found.siblings
         if found.interrupted:
             left = None if isinstance(found, NoReduction) else _as_it_is(found, _Count())
             raise InterruptedReductionError(spare or left)

@@ -23,6 +23,7 @@ _TAGS = {
     Stage.BACKEND: "custom backend",
 }
 _DECOMPOSITION = "decomposition"
+_GUARDS = "guards"
 
 
 def title(report: TriageReport) -> str:
@@ -78,7 +79,8 @@ def _what(report: TriageReport) -> str:
     if _wrong_of(report):
         return _wrong(report)
     if report.verdict.symptom is Symptom.WRONG_RESULT:
-        return "wrong result under torch.compile"
+        again = report.subsystem is not None and report.subsystem.names == (_GUARDS,)
+        return f"wrong result {'where a compiled graph is used again (guards)' if again else 'under torch.compile'}"
     if signature is None:
         return "torch.compile fails"
     first = first_line(signature.message)

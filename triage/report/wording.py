@@ -72,7 +72,7 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         found.append(("Hangs in", code(clip(signature.hangs_in, 240))))
     if signature is not None and signature.test:
         found.append(("Test", code(clip(signature.test, 240))))
-    if culprit is not None and (culprit.op or culprit.subsystem or culprit.detail):
+    if culprit is not None and (culprit.op or culprit.detail or (culprit.subsystem and report.subsystem is None)):
         named = [code(clip(culprit.op, 120))] if culprit.op else []
         named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""

@@ -14,6 +14,7 @@ from triage.culprit import conditions
 from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import first_wrong
+from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.environments.files import write_whole
@@ -21,6 +22,8 @@ from triage.judge.asking import Budget
 from triage.judge.comparison import AnyWrong, ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.model.report import Condition, SubsystemSearch
+from triage.model.rungs import DYNAMO_ALONE
+from triage.model.stage import Stage, Symptom
 from triage.reduce.choose import Reproduced
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.observe import hangs_on_values, observed
@@ -49,7 +52,7 @@ def blame(
     limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
     share = share_of(session.clock, made.seconds)
     with session.timed("ablate"):
-        settings = settings_of(made, rung)
+        settings = settings_of(made, rung, own_backend=problem.stage is Stage.BACKEND)
         hangs = patience is not None
         found.ablation, found.cures = ablate(settings, runner, oracle, share, session.emit, limit, hangs=hangs)
         found.workarounds = tuple(cure.text for cure in cures_of(settings, found.ablation)[:MOST_CURES])
@@ -66,11 +69,11 @@ def blame(
     _conditions(found, made, rung, runner, oracle, share, limit, patience is None)
 
 
-def settings_of(made: Reproduced, rung: str) -> list[Variant]:
+def settings_of(made: Reproduced, rung: str, *, own_backend: bool = False) -> list[Variant]:
     """The rows of the table for what was found: printed anew from its graph, else written into its text."""
     if made.graph is not None and made.case == "graph":
         return list(variants_of_graph(made.graph, made.form, rung))
-    return list(variants_of_text(made.source, rung))
+    return list(variants_of_text(made.source, rung, own_backend=own_backend))
 
 
 def _parts(
@@ -82,6 +85,9 @@ def _parts(
     budget: Budget,
     limit: float,
 ) -> None:
+    if made.case == "source" and rung == DYNAMO_ALONE and found.walk.conclusion().symptom is Symptom.WRONG_RESULT:
+        found.subsystem = search_guards(made.source, rung, runner, oracle, budget, found.session.emit, limit)
+        return
     searched = search_parts(made.source, rung, runner, oracle, budget, found.session.emit, limit)
     if searched is None:
         return
@@ -153,6 +159,7 @@ def _conditions(
     graph = made.graph if made.case == "graph" else None
     shown, indifferent = conditions.of_settings(graph, found.ablation)
     parts = conditions.of_parts(found.subsystem)
+    indifferent += does_not_matter(found.subsystem)
     data: tuple[Condition, ...] = ()
     if graph is not None and asks:
         with found.session.timed("conditions"):
