@@ -1,5 +1,7 @@
 """Which operation is named: of several in a reproducer the one that the error points at."""
 
+from dataclasses import replace
+
 import pytest
 from reduce_cases import case, meta, op, r, tensor
 
@@ -125,3 +127,25 @@ def test_an_operation_of_the_backward_pass_has_its_own_name():
     assert found is not None and (found.op, found.subsystem) == ("aten.avg_pool3d_backward", "lowerings")
     assert with_part(reduced, SubsystemSearch(("lowerings",), 1, "avg_pool3d")).op == "aten.avg_pool3d"
     assert with_part(reduced, SubsystemSearch(("fusion",), 1, "avg_pool3d_backward")).op == "aten.avg_pool3d"
+
+
+@pytest.mark.parametrize(
+    ("lowered", "direction", "named"),
+    [
+        (("primals_1", "convolution_backward", "getitem_1"), "backward", "aten.convolution_backward"),
+        (("convolution_backward", "convolution_backward_1"), "backward", "aten.convolution_backward"),
+        (("convolution_backward", "max_pool2d_with_indices_backward"), "backward", "aten.conv2d"),
+        (("convolution", "mul"), "backward", "aten.conv2d"),
+        (("convolution_backward",), "forward", "aten.conv2d"),
+    ],
+)
+def test_the_one_operation_of_a_backward_pass_is_named_where_it_fails(
+    lowered: tuple[str, ...], direction: str, named: str
+):
+    reduced = Culprit("aten.conv2d", detail="the only operation left in the reproducer")
+    found = with_part(reduced, SubsystemSearch(("layout optimization",)), lowered, direction)
+    assert found is not None and found.op == named
+    several = with_part(
+        replace(reduced, detail="the reproducer needs others"), SubsystemSearch(("x",)), lowered, direction
+    )
+    assert several is not None and several.op == "aten.conv2d"

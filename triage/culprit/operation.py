@@ -38,6 +38,7 @@ _PREFIXES = {  # of the operator's name, by the module of the function
     "torch.fft": "fft_",
 }
 _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a node of the backward graph
+_ONLY = "the only operation left in the reproducer"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A custom operator in the words of Dynamo and of the dispatcher; what is C++ is none.
 _CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
@@ -90,7 +91,7 @@ def culprit_of(
     if reduced is not None and reduced.nodes:
         targets = operators_of(reduced)
         if len(targets) == 1:
-            return Culprit(targets[0], graph, subsystem, "the only operation left in the reproducer")
+            return Culprit(targets[0], graph, subsystem, _ONLY)
         if diverging is not None and operator_name(diverging) in targets:
             told = operator_name(diverging)
             others = ", ".join(target for target in targets[:8] if target != told)
@@ -104,17 +105,26 @@ def culprit_of(
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None
 
 
-def with_part(culprit: Culprit | None, search: SubsystemSearch | None) -> Culprit | None:
-    """With the part that the search named: it was run, and the frames of an error only tell where it came up."""
+def with_part(
+    culprit: Culprit | None, search: SubsystemSearch | None, lowered: Sequence[str] = (), direction: str | None = None
+) -> Culprit | None:
+    """With the part that the search named: it was run, and the frames of an error only tell where it came up.
+
+    The operation of a backward pass is named by itself where the guilty lowering is its, or where it is the only one that is
+    `lowered` in the reproducer and `direction` says that the failure lies there.
+    """
     if search is None or not search.names:
         return culprit
     named = replace(culprit or Culprit(None), subsystem=" and ".join(search.names))
-    backward = _BACKWARD_NODE.fullmatch(search.what or "") if search.names == ("lowerings",) else None
-    if backward is None or named.op is None:
+    if named.op is None:
         return named
-    return replace(
-        named, op=f"aten.{backward.group(1)}", detail=f"the lowering to blame, of the backward pass of {named.op}"
-    )
+    if search.names == ("lowerings",) and (guilty := _BACKWARD_NODE.fullmatch(search.what or "")):
+        detail = f"the lowering to blame, of the backward pass of {named.op}"
+        return replace(named, op=f"aten.{guilty.group(1)}", detail=detail)
+    nodes = {match.group(1) for name in lowered if (match := _BACKWARD_NODE.fullmatch(name))}
+    if direction == "backward" and named.detail == _ONLY and len(nodes) == 1:
+        return replace(named, op=f"aten.{nodes.pop()}", detail=f"of the backward pass of {named.op}, {_ONLY}")
+    return named
 
 
 def operators_of(case: GraphCase) -> list[str]:

@@ -38,12 +38,16 @@ NO_TIME = "there was no time left for it"
 
 @dataclass(frozen=True)
 class Searched:
-    """What the search found; `graphs` are the texts before and after the guilty pass, by the file's name."""
+    """What the search found; `graphs` are the texts before and after the guilty pass, by the file's name.
+
+    `lowered` are the nodes of the reproducer's graphs that Inductor lowers, by their names.
+    """
 
     search: SubsystemSearch
     rows: tuple[AblationRow, ...]  # of the options that were set, for the table of settings
     cures: tuple[Setting, ...]
     graphs: Mapping[str, str]
+    lowered: tuple[str, ...] = ()
 
 
 def search_parts(
@@ -142,7 +146,8 @@ class _Search:
             queries=self._asking.queries,
             rows=tuple(self._row(switch) for switch in self._switches),
         )
-        return Searched(search, tuple(self._settings()), cures, self._graphs)
+        lowered = tuple(self._counts.get(LOWERINGS, {}).values())
+        return Searched(search, tuple(self._settings()), cures, self._graphs, lowered)
 
     def _passing(self) -> list[Switch]:
         return [switch for switch in self._switches if self._outcomes.get(switch.part, ("", ""))[0] == "ok"]

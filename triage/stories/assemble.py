@@ -89,7 +89,12 @@ def assemble(found: Findings) -> TriageReport:
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
-        culprit=with_part(culprit_of(conclusion, shown, graph, _diverging(found)), found.subsystem),
+        culprit=with_part(
+            culprit_of(conclusion, shown, graph, _diverging(found)),
+            found.subsystem,
+            found.lowered,
+            conclusion.direction,
+        ),
         workarounds=_workarounds(found, conclusion),
         ways_round=found.ways_round,
         conditions=found.conditions,

@@ -92,6 +92,7 @@ def _parts(
     if searched is None:
         return
     found.subsystem = _with_graphs(searched, found.session.directory)
+    found.lowered = searched.lowered
     found.ablation += searched.rows
     found.cures = tuple(sorted((*found.cures, *searched.cures), key=lambda cure: cure.cost))
     _tell_cures(found)

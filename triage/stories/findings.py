@@ -52,6 +52,7 @@ class Findings:
     conditions: tuple[Condition, ...] = ()
     indifferent: tuple[str, ...] = ()
     subsystem: SubsystemSearch | None = None
+    lowered: tuple[str, ...] = ()  # the nodes of the reproducer's graphs that Inductor lowers
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
     diverging: Diverging | None = None  # and that of the program's own graph
     notes: list[str] = field(default_factory=list)
@@ -63,7 +64,7 @@ class Findings:
         self.cases, self.capture_note, self.asked = (), None, None
         self.reproduced, self.reproducer_note = None, None
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
-        self.diverging = None
+        self.diverging, self.lowered = None, ()
         self.cures, self.spellings = (), ()
         self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 
