@@ -8,21 +8,20 @@ import json
 import re
 import shutil
 import subprocess
-from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from page_elements import EVIL, Elements, poisoned
 
 from triage.model.codec import decode
 from triage.model.report import TriageReport
+from triage.report.redact import Redactor
 from triage.report.render import render
-from triage.report.sources import Sources
+from triage.report.sources import Sources, read_sources
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 NAMES = sorted(path.name for path in GOLDEN.iterdir() if (path / "report.json").is_file())
-EVIL = "</code></pre><script>alert(1)</script><img src=x onerror=alert(1)>\"' --> \x1b[31mred\x1b[0m \ud800 &amp; javascript:a()"
 
 
 def tree_of(name: str) -> dict[str, Any]:
@@ -32,42 +31,6 @@ def tree_of(name: str) -> dict[str, Any]:
 
 def page_of(tree: dict[str, Any], sources: Sources) -> str:
     return render(decode(TriageReport, tree), "html", sources)
-
-
-class Elements(HTMLParser):
-    """What elements there are, with which attributes, and the text of styles and scripts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: Counter[tuple[str, ...]] = Counter()
-        self.addresses: list[str] = []
-        self.policy, self.raw, self._inside = "", {"style": "", "script": ""}, ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found[(tag, *sorted(name for name, _ in attrs))] += 1
-        values = dict(attrs)
-        self.addresses += [values[name] or "" for name in ("href", "src", "action") if name in values]
-        if values.get("http-equiv") == "Content-Security-Policy":
-            self.policy = values["content"] or ""
-        self._inside = tag
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside in self.raw:
-            self.raw[self._inside] += data
-
-
-def poisoned(value: Any, key: str = "") -> Any:
-    """The tree with something evil in each text that is not one of a fixed set of words."""
-    if isinstance(value, dict):
-        return {name: poisoned(item, name) for name, item in value.items()}
-    if isinstance(value, list):
-        return [poisoned(item, key) for item in value]
-    fixed = key in ("symptom", "stage", "outcome", "kind", "on", "direction", "case", "engine", "face", "mode")
-    return value + EVIL if isinstance(value, str) and not fixed else value
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,6 +68,26 @@ def test_what_a_reader_looks_for_is_in_the_first_screen() -> None:
     first = page.partition("<h2>")[0]
     assert "boom()" in first and "stage: inductor" in first and "data-copies" in first
     assert re.search(r"<dt>Line</dt><dd><code>[^<]+:\d+ in ", first)
+
+
+def test_how_a_reduction_went_is_read_from_the_journal(tmp_path: Path) -> None:
+    events: list[dict[str, Any]] = [
+        {"kind": "reduced", "queries": 9, "ops": 40, "lines": 60},  # of a reduction before the last one
+        {"kind": "reduced", "queries": 2, "ops": 12, "lines": 20},
+        {"kind": "query", "number": 3},
+        {"kind": "reduced", "queries": 7, "ops": 3, "lines": 9},
+    ]
+    torn = '{"kind": "reduced", "queries": 8, '
+    (tmp_path / "journal.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events) + torn)
+    tree = tree_of("inductor_exception")
+    sources = read_sources(tmp_path, decode(TriageReport, tree), Redactor())
+    assert (sources.curve, sources.curve_unit) == (((2, 12), (7, 3)), "operations")
+    assert "How it was reduced" not in page_of(tree, Sources())
+    page = page_of(tree, sources)
+    assert (
+        "12 operations at first, 3 after 7 candidates" in page
+        and 'points="222.9,10.0 222.9,10.0 680.0,10.0 680.0,100.0"' in page
+    )
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ BACKEND = ("backend_compile", "OutputGraph.call_user_compiler")
 INDUCTOR = ("inductor_compile", "compile_fx_inner", "compile_fx.<locals>.fw_compiler_base")
 CODE = ("code_gen", "GraphLowering.compile_to_module")
 BUILD = ("async_compile.wait",)
+_UNKNOWN = "?"
 
 
 def compile_time(events: Iterable[Event], cwd: Path) -> CompileTime:
@@ -27,7 +29,7 @@ def compile_time(events: Iterable[Event], cwd: Path) -> CompileTime:
     for event in ends:
         for name, seconds in (event.get("phases") or {}).items():
             phases[name] = phases.get(name, 0.0) + float(seconds)
-    graphs = [_graph(each, cwd) for event in ends for each in event.get("graphs") or ()]
+    graphs = [graph for event in ends for graph in _graphs(event.get("graphs") or (), cwd)]
     called = next((event for event in ends if event.get("calls")), {})
     frame, backward = _of(phases, FRAME), _of(phases, BACKWARD)
     return CompileTime(
@@ -58,11 +60,23 @@ def _of(phases: Mapping[str, float], names: Iterable[str]) -> float:
     return next((phases[name] for name in names if name in phases), 0.0)
 
 
+def _graphs(told: Iterable[Mapping[str, Any]], cwd: Path) -> list[GraphTime]:
+    """Of one process. The backward pass of a graph is compiled when it is called, and knows the graph's name alone."""
+    found = [_graph(each, cwd) for each in told]
+    known = {each.graph: each for each in reversed(found) if each.function != _UNKNOWN}
+    return [
+        replace(each, function=f"{of.function}, backward", file=of.file, line=of.line)
+        if each.function == _UNKNOWN and (of := known.get(each.graph)) is not None
+        else each
+        for each in found
+    ]
+
+
 def _graph(each: Mapping[str, Any], cwd: Path) -> GraphTime:
     seconds = each.get("seconds")
     return GraphTime(
         graph=str(each.get("graph") or "?"),
-        function=str(each.get("function") or "?"),
+        function=str(each.get("function") or _UNKNOWN),
         file=shown(str(each.get("file") or ""), cwd),
         line=int(each.get("line") or 0),
         seconds=round(float(seconds if seconds is not None else (each.get("us") or 0) / 1e6), 3),

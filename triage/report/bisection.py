@@ -10,20 +10,28 @@ from typing import Any
 
 from triage.model.bisection import Bisection, Commit, Kind, Standing, TestedVersion, from_json
 from triage.report.markdown import clip, code, prose, table
+from triage.report.pages import page
 
 ROWS = 20
+CELLS = 160  # of the strip: of longer histories those that were tested, and what lies between them as one
+_STYLES = {Standing.GOOD: "ok", Standing.BAD: "bad", Standing.SKIP: "skip"}
+_PLAIN = {Standing.GOOD: "passes", Standing.BAD: "fails", Standing.SKIP: "not tested"}
 _RESULTS = {Standing.GOOD: "passes", Standing.BAD: "**fails**", Standing.SKIP: "not tested"}
 
 
 def view_of(tree: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """What the template shows of a `regression` entry of a report; None where there is none that can be read."""
+    found = _read(tree)
+    return view(found) if found is not None else None
+
+
+def _read(tree: Mapping[str, Any] | None) -> Bisection | None:
     if not tree:
         return None
     try:
-        found = from_json({"target": "", "kind": Kind.REGRESSED.value, "command": [], **tree})
+        return from_json({"target": "", "kind": Kind.REGRESSED.value, "command": [], **tree})
     except (TypeError, ValueError, KeyError, AttributeError):
         return None
-    return view(found)
 
 
 def view(found: Bisection) -> dict[str, Any]:
@@ -90,6 +98,79 @@ def _suspect(commit: Commit) -> str:
 
 def _circumstances(found: Bisection) -> str:
     """What the versions were tested with."""
+    return prose(clip(_tested_with(found), 300))
+
+
+def bisection_html(found: Bisection) -> str:
+    """The page `bisect.html`."""
+    rows = [
+        {
+            "version": row.version,
+            "style": _STYLES[row.verdict],
+            "outcome": _PLAIN[row.verdict],
+            "runs": f"{row.failures} of {row.runs} fail" if row.runs else "",
+            "seconds": f"{row.seconds:.0f}" if row.seconds else "",
+            "seen": clip(_said(row), 300),
+            "log": row.log or "",
+        }
+        for row in found.tested
+    ]
+    chips = [("good" if found.before is not None else "other", heading(found)), ("", f"tested: {len(found.tested)}")]
+    if not found.complete:
+        chips.append(("other", f"incomplete: {found.incomplete_reason or 'not known why'}"))
+    window = found.commits
+    return page(
+        "bisect.html.j2",
+        found.summary or heading(found),
+        chips=chips,
+        found=found,
+        history=strip(found),
+        rows=rows,
+        first="commit" if found.axis == "commit" else "torch",
+        commits=f"{window.before[:12]} to {window.after[:12]}" if window is not None else "",
+        link=window.url if window is not None and (window.url or "").startswith("https://") else "",
+        suspects=window.commits if window is not None else (),
+        circumstances=_tested_with(found),
+        command=" ".join(found.command),
+    )
+
+
+def strip_of(tree: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The history in a `regression` entry of a report, as a strip; None where there is none that can be read."""
+    found = _read(tree)
+    return strip(found) if found is not None and found.tested else None
+
+
+def strip(found: Bisection) -> dict[str, Any]:
+    """The versions in order of age, each a cell: those that were tested with their outcome, the others between them."""
+    tested = {row.version: row for row in found.tested}
+    order = [name for name in found.versions if name in tested] if found.versions else []
+    whole = list(found.versions) if len(order) == len(tested) else [row.version for row in found.tested]
+    cells: list[dict[str, str]] = []
+    between: list[str] = []
+    for name in whole:
+        row = tested.get(name)
+        if row is None:
+            between.append(name)
+            continue
+        cells += _untested(between, few=len(whole) <= CELLS)
+        between = []
+        outcome = _PLAIN[row.verdict]
+        told = ". ".join(filter(None, (f"{name} {outcome}", clip(_said(row), 200))))
+        cells.append({"style": _STYLES[row.verdict], "name": clip(name, 14), "outcome": outcome, "told": told})
+    cells += _untested(between, few=len(whole) <= CELLS)
+    told = ", ".join(f"{row.version} {_PLAIN[row.verdict]}" for row in found.tested[: 2 * ROWS])
+    return {"cells": cells, "told": told, "summary": found.summary}
+
+
+def _untested(names: list[str], *, few: bool) -> list[dict[str, str]]:
+    if few:
+        return [{"style": "none", "name": "", "outcome": "", "told": f"{name}: not needed"} for name in names]
+    told = f"{len(names)} that were not needed, {names[0]} to {names[-1]}" if names else ""
+    return [{"style": "none", "name": "", "outcome": "", "told": told}] if names else []
+
+
+def _tested_with(found: Bisection) -> str:
     parts = [f"Python {found.python}" if found.python else "", f"{found.flavour} builds" if found.flavour else ""]
     parts += [found.platform, f"environments made: {found.installs}", "fresh compiler caches for every run"]
-    return prose(clip(", ".join(part for part in parts if part), 300))
+    return ", ".join(part for part in parts if part)

@@ -1,24 +1,17 @@
-"""What `triage explain` found, as `explain.json` and as a page, redacted before it is written."""
+"""What `triage explain` found, in a reader's words, and as a page in Markdown."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from triage.environments.files import write_whole
-from triage.errors import UsageError
-from triage.model.codec import decode, encode, field_names
 from triage.model.explanation import CompileTime, Explanation, GraphBreak, Profile, Recompilation
 from triage.report import modes
 from triage.report import profile as profiles
 from triage.report.issue import template_of
 from triage.report.markdown import clip, code, fence, prose, table
-from triage.report.redact import Redactor
 from triage.report.wording import plural
 
-FILE, PAGE = "explain.json", "explain.md"
 ROWS = 20
 PHASES = {
     "dynamo": "tracing (Dynamo)",
@@ -27,21 +20,6 @@ PHASES = {
     "code_generation": "code generation",
     "kernel_build": "building kernels",
 }
-
-
-def write_explanation(directory: Path, found: Explanation, redactor: Redactor) -> Explanation:
-    """Writes both files; returns what was written. Raises UsageError where it cannot be."""
-    clean = decode(Explanation, redactor.tree(encode(found), field_names(Explanation)))
-    try:
-        write_whole(directory / FILE, json.dumps(encode(clean), indent=1, ensure_ascii=False) + "\n")
-        write_whole(directory / PAGE, explanation_page(clean))
-    except OSError as error:
-        raise UsageError(
-            f"{FILE} could not be written to {directory}.",
-            f"{type(error).__name__}: {error.strerror or error}",
-            "Name a directory that can be written, with room on its disk: --out DIR",
-        ) from error
-    return clean
 
 
 def explanation_page(found: Explanation) -> str:
@@ -53,7 +31,7 @@ def explanation_page(found: Explanation) -> str:
         fullgraph=_break(found.fullgraph) if found.fullgraph is not None else None,
         fullgraph_passes=found.fullgraph_passes,
         recompiles=[_recompile(each) for each in found.recompiles],
-        times=_times(found),
+        times=times(found),
         phases=_phases(found),
         graphs=_graphs(found),
         modes=_modes(found),
@@ -80,12 +58,6 @@ def summary(found: Explanation) -> str:
 
 def _break(each: GraphBreak) -> dict[str, Any]:
     numbered = [f"{'>' if line.line == each.line else ' '} {line.line:>4}  {line.code}" for line in each.source]
-    facts = [f"met {each.count} times" if each.count > 1 else ""]
-    facts += ["the rest of the function is left to Python, uncompiled" if each.skips_frame else ""]
-    facts += [f"compiling what follows took {each.seconds:.1f} s" if each.seconds else ""]
-    facts += [f"raised in {each.inside}" if each.inside else ""]
-    if each.called_from:
-        facts.append(f"reached from {', '.join(each.called_from[:6])}: these break with it, and are mended with it")
     return {
         "heading": f"{code(f'{each.file}:{each.line}')} in {code(each.function or '?')}",
         "reason": prose(clip(each.reason, 300)),
@@ -94,8 +66,19 @@ def _break(each: GraphBreak) -> dict[str, Any]:
         "explanation": prose(clip(each.explanation, 600)),
         "cure": prose(each.cure),
         "hints": [prose(clip(hint, 500)) for hint in each.hints if hint != each.cure],
-        "facts": prose("; ".join(filter(None, facts))),
+        "facts": prose(break_facts(each)),
     }
+
+
+def break_facts(each: GraphBreak) -> str:
+    """How often, what it costs, what breaks with it."""
+    facts = [f"met {each.count} times" if each.count > 1 else ""]
+    facts += ["the rest of the function is left to Python, uncompiled" if each.skips_frame else ""]
+    facts += [f"compiling what follows took {each.seconds:.1f} s" if each.seconds and each.seconds >= 0.05 else ""]
+    facts += [f"raised in {each.inside}" if each.inside else ""]
+    if each.called_from:
+        facts.append(f"reached from {', '.join(each.called_from[:6])}: these break with it, and are mended with it")
+    return "; ".join(filter(None, facts))
 
 
 def _recompile(each: Recompilation) -> dict[str, Any]:
@@ -131,7 +114,8 @@ def verdict_of(each: Recompilation) -> str:
     )
 
 
-def _times(found: Explanation) -> list[str]:
+def times(found: Explanation) -> list[str]:
+    """What compiling took, in sentences."""
     told = found.compile
     if not told.seconds:
         return []
@@ -196,12 +180,13 @@ def _graphs(found: Explanation) -> str:
             code(each.graph),
             code(f"{each.function} ({each.file}:{each.line})"),
             f"{each.seconds:.2f}",
-            _size(each.ops, each.failed),
+            size(each.ops, each.failed),
         )
         for each in slow
     ]
     return table(("graph", "function", "seconds", "operations"), rows) if rows else ""
 
 
-def _size(ops: int | None, failed: str | None) -> str:
+def size(ops: int | None, failed: str | None) -> str:
+    """Of a graph; why there is none where the frame was not compiled."""
     return f"not compiled ({failed})" if failed else "" if ops is None else str(ops)

@@ -16,7 +16,7 @@ def cells(row: ModeRow) -> tuple[str, ...]:
         return (row.name, "not run" if row.outcome == "not_run" else "fails", "", "", "", "")
     return (
         row.name,
-        _seconds(row.step),
+        seconds(row.step),
         _times(row.speedup),
         "" if not row.compile_seconds else f"{row.compile_seconds:.1f} s",
         _pays(row),
@@ -86,7 +86,8 @@ def _step(row: ModeRow) -> float:
     return row.step.value if row.step is not None else float("inf")
 
 
-def _seconds(step: Interval) -> str:
+def seconds(step: Interval) -> str:
+    """The median, and below it the interval."""
     unit, name = next(
         ((unit, name) for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if step.value >= unit), (1e-6, "us")
     )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from triage.model.report import LadderRow, TriageReport
 from triage.report.logs import telling_log
 from triage.report.redact import Redactor
 
 ERROR_LOG = "error.log"
+JOURNAL = "journal.jsonl"
+MOST_STEPS = 400
 LONGEST_SECRET = 20_000
 LONGEST = 1_000_000  # bytes of a log that are looked at, from its end
 
@@ -18,24 +23,53 @@ LONGEST = 1_000_000  # bytes of a log that are looked at, from its end
 class Sources:
     """Texts, empty where there are none. `error_log` is what the failing run printed, from its traceback on.
 
-    `template` is the user's own in the place of the issue's body.
+    `template` is the user's own in the place of the issue's body. `curve` is how the reduction went: (candidates that were
+    run, operations of the smallest until then) at each that was found; lines where a text was reduced (`curve_unit`).
     """
 
     reproducer: str = ""
     passing: str = ""
     error_log: str = ""
     template: Path | None = None
+    curve: tuple[tuple[int, int], ...] = ()
+    curve_unit: str = "operations"
 
 
 def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sources:
     """The quoted files, redacted. A file that is missing, or not inside the run directory, is an empty text."""
     reproducer = _read(run_dir, report.reproducer.path) if report.reproducer is not None else ""
     passing = _read(run_dir, report.nearest_passing.path) if report.nearest_passing is not None else ""
+    curve, unit = _curve(run_dir)
     return Sources(
         reproducer=redactor.source(reproducer),
         passing=redactor.source(passing),
         error_log=redactor.text(_read(run_dir, report.artifacts.get("error_log", ""))),
+        curve=curve,
+        curve_unit=unit,
     )
+
+
+def _curve(run_dir: Path) -> tuple[tuple[tuple[int, int], ...], str]:
+    """From the run's journal; of several reductions the last. Numbers alone are taken from it."""
+    found: list[tuple[int, int | None, int]] = []
+    with contextlib.suppress(OSError), (run_dir / JOURNAL).open(encoding="utf-8", errors="replace") as journal:
+        for line in journal:
+            entry = _entry(line) if '"kind": "reduced"' in line else {}
+            queries, ops, lines = (entry.get(name) for name in ("queries", "ops", "lines"))
+            if isinstance(queries, int) and isinstance(lines, int) and isinstance(ops, int | None):
+                found = [] if found and queries < found[-1][0] else found
+                found.append((queries, ops, lines))
+    unit = "lines" if any(not ops for _, ops, _ in found) else "operations"
+    return tuple((queries, lines if unit == "lines" else ops or 0) for queries, ops, lines in found[-MOST_STEPS:]), unit
+
+
+def _entry(line: str) -> dict[str, Any]:
+    """Nothing where the line is not whole, as the last one of a run that goes on."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def failing_log(run_dir: Path, report: TriageReport) -> str:

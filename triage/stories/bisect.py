@@ -31,6 +31,7 @@ from triage.errors import TargetError, TriageError, UsageError
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
 from triage.probe import stdin
 from triage.probe.target import check_syntax, find_python
+from triage.report.bisection import bisection_html
 from triage.report.issue import bisection_page
 from triage.report.redact import Redactor
 from triage.report.store import FILES, load_report, write_report
@@ -295,12 +296,13 @@ def _to_be_taken_up(error: TargetError, directory: Path) -> TargetError:
 
 
 def _write(found: Bisection, directory: Path, subject: Subject) -> Path | None:
-    """`bisect.json` and `bisect.md`, and the report of the run where there is one. All of it redacted."""
+    """`bisect.json`, `bisect.md` and `bisect.html`, and the report of the run where there is one. All of it redacted."""
     redactor = Redactor.of_this_machine(os.environ, Path.cwd()).knowing(found.command)
     tree = redactor.tree(to_json(found))
     try:
         write_whole(directory / "bisect.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
         write_whole(directory / "bisect.md", bisection_page(from_json(tree)))
+        write_whole(directory / "bisect.html", bisection_html(from_json(tree)))
     except OSError as error:
         raise UsageError(
             what=f"The result could not be written to {directory}.",

@@ -25,7 +25,7 @@ from triage.probe import stdin
 from triage.probe.interpret import Event, events_in
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target, check_module, check_syntax
-from triage.report.explanation import write_explanation
+from triage.report.explanation_files import write_explanation
 from triage.report.redact import Redactor
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter

@@ -1,47 +1,33 @@
-"""The report as one page: nothing is loaded from elsewhere, and nothing of the target's can do anything in it.
-
-Every text is escaped by the template engine, without terminal colours and control characters; the page's own style and script are
-the only ones that its content security policy lets run (by their hashes). Styles are classes: the policy forbids attributes.
-"""
+"""The report as one page (`triage/report/pages.py` says what a page is)."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
-from collections.abc import Sequence
-from functools import cache
 from typing import Any
-from urllib.parse import quote
-
-import jinja2
-from markupsafe import Markup, escape
 
 from triage.model.report import AblationRow, LadderRow, SubsystemRow, TriageReport
 from triage.model.stage import Symptom
 from triage.report import wording
+from triage.report.bisection import strip_of
 from triage.report.kinds import kind_of
 from triage.report.markdown import clean
+from triage.report.pages import bars, page
 from triage.report.redaction_words import redacted_words
 from triage.report.sources import Sources
-from triage.report.templates import templates_dir
 
 MOST_LOG = 200_000  # characters, from its end
 MOST_ROWS = 200
 _OUTCOMES = {"ok": "passes", "same_failure": "same failure", "other_failure": "another failure", "not_run": "not run"}
 _GOOD, _LEFT, _RIGHT = "ok", 130.0, 690.0
+_CURVE_LEFT, _CURVE_WIDTH, _CURVE_FOOT = 40.0, 640.0, 120.0
 
 
 def render(report: TriageReport, sources: Sources) -> str:
-    css, js = (_asset(name) for name in ("report.css", "report.js"))
     log = clean(sources.error_log)
-    text = _environment().get_template("report.html.j2").render(
+    return page(
+        "report.html.j2",
+        wording.title(report),
         report=report,
-        title=wording.title(report),
-        css=Markup(css),
-        js=Markup(js),
-        css_hash=_hash(css),
-        js_hash=_hash(js),
         chips=_chips(report),
         cause=f"{report.known_cause.explanation} {report.known_cause.cure}" if report.known_cause else "",
         facts=_facts(report),
@@ -50,54 +36,16 @@ def render(report: TriageReport, sources: Sources) -> str:
         ladder=[_rung(row) for row in report.ladder],
         tables=_tables(report),
         **_values(report),
-        **_times(report),
+        curve=_curve(sources),
+        history=strip_of(report.regression),
+        times=_times(report),
         log=log[-MOST_LOG:],
         log_cut=len(log) > MOST_LOG,
         versions=wording.environment_line(report.environment),
         files=sorted({name for name in report.artifacts.values() if name and not name.endswith(".html")}),
         command=f"triage run {wording.shell(report.command)}",
         redacted=redacted_words(report.redacted),
-    )  # fmt: skip
-    return text.encode("utf-8", "replace").decode()
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates_dir()),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=lambda value: clean(value) if type(value) is str else value,
     )
-    environment.filters.update(ticks=_ticks, file=_file)
-    return environment
-
-
-def _asset(name: str) -> str:
-    return (templates_dir() / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """As a content security policy names what it lets run."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _ticks(text: str) -> Markup:
-    """Plain text whose `code spans` are code; everything is escaped."""
-    parts = clean(str(text)).split("`")
-    if len(parts) % 2 == 0:  # one is left over
-        return escape(clean(str(text)))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
-    )
-
-
-def _file(name: str) -> str:
-    """The address of a file beside the page: nothing else than a path below it."""
-    return "./" + quote(clean(name).lstrip("/"))
 
 
 def _chips(report: TriageReport) -> list[tuple[str, str]]:
@@ -196,17 +144,21 @@ def _values(report: TriageReport) -> dict[str, Any]:
 
 
 def _times(report: TriageReport) -> dict[str, Any]:
-    steps: Sequence[tuple[str, float]] = [
-        (name, spent) for name, spent in report.timings.items() if name != "total" and spent >= 0.05
-    ]
-    longest = max((spent for _, spent in steps), default=0.0)
-    rows = [
-        {
-            "name": name.replace("_", " "),
-            "y": 22 * number,
-            "width": round(480 * spent / longest, 1),
-            "told": wording.seconds(spent),
-        }
-        for number, (name, spent) in enumerate(steps)
-    ]
-    return {"times": rows, "times_told": ", ".join(f"{row['name']} {row['told']}" for row in rows)}
+    steps = [(name, spent) for name, spent in report.timings.items() if name != "total" and spent >= 0.05]
+    return bars([(name.replace("_", " "), spent, wording.seconds(spent)) for name, spent in steps])
+
+
+def _curve(sources: Sources) -> dict[str, Any]:
+    """The size of the smallest candidate that fails the same way, over the candidates that were run until then."""
+    steps, unit = sources.curve, sources.curve_unit
+    if len(steps) < 2 or steps[-1][0] <= 0 or steps[0][1] <= steps[-1][1]:
+        return {}
+    most, last = max(size for _, size in steps), steps[-1][0]
+    points: list[str] = []
+    before = steps[0][1]
+    for queries, size in steps:  # until a smaller one is found the size stays
+        x = round(_CURVE_LEFT + queries / last * _CURVE_WIDTH, 1)
+        points += [f"{x},{round(_CURVE_FOOT * (1 - each / most) + 10, 1)}" for each in (before, size)]
+        before = size
+    told = f"{steps[0][1]} {unit} at first, {steps[-1][1]} after {wording.plural(last, 'candidate')}"
+    return {"points": " ".join(points), "told": told, "most": most, "unit": unit, "last": last}

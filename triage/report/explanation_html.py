@@ -1,0 +1,176 @@
+"""What `triage explain` found, as a page: what is broken up and where, what compiling costs as pictures, the modes as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from triage.model.explanation import Explanation, GraphBreak, Interval, ModeRow, ProfiledStep, Recompilation
+from triage.model.text import clip
+from triage.report import explanation, modes, profile
+from triage.report.pages import bars, page
+from triage.report.wording import plural
+
+MOST_GRAPHS = 20
+_LEFT, _WIDTH = 0.0, 720.0
+_LETTER = 7.2  # of the flame's labels, in its own units
+
+
+def explanation_html(found: Explanation) -> str:
+    """The page `explain.html`."""
+    return page(
+        "explain.html.j2",
+        explanation.summary(found),
+        chips=_chips(found),
+        found=found,
+        breaks=[_break(each) for each in found.graph_breaks],
+        fullgraph=_break(found.fullgraph) if found.fullgraph is not None else None,
+        recompiles=[_recompile(each) for each in found.recompiles],
+        times=explanation.times(found),
+        flame=_flame(found),
+        graphs=_graphs(found),
+        modes_head=modes.HEAD,
+        modes=[_mode(row) for row in found.modes],
+        modes_drawn=_steps(found.modes),
+        modes_verdict=modes.verdict(found.modes) if found.modes else "",
+        modes_told=[*modes.all_remarks(found.modes), *modes.notes(found.modes, found.step_function)],
+        profile=_profile(found),
+        environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
+        command=" ".join(found.command),
+    )
+
+
+def _chips(found: Explanation) -> list[tuple[str, str]]:
+    broken, again = len(found.graph_breaks), len(found.recompiles)
+    chips = [
+        ("other", plural(broken, "line") + " with a graph break") if broken else ("good", "no graph breaks"),
+        ("other", plural(again, "guard") + " that failed") if again else ("good", "no recompilations"),
+    ]
+    chips += [("bad", f"wrong results: {row.name}") for row in found.modes if row.wrong]
+    chips += [("", f"{name} {found.environment[name]}") for name in ("torch", "python") if found.environment.get(name)]
+    if not found.complete:
+        chips.append(("other", f"incomplete: {found.incomplete_reason or 'not known why'}"))
+    return chips
+
+
+def _break(each: GraphBreak) -> dict[str, Any]:
+    return {
+        "place": f"{each.file}:{each.line}",
+        "function": each.function,
+        "reason": clip(each.reason, 300),
+        "id": each.id or "",
+        "link": each.link if (each.link or "").startswith("https://") else "",
+        "lines": [{"number": line.line, "code": line.code, "here": line.line == each.line} for line in each.source],
+        "code": each.code,
+        "explanation": clip(each.explanation, 600),
+        "cure": each.cure,
+        "hints": [clip(hint, 500) for hint in each.hints if hint != each.cure],
+        "facts": explanation.break_facts(each),
+    }
+
+
+def _recompile(each: Recompilation) -> dict[str, Any]:
+    return {
+        "function": each.function,
+        "place": f"{each.file}:{each.line}",
+        "count": plural(each.count, "time"),
+        "facts": [
+            (name, told)
+            for name, told in (
+                ("Guard", f"`{clip(each.guard, 400).replace('`', '')}`"),
+                ("Used at", f"`{each.used_at}`" if each.used_at else ""),
+                ("Values", ", ".join(f"`{value}`" for value in each.values)),
+                ("Limit", explanation.limit_of(each)),
+                ("Cure", f"{each.cure} ({explanation.verdict_of(each)})"),
+                ("Note", clip(each.note or "", 400)),
+            )
+            if told
+        ],
+    }
+
+
+def _flame(found: Explanation) -> dict[str, Any]:
+    """All of the compiling in one row, by phase in the next, by graph in the last: as wide as long it took."""
+    told = found.compile
+    phases = sorted(
+        ((explanation.PHASES.get(name, name), spent) for name, spent in told.by_phase.items()), key=_longest
+    )
+    graphs = sorted(((f"{each.graph} {each.function}", each.seconds) for each in told.by_graph), key=_longest)
+    whole = max(told.seconds, sum(spent for _, spent in phases), sum(spent for _, spent in graphs))
+    if whole <= 0:
+        return {}
+    rows = [("whole", [("compiling", told.seconds)]), ("phase", phases), ("graph", graphs)]
+    cells = [
+        cell for number, (kind, parts) in enumerate(rows) if parts for cell in _row_of_flame(number, kind, parts, whole)
+    ]
+    words = ", ".join(f"{name} {spent:.1f} s" for name, spent in [*phases, *graphs[:MOST_GRAPHS]])
+    return {"cells": cells, "told": f"{told.seconds:.1f} s of compiling: {words}"}
+
+
+def _longest(part: tuple[str, float]) -> float:
+    return -part[1]
+
+
+def _row_of_flame(number: int, kind: str, parts: Sequence[tuple[str, float]], whole: float) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = []
+    x = _LEFT
+    for name, spent in parts:
+        width = spent / whole * _WIDTH
+        told = f"{name}: {spent:.2f} s"
+        fits = int((width - 8) / _LETTER)
+        label = told if len(told) <= fits else clip(name, fits) if fits >= 4 else ""
+        if width > 1.5:
+            cells.append(
+                {
+                    "kind": kind,
+                    "x": round(x, 1),
+                    "y": 26 * number,
+                    "width": round(width - 1, 1),
+                    "told": told,
+                    "label": label,
+                }
+            )
+        x += width
+    return cells
+
+
+def _graphs(found: Explanation) -> list[dict[str, str]]:
+    slow = sorted(found.compile.by_graph, key=lambda each: -each.seconds)[:MOST_GRAPHS]
+    return [
+        {
+            "graph": each.graph,
+            "function": f"{each.function} ({each.file}:{each.line})",
+            "seconds": f"{each.seconds:.2f}",
+            "size": explanation.size(each.ops, each.failed),
+        }
+        for each in slow
+    ]
+
+
+def _mode(row: ModeRow) -> dict[str, Any]:
+    style = "bad" if row.wrong else "not_run" if row.outcome != "measured" else ""
+    return {"style": style, "cells": [cell.replace("\n", ", ") for cell in modes.cells(row)]}
+
+
+def _steps(rows: Sequence[ModeRow]) -> dict[str, Any]:
+    """The step of each mode as a bar."""
+    measured: list[tuple[str, Interval]] = [(row.name, row.step) for row in rows if row.step is not None]
+    return bars([(name, step.value, modes.seconds(step).replace("\n", ", ")) for name, step in measured])
+
+
+def _profile(found: Explanation) -> dict[str, Any] | None:
+    if found.profile is None:
+        return None
+    both = (("Uncompiled", found.profile.uncompiled), ("Compiled", found.profile.compiled))
+    return {
+        "headline": profile.headline(found.profile),
+        "slower": found.profile.slower,
+        "fused_head": profile.FUSED_HEAD,
+        "fused": profile.fused_rows(found.profile.fused),
+        "head": profile.HEAD,
+        "steps": [_profiled(name, step) for name, step in both],
+    }
+
+
+def _profiled(name: str, step: ProfiledStep) -> dict[str, Any]:
+    return {"name": name, "rows": profile.rows(step), "trace": step.trace}
