@@ -20,7 +20,7 @@ def explain(
     python: str = typer.Option(
         None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
     ),
-    out: Path = typer.Option(None, metavar="DIR", help="Where explain.html goes (default: triage-out/SCRIPT-TIME)."),
+    out: Path = typer.Option(None, metavar="DIR", help="Where explain.md goes (default: triage-out/SCRIPT-TIME)."),
     timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one run of the script (default: 300)."),
     whole: bool = typer.Option(
         False, "--whole", help="Run the script to its end, also once nothing is compiled any more."

@@ -167,7 +167,7 @@ def _next(done: Explained) -> str:
     if done.run is not None:
         return "the script fails: it was triaged as `triage run` does"
     found = done.explanation
-    page = shown(done.directory / "explain.html")
+    page = shown(done.directory / "explain.md")
     if found.complete and not found.graph_breaks and not found.recompiles:
         return f"nothing to mend ({page})"
-    return f"all of it, with the lines around: {page}"
+    return f"all of it, with the lines around: {page} (for a browser: explain.html)"
