@@ -11,7 +11,7 @@ TEST_JOBS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint types slow gpu bench clean
+.PHONY: help setup demo test test-all lint types slow gpu bench docs clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,5 +55,9 @@ gpu: $(STAMP)  ## Run the tests that need a CUDA device
 bench: $(STAMP)  ## Run triage over a folder of cases (CORPUS=DIR) and print a table
 	$(BIN)/python benchmarks/corpus.py $(CORPUS)
 
+docs: $(STAMP)  ## Build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "site/index.html"
+
 clean:  ## Remove the environment, caches and runs
-	rm -rf $(VENV) triage-out benchmarks/out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) triage-out benchmarks/out build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

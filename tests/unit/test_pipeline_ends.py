@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -223,3 +224,16 @@ def test_a_directory_that_cannot_be_made_is_the_users_to_change(tmp_path: Path, 
         return
     with pytest.raises(UsageError, match="cannot be made"):
         open_session(Settings(out=Path(out)), "train", tmp_path, Emitter())
+
+
+def test_an_interrupt_while_the_reproducer_is_written_counts_once_it_is() -> None:
+    before, ended = signal.getsignal(signal.SIGINT), []
+    with pytest.raises(KeyboardInterrupt), story._no_interrupts(later=True):
+        signal.raise_signal(signal.SIGINT)
+        ended.append("written")
+    assert ended == ["written"] and signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_while_the_last_report_is_written_is_none() -> None:
+    with story._no_interrupts():
+        signal.raise_signal(signal.SIGINT)

@@ -147,18 +147,22 @@ def _report_early(found: Findings) -> None:
 
 
 @contextlib.contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """A second ctrl-C does not cost the report: writing it takes moments."""
+def _no_interrupts(*, later: bool = False) -> Iterator[None]:
+    """A second ctrl-C does not cost the report: writing it takes moments. With `later` one that arrives counts afterwards."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    arrived: list[int] = []
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    previous = {name: signal.signal(getattr(signal, name), signal.SIG_IGN) for name in names}
+    handler = (lambda number, frame: arrived.append(number)) if later else signal.SIG_IGN
+    previous = {name: signal.signal(getattr(signal, name), handler) for name in names}
     try:
         yield
     finally:
-        for name, handler in previous.items():
-            signal.signal(getattr(signal, name), handler)
+        for name, earlier in previous.items():
+            signal.signal(getattr(signal, name), earlier)
+        if arrived:
+            signal.raise_signal(arrived[0])
 
 
 def _run_script(found: Findings, asked: _Asked) -> None:
@@ -245,7 +249,7 @@ def _reduce(found: Findings, conclusion: Conclusion) -> None:
     try:
         reproduce_small(found, conclusion)
     finally:
-        with _no_interrupts():
+        with _no_interrupts(later=True):
             _write_reproducer(found)
 
 
