@@ -100,6 +100,16 @@ def test_it_is_written_as_the_contract_has_it(world, tmp_path):
     page = (tmp_path / "out" / "bisect.md").read_text()
     assert "**Regression: 2.7.1 passes, 2.8.0 fails**" in page
     assert "triage bisect --good 2.6.0 --bad 2.10.0 train.py" in page
+    assert 'class="bad" title="2.8.0 fails' in (tmp_path / "out" / "bisect.html").read_text()
+
+
+@pytest.mark.parametrize("redact", [True, False])
+def test_what_belongs_to_this_machine_is_taken_out_unless_that_is_not_wanted(world, tmp_path, monkeypatch, redact):
+    monkeypatch.setenv("SERVICE_TOKEN", "n0tForAnybody-99")
+    world.failure = fails(message="no access with n0tForAnybody-99")
+    go(ask(tmp_path), tmp_path / "out", redact=redact)
+    for name in ("bisect.json", "bisect.md", "bisect.html"):
+        assert ("n0tForAnybody-99" in (tmp_path / "out" / name).read_text()) is not redact
 
 
 def test_no_change_has_an_exit_status_of_its_own(world, tmp_path):

@@ -48,6 +48,9 @@ def bisect(
     resume: Path = typer.Option(
         None, metavar="[DIR]", help="Go on with a bisection that was interrupted (without DIR: the latest)."
     ),
+    no_redact: bool = typer.Option(
+        False, "--no-redact", help="Leave names, paths and secrets in what is written: for your own eyes."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print bisect.json on standard output, and nothing else there."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the result lies."),
 ) -> None:
@@ -60,12 +63,13 @@ def bisect(
     from triage.bisect.state import Ask
     from triage.cli.bisect_view import listener_for, show_result
     from triage.cli.latest import named
+    from triage.cli.privacy import warn_unredacted
     from triage.environments.releases import check_words
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.bisect import bisect as run_bisection
 
-    given = {"out": out, "timeout": timeout, "budget": budget, "jobs": jobs}
+    given = {"out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "redact": False if no_redact else None}
     settings = load_settings(given)
     check_words(flavour=flavour, caches=caches, installer=installer)
     cwd = Path.cwd()
@@ -90,6 +94,7 @@ def bisect(
         pytorch_repo=pytorch_repo,
         target_repo=target_repo,
     )
+    warn_unredacted(settings.redact)
     with listener_for(quiet=quiet) as listener:
         done = run_bisection(
             ask, settings, Emitter(listener), named(resume) if resume else None, int(cache_limit * 1024**3)

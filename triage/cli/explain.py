@@ -43,6 +43,9 @@ def explain(
         False, "--profile", help="Profile a step, uncompiled and compiled: operations side by side, Chrome traces."
     ),
     budget: float = typer.Option(None, metavar="SECONDS", help="Limit of all runs together (default: none)."),
+    no_redact: bool = typer.Option(
+        False, "--no-redact", help="Leave names, paths and secrets in what is written: for your own eyes."
+    ),
     as_json: bool = typer.Option(
         False, "--json", help="Print explain.json on standard output, and nothing else there."
     ),
@@ -55,6 +58,7 @@ def explain(
     ended first, 70 a bug of triage, 130 interrupted. A script that fails is triaged, with the exit status of `triage run`.
     """
     from triage.cli.explain_view import show_explanation
+    from triage.cli.privacy import warn_unredacted
     from triage.cli.view import listener_for
     from triage.errors import UsageError
     from triage.probe.target import find_python, make_target
@@ -70,11 +74,13 @@ def explain(
             why="`triage explain` needs a script, -m MODULE, or a command after --.",
             next="For example: triage explain train.py",
         )
-    settings = load_settings({"python": python, "out": out, "timeout": timeout, "budget": budget or 0.0})
+    given = {"python": python, "out": out, "timeout": timeout, "budget": budget or 0.0}
+    settings = load_settings({**given, "redact": False if no_redact else None})
     measured = modes or mode or (step and not profile)
     wanted = Measuring(ModesWanted(tuple(mode or ())) if measured else None, step, profile)
     target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
     command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
+    warn_unredacted(settings.redact)
     with listener_for(quiet=quiet) as listener:
         told = tuple(str(word) for word in command)
         done = explained(

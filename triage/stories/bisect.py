@@ -33,7 +33,7 @@ from triage.probe import stdin
 from triage.probe.target import check_syntax, find_python
 from triage.report.bisection import bisection_html
 from triage.report.issue import bisection_page
-from triage.report.redact import Redactor
+from triage.report.redact import Redactor, redactor_here
 from triage.report.store import FILES, load_report, write_report
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter, Journal
@@ -93,7 +93,8 @@ def bisect(
     if error is None and incomplete is None:
         check_testable(setup.axis, hunt.results)
     found = _answer(ask, subject, setup, hunt, began, incomplete)
-    report = _write(found, session.directory, subject)
+    redactor = redactor_here(os.environ, Path.cwd(), redact=settings.redact).knowing(found.command)
+    report = _write(found, session.directory, subject, redactor)
     emit("bisect_ended", directory=str(session.directory), summary=found.summary, complete=found.complete)
     if error is not None:
         raise error if not hunt.results else _to_be_taken_up(error, session.directory)
@@ -295,9 +296,8 @@ def _to_be_taken_up(error: TargetError, directory: Path) -> TargetError:
     )
 
 
-def _write(found: Bisection, directory: Path, subject: Subject) -> Path | None:
+def _write(found: Bisection, directory: Path, subject: Subject, redactor: Redactor) -> Path | None:
     """`bisect.json`, `bisect.md` and `bisect.html`, and the report of the run where there is one. All of it redacted."""
-    redactor = Redactor.of_this_machine(os.environ, Path.cwd()).knowing(found.command)
     tree = redactor.tree(to_json(found))
     try:
         write_whole(directory / "bisect.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")

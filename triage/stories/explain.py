@@ -26,7 +26,7 @@ from triage.probe.interpret import Event, events_in
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target, check_module, check_syntax
 from triage.report.explanation_files import write_explanation
-from triage.report.redact import Redactor
+from triage.report.redact import redactor_here
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import Session, open_session
@@ -270,7 +270,7 @@ def _failure(outcome: Outcome) -> str:
 
 
 def _ended(session: Session, target: Target, found: Explanation, code: int) -> Explained:
-    redactor = Redactor.of_this_machine(os.environ, target.cwd).knowing(found.command)
+    redactor = redactor_here(os.environ, target.cwd, redact=session.settings.redact).knowing(found.command)
     written = write_explanation(session.directory, found, redactor)
     session.emit("run_ended", directory=str(session.directory), exit_code=code)
     return Explained(written, session.directory, code)
