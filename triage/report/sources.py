@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.model.report import LadderRow, TriageReport
+from triage.report.graph_picture import Drawn, graph_of
 from triage.report.logs import telling_log
 from triage.report.redact import Redactor
 
@@ -33,6 +34,7 @@ class Sources:
     template: Path | None = None
     curve: tuple[tuple[int, int], ...] = ()
     curve_unit: str = "operations"
+    graph: tuple[Drawn, ...] = ()  # of the program, the one that is to blame
 
 
 def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sources:
@@ -46,6 +48,7 @@ def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sou
         error_log=redactor.text(_read(run_dir, report.artifacts.get("error_log", ""))),
         curve=curve,
         curve_unit=unit,
+        graph=graph_of(run_dir, report, redactor),
     )
 
 

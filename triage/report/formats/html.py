@@ -9,6 +9,7 @@ from triage.model.report import AblationRow, LadderRow, SubsystemRow, TriageRepo
 from triage.model.stage import Symptom
 from triage.report import wording
 from triage.report.bisection import strip_of
+from triage.report.graph_picture import picture
 from triage.report.kinds import kind_of
 from triage.report.markdown import clean
 from triage.report.pages import bars, page
@@ -37,6 +38,7 @@ def render(report: TriageReport, sources: Sources) -> str:
         tables=_tables(report),
         **_values(report),
         curve=_curve(sources),
+        graph=picture(sources.graph, report),
         history=strip_of(report.regression),
         times=_times(report),
         log=log[-MOST_LOG:],
