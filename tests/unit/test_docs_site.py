@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
+import typer
 from command_reference import reference
 
+from triage.cli.app import app
+from triage.cli.words import arrange
+
 ROOT = Path(__file__).parents[2]
+_FENCED = re.compile(r"^ *```\w*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _LOADED = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=["']?(https?:)?//""")
 
 
@@ -28,3 +37,25 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
     assert {"index.html", "commands.html", "tasks/crashes.html", "decisions/0002-libcst.html"} <= set(pages)
     loading = {name: _LOADED.findall(text) for name, text in pages.items() if _LOADED.search(text)}
     assert not loading
+
+
+def documented() -> Iterator[str]:
+    """Every command line of triage in a fenced block or a code span; words in capitals stand for something."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = page.read_text(encoding="utf-8")
+        for line in re.findall(r"^ *(?:\$ |- run: )?(triage [a-z].*)$", "\n".join(_FENCED.findall(text)), re.MULTILINE):
+            yield re.split(r" +#| \|\| | > | < | \| ", line)[0]
+        for span in () if page.name == "commands.md" else re.findall(r"`(triage [a-z][^`]*)`", _FENCED.sub("", text)):
+            plain = re.sub(r"[\[\]]|\.\.\.", "", " ".join(span.split()))
+            yield re.split(r" [<>] ", plain)[0]
+
+
+@pytest.mark.parametrize("line", sorted(set(documented())))
+def test_a_documented_command_is_one_that_the_parser_takes(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    command: Any = typer.main.get_command(app)
+    program, *words = shlex.split(line)
+    assert words[0] in command.commands
+    called: list[dict[str, Any]] = []
+    monkeypatch.setattr(command.commands[words[0]], "callback", lambda **given: called.append(given))
+    command.main(args=arrange(command, words), prog_name=program, standalone_mode=False)
+    assert len(called) == 1
