@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from printer_cases import case, meta, node, tensor
 
 from triage.culprit.conditions import Answered, ask, merged, of_neighbour, of_parts, of_settings
@@ -111,6 +112,31 @@ def test_what_passes_is_a_spelling_of_the_call():
         in_another_dtype("float32", "float64"),
     )
     assert answered(GRAPH, lambda source: True).spellings == ()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "passing", "spelled"),
+    [
+        ("complex64", "float32", None),  # the imaginary part would be lost
+        ("complex64", "complex128", "complex128"),
+        ("complex128", "complex64", None),
+        ("float64", "float32", None),
+        ("bfloat16", "float32", "float32"),
+    ],
+)
+def test_a_dtype_that_loses_something_is_told_and_no_way_round(dtype: str, passing: str, spelled: str | None):
+    graph = case([tensor("x", 4, dtype=dtype)], [node("y", "torch.relu", "%x", out=meta(4, dtype=dtype))], "%y")
+
+    def fails(source: str) -> bool:
+        written = re.search(r"torch\.(float64|bfloat16|complex64|complex128)\b", source)
+        return (written[1] if written else "float32") != passing
+
+    found = answered(graph, fails)
+    told = {each.condition: each.shown_by for each in found.conditions}
+    assert told[f"the dtype is {dtype}"] == f"with {passing} instead of {dtype} it passes"
+    assert [each for each in found.spellings if each != CONTIGUOUS] == (
+        [in_another_dtype(dtype, spelled)] if spelled is not None else []
+    )
 
 
 def test_nothing_is_said_where_nothing_changes():

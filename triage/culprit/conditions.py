@@ -30,6 +30,10 @@ from triage.trial.interface import CandidateRunner
 
 MOST_EXTENTS = 2
 FIRST = "the size of the first dimension"  # of most programs the batch
+_WIDER = {
+    False: ("float32", "float64"),
+    True: ("complex64", "complex128"),
+}  # by whether they are complex; the widest last
 _OUTCOMES = {Verdict.SAME_FAILURE: "same_failure", Verdict.NO_FAILURE: "ok"}
 _INSTEAD = re.compile(r"It passes with (?P<new>.+) instead of (?P<old>.+)\.")
 
@@ -73,7 +77,7 @@ def _dtypes(case: GraphCase) -> Iterator[Question]:
         if is_floating(item.meta.dtype):
             groups.setdefault(item.meta.dtype, []).append(item.name)
     for dtype, names in groups.items():
-        for new in ("float32", "float64"):
+        for new in (*_WIDER[dtype.startswith("complex")], *(("float32",) if dtype.startswith("complex") else ())):
             if new != dtype:
                 edit = ChangeDtype(frozenset(names), dtype, new)
                 yield Question(
@@ -81,8 +85,14 @@ def _dtypes(case: GraphCase) -> Iterator[Question]:
                     ((edit,),),
                     f"the dtype is {dtype}",
                     f"the dtype ({new} fails as well)",
-                    spelling=in_another_dtype(dtype, new),
+                    spelling=in_another_dtype(dtype, new) if _holds(new, dtype) else None,
                 )
+
+
+def _holds(new: str, dtype: str) -> bool:
+    """Whether every value of `dtype` is one of `new` too: a program that computes in it loses nothing."""
+    wider = _WIDER[dtype.startswith("complex")]
+    return new in wider and (dtype not in wider or wider.index(new) > wider.index(dtype))
 
 
 def _sizes(case: GraphCase) -> Iterator[Question]:
