@@ -23,6 +23,7 @@ CAUSES = [
     pytest.param("different_dtypes", programs.DTYPES, {}, id="dtypes"),
     pytest.param("inference_tensor", programs.INFERENCE, {}, id="inference tensor"),
     pytest.param("backward_twice", programs.BACKWARD_TWICE, {}, id="backward twice"),
+    pytest.param("warnings_are_errors", programs.WARNINGS, {}, id="warnings"),
     pytest.param("out_of_memory", programs.OUT_OF_MEMORY, {}, id="memory"),
 ]
 

@@ -161,3 +161,19 @@ import torch
 x = torch.empty(1 << 50)
 torch.compile(lambda x: x + 1)(x)
 """
+
+WARNINGS = """
+import warnings
+
+import torch
+
+warnings.simplefilter("error")
+
+
+def f(x):
+    return torch.sin(x) + 1
+
+
+f(torch.ones(4))
+torch.compile(f)(torch.ones(4))
+"""

@@ -59,6 +59,7 @@ def test_what_torch_itself_says(cause: str, kind: str, file: str, says: str, res
         ("python_not_supported", "RuntimeError", "Dynamo is not supported on Python 3.13+", Stage.DYNAMO),
         ("cache_not_writable", "PermissionError", "[Errno 13] Permission denied: '/tmp/torchinductor_a/x'", Stage.INDUCTOR),
         ("disk_full", "OSError", "[Errno 28] No space left on device", Stage.INDUCTOR),
+        ("warnings_are_errors", "DeprecationWarning", "`torch.jit.script_method` is deprecated.", Stage.DECOMP_PARTITION),
         ("recompile_limit", "FailOnRecompileLimitHit", "cache_size_limit reached with one_graph=True", Stage.DYNAMO),
     ],
 )  # fmt: skip

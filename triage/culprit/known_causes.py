@@ -94,6 +94,27 @@ TABLE: tuple[Row, ...] = (
         "https://github.com/MIC-DKFZ/nnUNet/issues/2188",
     ),
     Row(
+        "warnings_are_errors",
+        (
+            "DeprecationWarning",
+            "FutureWarning",
+            "UserWarning",
+            "PendingDeprecationWarning",
+            "RuntimeWarning",
+            "SyntaxWarning",
+            "ResourceWarning",
+            "TracerWarning",
+            "Warning",
+        ),
+        r"\S",  # that a warning is raised at all says it
+        "The program turns warnings into errors (`warnings.simplefilter`, `-W error`, pytest's `filterwarnings`), and torch "
+        "warns while it compiles.",
+        'Let torch\'s own warnings pass, behind the line that makes them errors: `warnings.filterwarnings("default", '
+        'module="torch")`, in pytest `filterwarnings = ["error", "default:::torch"]`.',
+        "https://docs.python.org/3/library/warnings.html#the-warnings-filter",
+        stages=_COMPILING,
+    ),
+    Row(
         "orig_mod_keys",
         ("RuntimeError",),
         r"\AError\(s\) in loading state_dict[\s\S]*_orig_mod\.",
