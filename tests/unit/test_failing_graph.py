@@ -15,16 +15,17 @@ from triage.agent import boot
 from triage.probe.interpret import graph_order, notes_of, read_events
 
 boot.load_agent()
-Running = importlib.import_module(f"{boot.PACKAGE}.hooks.running").Running
+notes = importlib.import_module(f"{boot.PACKAGE}.hooks.running")
 AGENT = Path(boot.__file__).parent
 DIES = """
 import importlib, os, signal, sys
 sys.path.insert(0, {agent!r})
 import boot
 boot.load_agent()
-running = importlib.import_module(boot.PACKAGE + ".hooks.running").Running({folder!r})
-outer = running.enter("3/0", "graph-003-dynamo.json")
-inner = running.enter("17/1", "graph-017-dynamo.json")
+notes = importlib.import_module(boot.PACKAGE + ".hooks.running")
+note_of, running = notes.note_of, notes.Running({folder!r})
+outer = running.enter(note_of("3/0", "graph-003-dynamo.json"))
+inner = running.enter(note_of("17/1", "graph-017-dynamo.json"))
 {then}
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -60,7 +61,7 @@ def test_a_child_does_not_write_into_its_parents_note(tmp_path: Path) -> None:
     then = """
 child = os.fork()
 if child == 0:
-    running.leave(running.enter("5/0", None))
+    running.leave(running.enter(note_of("5/0", None)))
     os._exit(0)
 os.waitpid(child, 0)
 """
@@ -68,8 +69,8 @@ os.waitpid(child, 0)
 
 
 def test_where_no_note_can_be_made_nothing_is_noted(tmp_path: Path) -> None:
-    running = Running(str(tmp_path / "gone"))
-    running.leave(running.enter("0/0", None))
+    running = notes.Running(str(tmp_path / "gone"))
+    running.leave(running.enter(notes.note_of("0/0", None)))
     assert read_events(tmp_path / "gone") == []
 
 

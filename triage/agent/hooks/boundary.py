@@ -5,7 +5,6 @@ exception is recorded where it leaves compiled code, also when the program catch
 catches `torch.compile(m)`, the decorator with and without arguments, `m.compile()`, and imports by name.
 """
 
-import contextlib
 import functools
 import os
 import sys
@@ -99,7 +98,7 @@ def record_calls(compiled, torch, recorder, settings):
     `settings` are the keyword arguments that torch.compile was given.
     """
     changes_stream = recorder.config.get("rung") == UNCOMPILED and recorder.config.get("other_stream")
-    stream = functools.partial(randomness.other_stream, torch) if changes_stream else contextlib.nullcontext
+    stream = functools.partial(randomness.other_stream, torch) if changes_stream else None
     if isinstance(compiled, torch.nn.Module):
         forward = compiled.__dict__.get("forward")
         if forward is not None:
@@ -113,8 +112,11 @@ def record_calls(compiled, torch, recorder, settings):
 def _watched(function, recorder, stream, settings):
     def watched(*args, **kwargs):
         recorder.enter("calls", (function, args, kwargs))
+        outer = recorder.compiled_with(settings)
         try:
-            with stream(), recorder.under(settings):
+            if stream is None:  # a step may take less than a tenth of a millisecond: nothing that it can do without
+                return function(*args, **kwargs)
+            with stream():
                 return function(*args, **kwargs)
         except _IGNORED:
             raise
@@ -122,6 +124,7 @@ def _watched(function, recorder, stream, settings):
             recorder.raised(error, "call")
             raise
         finally:
+            recorder.compiled_with(outer)
             recorder.leave("calls")
 
     try:

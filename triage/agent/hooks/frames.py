@@ -14,6 +14,8 @@ import json
 import sys
 import threading
 
+from .running import note_of
+
 GRAPH_LIMIT = 120
 _SOFT = (
     "Unsupported",
@@ -184,12 +186,12 @@ def _watch_graph(compiled, recorder, graph_id, name):
     """Breadcrumbs round the first run of a compiled graph; what ends any run, an exception or a crash, is laid to the graph."""
     if not _is_plain(compiled):
         return compiled
-    ran = []
+    ran, note = [], note_of(graph_id, name)
 
     def run(*args, **kwargs):
         if not ran:
             recorder.breadcrumb("run graph %s" % graph_id)
-        before = recorder.running.enter(graph_id, name)
+        before = recorder.running.enter(note)
         try:
             result = compiled(*args, **kwargs)
         except Exception as error:

@@ -4,7 +4,6 @@ An exception is recorded once, where it first crosses the compile boundary, and 
 swallowed, or uncaught at the end of the program.
 """
 
-import contextlib
 import os
 import sys
 import threading
@@ -133,17 +132,13 @@ class Recorder:
 
     def inside(self):
         """Whether this thread is in a call of a compiled function, or in a backward pass."""
-        return any(getattr(self._local, what, 0) for what in ("calls", "backwards"))
+        return bool(getattr(self._local, "calls", 0) or getattr(self._local, "backwards", 0))
 
-    @contextlib.contextmanager
-    def under(self, settings):
-        """While a compiled function runs: what its torch.compile was told."""
+    def compiled_with(self, settings):
+        """What torch.compile was told for the function that runs now, in this thread; returns what was said before."""
         outer = getattr(self._local, "settings", None)
         self._local.settings = settings
-        try:
-            yield
-        finally:
-            self._local.settings = outer
+        return outer
 
     def compile_settings(self):
         """What torch.compile was told for the function that is running now, as fields of a captured graph's context."""

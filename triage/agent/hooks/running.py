@@ -11,6 +11,11 @@ SIZE = 256
 NOTHING = bytes(SIZE)
 
 
+def note_of(graph, file):
+    """What is noted while this graph runs: made once, as a graph is run many times."""
+    return ("%s %s" % (graph, file or "")).encode("utf-8", "replace")[:SIZE].ljust(SIZE, b"\0")
+
+
 class Running:
     """The note of this process. A forked child has its own; where none can be made, nothing is noted."""
 
@@ -19,15 +24,15 @@ class Running:
         self._pid = None
         self._map = None
 
-    def enter(self, graph, file):
-        """Note that this graph runs; returns what ran until now, for `leave`."""
+    def enter(self, note):
+        """Note that a graph runs (`note_of` it); returns what ran until now, for `leave`."""
         try:
             if self._pid != os.getpid():
                 self._open()
             if self._map is None:
                 return NOTHING
             before = self._map[:SIZE]
-            self._map[:SIZE] = ("%s %s" % (graph, file or "")).encode("utf-8", "replace")[:SIZE].ljust(SIZE, b"\0")
+            self._map[:SIZE] = note
             return before
         except Exception:
             return NOTHING
