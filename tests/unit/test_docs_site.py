@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import typer
 from command_reference import reference
+from documented import named, to_type
 
 from triage.cli.app import app
 from triage.cli.words import arrange
 
 ROOT = Path(__file__).parents[2]
-_FENCED = re.compile(r"^ *```\w*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _LOADED = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=["']?(https?:)?//""")
 
 
@@ -40,14 +40,9 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
 
 
 def documented() -> Iterator[str]:
-    """Every command line of triage in a fenced block or a code span; words in capitals stand for something."""
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        text = page.read_text(encoding="utf-8")
-        for line in re.findall(r"^ *(?:\$ |- run: )?(triage [a-z].*)$", "\n".join(_FENCED.findall(text)), re.MULTILINE):
-            yield re.split(r" +#| \|\| | > | < | \| ", line)[0]
-        for span in () if page.name == "commands.md" else re.findall(r"`(triage [a-z][^`]*)`", _FENCED.sub("", text)):
-            plain = re.sub(r"[\[\]]|\.\.\.", "", " ".join(span.split()))
-            yield re.split(r" [<>] ", plain)[0]
+    """Every command line of triage, without what the shell does with it."""
+    for line in (*to_type(), *named()):
+        yield re.split(r" \|\| | [<>] | \| ", line)[0]
 
 
 @pytest.mark.parametrize("line", sorted(set(documented())))
