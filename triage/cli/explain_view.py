@@ -96,8 +96,11 @@ def _modes(found: Explanation) -> Iterator[Any]:
     from triage.report import modes
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name in modes.HEAD:
-        table.add_column(name, overflow="fold", no_wrap=name == modes.HEAD[0])
+    cells = [modes.cells(row) for row in found.modes]
+    for place, name in enumerate(modes.HEAD):
+        words = [word for row in cells for word in row[place].split()]
+        whole = max(map(len, [name, *words])) if place else None  # a number is not torn apart; a mode's name may be
+        table.add_column(name, overflow="fold", min_width=whole)
     for row in found.modes:
         style = "red" if row.wrong else "" if row.outcome == "measured" else "dim"
         table.add_row(*(Text(cell) for cell in modes.cells(row)), style=style)
