@@ -234,8 +234,10 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     found = it.conclusion()
     assert (found.stage, found.symptom, found.rounding) == (Stage.NONE, Symptom.ROUNDING, ROUNDED)
     assert machine.requests[-1].extra_env == comparing.EMULATE and machine.requests[-1].accuracy is None
-    told = " ".join(rounding_notes(it, ROUNDED))
-    assert "No tolerance" in " ".join(rounding_notes(it, replace(ROUNDED, relative=2.2)))
+    told = " ".join(rounding_notes(it, ROUNDED, amplified=False))
+    assert "No tolerance" in " ".join(rounding_notes(it, replace(ROUNDED, relative=2.2), amplified=False))
+    assert "other side" in " ".join(rounding_notes(it, replace(ROUNDED, steps=True), amplified=False))
+    assert "with every step" in " ".join(rounding_notes(it, ROUNDED, amplified=True))
     assert "differ by 0.05" in told and "the check fails as well" in told
 
 
@@ -252,6 +254,38 @@ def test_a_gross_difference_that_the_graphs_show_and_eager_explains_is_rounding(
 ) -> None:
     found = checked(walk, AgentNotes(rounding=rounding, compared=1), check)[0].conclusion()
     assert (found.stage, found.symptom) == (Stage.NONE, Symptom.ROUNDING)
+
+
+class Amplifying(Checking):
+    """Its check fails uncompiled too, where each result is a rounding off: in this way."""
+
+    def __init__(self, notes: AgentNotes, check: Check, otherwise: Check | None) -> None:
+        super().__init__(notes, check)
+        self.otherwise = otherwise
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        if not request.rounds_otherwise or self.otherwise is None:
+            return super().__call__(request, cancel)
+        assert request.rung == "uncompiled"
+        failing = Checking(self.notes, self.otherwise)(replace(request, rung="inductor"), cancel)
+        return replace(failing, rung="uncompiled")
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "amplified"),
+    [(Check("values", relative=1.3), True), (Check("nan"), False), (None, False)],
+)
+def test_what_the_program_makes_of_a_rounding_is_rounding(
+    walk: Callable[..., Walk], otherwise: Check | None, amplified: bool
+) -> None:
+    notes = AgentNotes(rounding=replace(ROUNDED, relative=1e-9), compared=2)
+    it = walk(Amplifying(notes, Check("values", relative=0.9), otherwise))
+    it.first()
+    it.settle()
+    comparing.check(it)
+    found = it.conclusion()
+    assert (found.symptom is Symptom.ROUNDING, found.amplified) == (amplified, amplified)
+    assert found.stage is (Stage.NONE if amplified else Stage.AOT_AUTOGRAD)
 
 
 @pytest.mark.parametrize(

@@ -186,3 +186,37 @@ def test_what_a_graph_holds_is_as_it_was_before_the_programs_own_call() -> None:
         assert made.wrong(result, args) == []
         assert program.calls.item() == number
         result[0].sum().backward()
+
+
+EDGES = torch.linspace(-3, 3, 2001)
+
+
+def buckets(x: Any) -> tuple[Any, ...]:
+    return (torch.bucketize(torch.tanh(x) * torch.exp(x), EDGES),)
+
+
+def rounds_otherwise(x: Any) -> tuple[Any, ...]:
+    """The same, in double precision on the way."""
+    return (torch.bucketize((torch.tanh(x.double()) * torch.exp(x.double())).float(), EDGES),)
+
+
+def wrong_bucket(x: Any) -> tuple[Any, ...]:
+    return (buckets(x)[0] + (x > 2),)
+
+
+def test_integers_that_fall_on_the_other_side_of_a_step_are_rounding() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(200_000)
+    made, wrong = judged(rounds_otherwise, buckets, x)
+    told = made.rounding()
+    assert wrong == [] and told is not None
+    assert (told["item"], told["dtype"], told["steps"], told["difference"]) == ("output 0", "int64", True, 1.0)
+    _, wrong = judged(wrong_bucket, buckets, x)
+    assert [facts["kind"] for facts in wrong] == ["values"]
+
+
+def test_integers_that_no_rounding_moves_are_none() -> None:
+    x = torch.arange(10)
+    made, wrong = judged(lambda x: (x * 2 + (x == 3),), lambda x: (x * 2,), x)
+    assert [facts["item"] for facts in wrong] == ["output 0"]
+    assert made.rounding() is None

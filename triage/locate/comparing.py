@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
+from triage.locate.conclude import Conclusion, is_comparison, is_script_check, nothing_but_rounding, rung_that_shows
 from triage.locate.walk import Walk
 from triage.model.accuracy import Comparison, GraphCall
 from triage.model.outcome import Outcome
-from triage.model.rungs import AS_IS, Rung
+from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import Stage, Symptom
 from triage.probe.run import Probe
 
@@ -112,6 +112,10 @@ def check(walk: Walk) -> Conclusion:
     rung = rung_that_shows(found, walk.seen)
     walk.checked = _checked(walk, rung, found.outcome)
     found = walk.conclusion()
+    if found.stage is not Stage.NONE and found.wrong is None and nothing_but_rounding(walk.checked):
+        # More than one rounding makes, and no graph is wrong: does the program itself make so much of one?
+        walk.rounded_otherwise = walk.ask(UNCOMPILED, "uncompiled-rounded-otherwise", rounds_otherwise=True)
+        found = walk.conclusion()
     if found.symptom is Symptom.ROUNDING:
         walk.emulated = walk.ask(walk.rungs[walk.top], "emulated-casts", extra_env=EMULATE)
     return found

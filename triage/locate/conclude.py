@@ -44,6 +44,9 @@ class Conclusion:
     random_check: bool = False  # the script's own check depends on which random numbers are drawn
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
     rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
+    amplified: bool = (
+        False  # the script makes much of it: it fails so uncompiled, its functions' results a rounding off
+    )
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
 
@@ -110,8 +113,11 @@ def not_to_blame(found: Conclusion) -> Conclusion:
     return replace(found, stage=Stage.NONE, symptom=Symptom.NONDETERMINISTIC, random_check=True)
 
 
-def with_graphs_compared(found: Conclusion, probe: Probe) -> Conclusion:
-    """The conclusion where a check of the script's own fails, once its graphs were compared: the compiler's fault, or none."""
+def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None = None) -> Conclusion:
+    """The conclusion where a check of the script's own fails, once its graphs were compared: the compiler's fault, or none.
+
+    `otherwise`: the script uncompiled, where each result of its compiled functions is a rounding off.
+    """
     assert found.signature is not None
     wrong = probe.notes.wrong
     if wrong is not None:
@@ -126,9 +132,28 @@ def with_graphs_compared(found: Conclusion, probe: Probe) -> Conclusion:
             unsteady=probe.notes.unsteady,
             failures=found.failures,
         )
-    if only_rounds(probe, found.outcome):
-        return replace(found, stage=Stage.NONE, symptom=Symptom.ROUNDING, rounding=probe.notes.rounding, direction=None)
+    amplified = otherwise is not None and fails_alike(otherwise, found)
+    if only_rounds(probe, found.outcome) or (amplified and nothing_but_rounding(probe)):
+        return replace(
+            found,
+            stage=Stage.NONE,
+            symptom=Symptom.ROUNDING,
+            rounding=probe.notes.rounding,
+            amplified=amplified,
+            direction=None,
+        )
     return found
+
+
+def fails_alike(otherwise: Probe, found: Conclusion) -> bool:
+    """Whether the same check fails, in the same way, uncompiled and with results that are a rounding off."""
+    one, other = otherwise.outcome.exception, found.outcome.exception if found.outcome is not None else None
+    if one is None or other is None or otherwise.signature is None or found.signature is None:
+        return False
+    kinds = [error.check.kind if error.check is not None else None for error in (one, other)]
+    return (
+        is_script_check(otherwise.outcome) and same_face(otherwise.signature, found.signature) and kinds[0] == kinds[1]
+    )
 
 
 def _symptom_of_check(found: Conclusion) -> Symptom:
@@ -143,14 +168,20 @@ def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
 
     Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).
     """
-    notes, exception = probe.notes, failed.exception if failed is not None else None
+    rounding, exception = probe.notes.rounding, failed.exception if failed is not None else None
+    if rounding is None or not nothing_but_rounding(probe):
+        return False
+    check = exception.check if exception is not None else None
+    return check is None or _explains(rounding, check)
+
+
+def nothing_but_rounding(probe: Probe) -> bool:
+    """Whether every graph was compared up to the failing check, and some value is another one that eager may give as well."""
+    notes = probe.notes
     left_out = notes.not_compared or notes.by_chance or notes.double_backward
     if notes.rounding is None or not notes.compared or left_out:
         return False
-    if not is_script_check(probe.outcome) or notes.stopped_early:  # it ended before the check was reached
-        return False
-    check = exception.check if exception is not None else None
-    return check is None or _explains(notes.rounding, check)
+    return is_script_check(probe.outcome) and not notes.stopped_early  # else it ended before the check was reached
 
 
 def _explains(rounding: Rounding, check: Check) -> bool:

@@ -45,6 +45,7 @@ class Walk(Visits):
     compared: Probe | None = None
     checked: Probe | None = None  # the graphs compared, of a script whose own check fails
     checked_first: Probe | None = None  # that, of the rung of the script as it is, asked before the ladder
+    rounded_otherwise: Probe | None = None  # uncompiled, each result a rounding off: whether its check bears that
     operators_break: bool = (
         False  # custom operators do not what they say, so that no comparison with eager is a measure
     )
@@ -60,7 +61,7 @@ class Walk(Visits):
             return not_to_blame(found)
         if self.checked is None or (self.operators_break and self.checked.notes.wrong is None):
             return found
-        return with_graphs_compared(found, self.checked)
+        return with_graphs_compared(found, self.checked, self.rounded_otherwise)
 
     def first(self) -> Probe:
         """Run the script as it is; fixes which rungs there are."""

@@ -201,6 +201,7 @@ class Rounding:
     `difference` and the errors (against double precision; None where there is none) are the largest of the tensor, `relative` is
     the root mean square of the difference in units of the values', `tolerances` the difference in default tolerances
     of torch.testing.assert_close. `unbounded`: where one is a number the other is infinite or NaN, as eager's own are then.
+    `steps`: they are integers or booleans, and the tolerance is 1.
     """
 
     graph: str
@@ -214,11 +215,15 @@ class Rounding:
     compiled_error: float | None = None
     eager_error: float | None = None
     unbounded: bool = False
+    steps: bool = False
 
     @property
     def gross(self) -> bool:
-        """Whether no digit is left: an operation whose result hangs on the last bits of what goes in, such as an inverse."""
-        return self.unbounded or self.relative > GROSS
+        """Whether no digit is left: an operation whose result hangs on the last bits of what goes in, such as an inverse.
+
+        What falls on the other side of a step may be anything else: another index, another branch.
+        """
+        return self.unbounded or self.steps or self.relative > GROSS
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:

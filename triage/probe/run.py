@@ -38,6 +38,7 @@ class ProbeRequest:
     stop_after: BoundaryPoint | None = None
     stop_seconds: float = 0.0  # it is not stopped there before it has run so long
     other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
+    rounds_otherwise: bool = False  # what compiled functions return is a rounding off (uncompiled rung only)
     seed: int | None = None  # of every global random generator, and of the order of sets
     accuracy: Comparison | None = None  # compare compiled graphs with eager
     explain: bool = False  # tell graph breaks, recompilations and compile times
@@ -120,6 +121,7 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         "capture": request.capture,
         "record_values": request.record_values,
         "other_stream": request.other_stream,
+        "rounds_otherwise": request.rounds_otherwise,
         "stacks_after": max(1.0, request.timeout * 0.9 - 0.5),
     }
     if request.stop_after is not None:

@@ -361,4 +361,6 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
 def _rounding_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     if conclusion.unsteady:
         return [unsteady_note(conclusion.unsteady)]
-    return rounding_notes(found.walk, conclusion.rounding) if conclusion.rounding is not None else []
+    if conclusion.rounding is None:
+        return []
+    return rounding_notes(found.walk, conclusion.rounding, amplified=conclusion.amplified)

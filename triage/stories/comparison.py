@@ -58,7 +58,14 @@ def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
     }
 
 
-def rounding_notes(walk: Walk, rounding: Rounding) -> list[str]:
+AMPLIFIED = (
+    "The check fails in the same way without torch.compile, where each result of the compiled functions is changed by one "
+    "rounding: the program makes more of a rounding with every step. Compare single steps from the same state, or what does "
+    "not hang on the last bits."
+)
+
+
+def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[str]:
     """What a reader needs who takes rounding for a bug: how far both are off, and what a check of this dtype can ask for."""
     exact = ""
     if rounding.compiled_error is not None and rounding.eager_error is not None:
@@ -69,7 +76,7 @@ def rounding_notes(walk: Walk, rounding: Rounding) -> list[str]:
     notes = [
         f"{rounding.item} of graph {rounding.graph}, call {rounding.call} ({rounding.dtype}): compiled and eager differ by "
         f"{rounding.difference:.3g} at most.{exact}",
-        _what_a_check_can_ask(rounding),
+        AMPLIFIED if amplified else _what_a_check_can_ask(rounding),
     ]
     if walk.emulated is not None:
         passes = not walk.emulated.outcome.failed
@@ -90,6 +97,12 @@ def _what_a_check_can_ask(rounding: Rounding) -> str:
             "Where one of them is a number, the other is infinite or NaN, and eager is not sure of it either, once rounded "
             "otherwise: a value is too large for a dtype on the way, or is divided by nearly nothing. Scale it, or "
             "use a wider dtype."
+        )
+    if rounding.steps:
+        return (
+            "These are integers or booleans. What lies within a rounding of a step (the edge of a bucket, a threshold, a tie) "
+            "falls on its other side, and eager's own do, once rounded otherwise. Compare the numbers before that step, or "
+            "allow for some that differ."
         )
     if rounding.gross:
         return (

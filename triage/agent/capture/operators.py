@@ -4,9 +4,10 @@ from .. import compat
 
 _TORCHS = """
     _c10d_functional _c10d_functional_autograd _dtensor _inductor_debug _inductor_test _native _quantized _test
-    _torch_testing ao aten bucketing bundled c10d c10d_functional debug_mode_ops debugprims device_mesh export flex_lib fsdp
-    higher_order inductor inductor_prims mkl mkldnn mkldnn_prepacked onednn onnx onnx_symbolic prim prims profiler
-    quantization quantized quantized_decomposed rngprims semi_structured sparse static_runtime streams symm_mem torch_attn
+    _torch_testing ao aten bucketing bundled c10d c10d_functional cplib debug_mode_ops debugprims device_mesh
+    export flex_lib fsdp higher_order inductor inductor_prims mkl mkldnn mkldnn_prepacked onednn onnx
+    onnx_symbolic prim prims profiler quantization quantized quantized_decomposed rngprims semi_structured
+    sparse static_runtime streams symm_mem torch_attn
 """
 
 

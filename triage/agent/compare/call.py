@@ -91,7 +91,12 @@ class Call:
         eager, compiled = self._both
         doubted = {*self.unsteady, *(name for name, _ in self.by_chance)}
         sure = [name for name in eager.tensors if name not in doubted]
-        names = [name for name in sure if roundoff.rounds_otherwise(self.torch, eager, compiled, name)]
+        names = [
+            name
+            for name in sure
+            if roundoff.rounds_otherwise(self.torch, eager, compiled, name)
+            or roundoff.steps_otherwise(self.torch, eager, compiled, name, self._varied or ())
+        ]
         if not names:
             return None
         self.names = None

@@ -12,13 +12,23 @@ def rounds_otherwise(torch, eager, compiled, name):
     return _alike(one, other) and measure.rounded(one) and not measure.identical(one, other)
 
 
+def steps_otherwise(torch, eager, compiled, name, varied):
+    """Whether both are integers or booleans of one form that are not the same, as those of another run of eager are not."""
+    one, other = eager.tensors[name], compiled.tensors.get(name)
+    if not _alike(one, other) or measure.rounded(one) or measure.identical(one, other):
+        return False
+    again = [given.tensors.get(name) for given in varied]
+    return any(item is not None and not measure.identical(one, item) for item in again)
+
+
 def rounding(torch, name, eager, compiled, reference):
     """How far apart they are, and how far each is from double precision where that is known."""
     one, other = (measure.plain(torch, given.tensors[name]) for given in (eager, compiled))
     exact = reference.tensors.get(name) if reference is not None else None
     exact = measure.plain(torch, exact) if exact is not None and exact.shape == eager.tensors[name].shape else None
     dtype = str(eager.tensors[name].dtype).split(".")[-1]
-    relative, absolute = DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
+    steps = not measure.rounded(eager.tensors[name])
+    relative, absolute = (0.0, 1.0) if steps else DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
     apart = measure.finite(torch, (one - other).abs())
     return {
         "item": name,
@@ -26,6 +36,7 @@ def rounding(torch, name, eager, compiled, reference):
         "shape": list(eager.tensors[name].shape),
         "difference": _largest(apart),
         "relative": measure.rms(torch, apart) / (measure.rms(torch, one) or 1.0),
+        "steps": steps,
         "unbounded": bool((torch.isfinite(one) != torch.isfinite(other)).any()),
         "tolerances": _largest(apart / (relative * measure.finite(torch, one.abs()) + absolute)),
         "compiled_error": None if exact is None else _largest(measure.finite(torch, (other - exact).abs())),

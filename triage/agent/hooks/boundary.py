@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from ..compare import randomness
+from ..compare import otherwise, randomness
 
 UNCOMPILED = "uncompiled"
 BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -97,16 +97,24 @@ def record_calls(compiled, torch, recorder, settings):
 
     `settings` are the keyword arguments that torch.compile was given.
     """
+    if recorder.config.get("rung") == UNCOMPILED and recorder.config.get("rounds_otherwise"):
+        change = functools.partial(otherwise.rounding_otherwise, torch)
+    else:
+        change = _as_it_is
     changes_stream = recorder.config.get("rung") == UNCOMPILED and recorder.config.get("other_stream")
     stream = functools.partial(randomness.other_stream, torch) if changes_stream else None
     if isinstance(compiled, torch.nn.Module):
         forward = compiled.__dict__.get("forward")
         if forward is not None:
-            compiled.__dict__["forward"] = _watched(forward, recorder, stream, settings)
+            compiled.__dict__["forward"] = _watched(change(forward), recorder, stream, settings)
         return compiled
     if not callable(compiled) or isinstance(compiled, type):
         return compiled
-    return _watched(compiled, recorder, stream, settings)
+    return _watched(change(compiled), recorder, stream, settings)
+
+
+def _as_it_is(function):
+    return function
 
 
 def _watched(function, recorder, stream, settings):
