@@ -153,4 +153,4 @@ def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     env["TRIAGE_REPRODUCER_ONLY"] = "0"
     done = subprocess.run(line.split(), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert shown(told) - shown(done.stdout) == set()
+    assert shown(told) - shown(done.stderr + done.stdout) == set()
