@@ -2,10 +2,11 @@
 
 import pytest
 
-from triage.explain.advice import advice
-from triage.explain.breaks import graph_breaks, words_of
+from triage.explain.advice import advice, trial_of
+from triage.explain.breaks import graph_breaks, trials, tried, words_of
 from triage.explain.fullgraph import first_to_fail
 from triage.explain.times import by_phase, compile_time
+from triage.model.explanation import GraphBreak
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 
@@ -186,3 +187,53 @@ def test_what_fullgraph_fails_with_is_found_in_the_users_code(tmp_path):
     assert found is not None
     assert (found.file, found.line, found.id) == ("net.py", 5, "GB0059")
     assert first_to_fail(Outcome(OutcomeKind.CRASH, 1.0, -11), (), tmp_path) is None
+
+
+SCALAR = "Set torch._dynamo.config.capture_scalar_outputs = True."
+LOGGED = "Add it to torch._dynamo.config.reorderable_logging_functions."
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "settings"),
+    [
+        ("n = x.sum().item()", SCALAR, {"capture_scalar_outputs": True}),
+        ("print(x)", LOGGED, {"reorderable_logging_functions": ["builtins.print"]}),
+        ("warnings.warn('x')", LOGGED, {"reorderable_logging_functions": ["warnings.warn"]}),
+        ("log.info(x)", LOGGED, None),  # which function that is stands in no line
+        ("if x.sum() > 0:", "Use torch.cond.", None),
+    ],
+)
+def test_what_can_be_set_from_outside_is_tried(code, text, settings):
+    trial = trial_of(code, text)
+    assert (trial.settings if trial is not None else None) == settings
+
+
+def broken(line, code, cure, reason="why"):
+    return GraphBreak("net.py", line, code, reason, cure=cure)
+
+
+ITEM, PRINTS = broken(3, "n = x.item()", SCALAR), broken(7, "print(x)", LOGGED)
+
+
+def test_each_setting_is_tried_once():
+    assert [trial.name for trial in trials([ITEM, PRINTS, broken(9, "m = x.item()", SCALAR)])] == [
+        "capture_scalar_outputs",
+        "reorderable_logging_functions",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "failure", "works", "note"),
+    [
+        ([PRINTS], None, True, None),
+        ([ITEM, PRINTS], None, False, None),
+        ([broken(3, "n = x.item()", "", "another"), PRINTS], None, False, "then it breaks at net.py:3: another"),
+        ([broken(4, "if n:", "", "branch"), PRINTS], None, True, "then it breaks at net.py:4: branch"),
+        ([], "with it the run fails: E", False, "with it the run fails: E"),
+    ],
+)
+def test_a_cure_works_where_the_line_breaks_no_more(after, failure, works, note):
+    rows = [ITEM, PRINTS]
+    item, printed = tried(rows, trials(rows)[0], after, failure)
+    assert (item.tried, item.cure_works, item.note) == ("capture_scalar_outputs", works, note)
+    assert printed == PRINTS

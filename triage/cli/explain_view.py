@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from triage.stories.explain import Explained
 
 MOST_ROWS = 12
+STYLES = {True: "green", False: "yellow", None: "dim"}  # of a cure: works, does not help, was not tried
 
 
 def show_explanation(done: Explained, *, quiet: bool, as_json: bool) -> None:
@@ -64,13 +65,16 @@ def _breaks(found: Explanation) -> Any:
     from rich.text import Text
 
     from triage.model.text import clip
+    from triage.report.explanation import break_verdict
 
     table = _table("graph break", "times", "why", "what to do")
     for each in found.graph_breaks[:MOST_ROWS]:
         place = Text(f"{each.file}:{each.line}\n", "bold") + Text(each.code, "dim")
         why = f"{each.reason}{f' ({each.id})' if each.id else ''}"
         why += "\nthe rest of the function runs uncompiled" if each.skips_frame else ""
-        table.add_row(place, str(each.count), Text(why), Text(clip(each.cure, 240)))
+        verdict = break_verdict(each)
+        cure = Text(clip(each.cure, 240)) + Text(f"\n{verdict}" if verdict else "", STYLES[each.cure_works])
+        table.add_row(place, str(each.count), Text(why), cure)
     return table
 
 
@@ -82,8 +86,7 @@ def _recompiles(found: Explanation) -> Any:
     table = _table("recompiled", "times", "guard that failed", "what to do")
     for each in found.recompiles[:MOST_ROWS]:
         place = Text(f"{each.file}:{each.line}\n", "bold") + Text(each.function, "dim")
-        style = {True: "green", False: "yellow", None: "dim"}[each.cure_works]
-        cure = Text(f"{each.cure}\n") + Text(verdict_of(each), style)
+        cure = Text(f"{each.cure}\n") + Text(verdict_of(each), STYLES[each.cure_works])
         limit = f"\n{limit_of(each)}" if each.limit_hit or (each.left is not None and each.left < 3) else ""
         table.add_row(place, str(each.count), Text(each.guard + limit), cure)
     return table

@@ -41,7 +41,7 @@ def run(
         help="Compare compiled graphs with eager: if the script raises nothing (auto), if its own check fails too "
         "(always), never.",
     ),
-    format: str = typer.Option(None, metavar=",".join(BY_NAME), help="Formats of the report (default: md,json)."),
+    format: str = typer.Option(None, metavar=",".join(BY_NAME), help="Formats of the report (default: md,html,json)."),
     include_data: bool = typer.Option(
         False, "--include-data", help="Put what a failure needs of the program's own data into the reproducer."
     ),

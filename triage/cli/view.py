@@ -313,7 +313,8 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "way round", f"{way.change}{patch}"
     for cure in report.workarounds[: 2 if not report.ways_round else 0]:
         yield "workaround", cure
-    yield "report", shown(done.directory / "report.md")
+    page = " (for a browser: report.html)" if (done.directory / "report.html").is_file() else ""
+    yield "report", f"{shown(done.directory / 'report.md')}{page}"
     yield "time", f"{report.timings.get('total', 0.0):.0f} s"
     if report.incomplete_reason:
         yield "incomplete", report.incomplete_reason

@@ -9,9 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from triage.explain.cures import Trial
+
 _GENERAL = re.compile(
     r"report an issue|is fundamental|may be fixed|earlier graph break|may have been caused|^Note: ", re.IGNORECASE
 )
+_SETTING = re.compile(r"torch\._dynamo\.config\.(\w+) ?= ?True")
+_CALLED = re.compile(r"\b(print|warnings\.warn)\(")
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,19 @@ def advice(code: str, reason: str, explanation: str, hints: tuple[str, ...]) -> 
         next(iter(fitting), "")
         or "Move it out of the compiled function, or mark what it calls with torch.compiler.disable."
     )
+
+
+def trial_of(code: str, text: str) -> Trial | None:
+    """What the sentence says to set, where that can be done from outside.
+
+    >>> trial_of("n = int(x.sum())", "Set torch._dynamo.config.capture_scalar_outputs = True.").name
+    'capture_scalar_outputs'
+    """
+    setting = _SETTING.search(text)
+    if setting is not None:
+        return Trial(setting[1], settings={setting[1]: True})
+    called = _CALLED.search(code)
+    if called is not None and "reorderable_logging_functions" in text:
+        name = called[1] if "." in called[1] else f"builtins.{called[1]}"
+        return Trial("reorderable_logging_functions", settings={"reorderable_logging_functions": [name]})
+    return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from triage.explain.advice import advice
+from triage.explain.advice import advice, trial_of
+from triage.explain.cures import Trial
 from triage.explain.places import around, function_of, resumed_at, shown, told
 from triage.model.explanation import GraphBreak, GraphTime
 
@@ -103,3 +104,28 @@ def _row(events: Sequence[Event], cwd: Path, times: Sequence[GraphTime]) -> Grap
         seconds=round(sum(behind), 3) if behind else None,
         source=around(file, line, cwd),
     )
+
+
+def trials(rows: Sequence[GraphBreak]) -> tuple[Trial, ...]:
+    """What is worth a run of its own: each trial once."""
+    found = filter(None, (trial_of(row.code, row.cure) for row in rows))
+    return tuple({trial.name: trial for trial in found}.values())
+
+
+def tried(
+    rows: Sequence[GraphBreak], trial: Trial, after: Sequence[GraphBreak], failure: str | None
+) -> tuple[GraphBreak, ...]:
+    """The rows, with what the run with `trial` showed. `failure` says how that run ended where it did not end well."""
+    return tuple(
+        _judged(row, trial, rows, after, failure) if trial_of(row.code, row.cure) == trial else row for row in rows
+    )
+
+
+def _judged(
+    row: GraphBreak, trial: Trial, before: Sequence[GraphBreak], after: Sequence[GraphBreak], failure: str | None
+) -> GraphBreak:
+    known = {(each.file, each.line, each.reason) for each in before}
+    others = [each for each in after if (each.file, each.line, each.reason) not in known]
+    works = failure is None and not any((each.file, each.line) == (row.file, row.line) for each in after)
+    new = "; ".join(f"then it breaks at {each.file}:{each.line}: {each.reason}" for each in others[:2])
+    return replace(row, tried=trial.name, cure_works=works, note=failure or new or None)

@@ -18,7 +18,8 @@ class GraphBreak:
     """One line at which graphs end. `file` and `line` are the program's own; `inside` is where below it the reason lies.
 
     `count` is how often a compile met it, `seconds` what the compiles of the parts behind it took. With `skips_frame` the
-    whole function is left to Python, as a break in a loop does it.
+    whole function is left to Python, as a break in a loop does it. `cure_works` is true or false where the cure was `tried`
+    in a run of its own, null where it was not; `note` says what came of it otherwise.
     """
 
     file: str
@@ -39,6 +40,9 @@ class GraphBreak:
     inside: str | None = None
     seconds: float | None = None
     source: tuple[SourceLine, ...] = ()
+    cure_works: bool | None = None
+    tried: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)

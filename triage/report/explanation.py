@@ -65,6 +65,7 @@ def _break(each: GraphBreak) -> dict[str, Any]:
         "source": fence("\n".join(numbered) or each.code, "python"),
         "explanation": prose(clip(each.explanation, 600)),
         "cure": prose(each.cure),
+        "verdict": prose(break_verdict(each)),
         "hints": [prose(clip(hint, 500)) for hint in each.hints if hint != each.cure],
         "facts": prose(break_facts(each)),
     }
@@ -79,6 +80,14 @@ def break_facts(each: GraphBreak) -> str:
     if each.called_from:
         facts.append(f"reached from {', '.join(each.called_from[:6])}: these break with it, and are mended with it")
     return "; ".join(filter(None, facts))
+
+
+def break_verdict(each: GraphBreak) -> str:
+    """Whether the cure was seen to work; empty where it was not tried, as what changes the program's text is not."""
+    if each.cure_works is None:
+        return ""
+    note = f"; {clip(each.note, 300)}" if each.note else ""
+    return f"tried with {each.tried}: {'works' if each.cure_works else 'does not help'}{note}"
 
 
 def _recompile(each: Recompilation) -> dict[str, Any]:

@@ -64,6 +64,7 @@ def _break(each: GraphBreak) -> dict[str, Any]:
         "code": each.code,
         "explanation": clip(each.explanation, 600),
         "cure": each.cure,
+        "verdict": explanation.break_verdict(each),
         "hints": [clip(hint, 500) for hint in each.hints if hint != each.cure],
         "facts": explanation.break_facts(each),
     }

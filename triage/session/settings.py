@@ -95,7 +95,7 @@ class Settings:
     reduce: bool = setting(True, yes_or_no)
     engine: str = setting("auto", one_of(*ENGINES), "auto")
     accuracy: str = setting("auto", one_of(*ACCURACY), "auto")
-    format: tuple[str, ...] = setting(("md", "json"), some_of(BY_NAME), "md,json")
+    format: tuple[str, ...] = setting(("md", "html", "json"), some_of(BY_NAME), "md,html,json")
     include_data: bool = setting(False, yes_or_no)
     reproducer_only: bool = setting(False, yes_or_no)
     redact: bool = setting(True, yes_or_no)

@@ -242,15 +242,16 @@ def _remarks(seen: _Seen) -> list[str]:
 
 def _cures_tried(session: Session, target: Target, found: Explanation, *, whole: bool) -> Explanation:
     """Each cure that can be switched on from outside, in a run of its own."""
-    rows = found.recompiles
-    for number, trial in enumerate(recompiles.trials(rows), 1):
+    broken, again = found.graph_breaks, found.recompiles
+    wanted = {trial.name: trial for trial in (*breaks.trials(broken), *recompiles.trials(again))}
+    for number, trial in enumerate(wanted.values(), 1):
         seen = _watched(session, target, f"cure-{number}", trial, whole=whole)
         failure = (
             f"with {trial.name} the run fails: {_failure(seen.probe.outcome)}" if seen.probe.outcome.failed else None
         )
-        after = recompiles.recompilations(seen.events, target.cwd)
-        rows = recompiles.tried(rows, trial, after, failure)
-    return replace(found, recompiles=rows)
+        broken = breaks.tried(broken, trial, breaks.graph_breaks(seen.events, target.cwd), failure)
+        again = recompiles.tried(again, trial, recompiles.recompilations(seen.events, target.cwd), failure)
+    return replace(found, graph_breaks=broken, recompiles=again)
 
 
 def _fullgraph(session: Session, target: Target, found: Explanation, *, whole: bool) -> Explanation:

@@ -4,6 +4,8 @@ The hooks are a few microseconds around events that cost milliseconds (a break, 
 them runs inside a step, but two readings of the clock around the outermost compiled call.
 """
 
+import importlib
+
 from . import breaks, recompiles, times
 
 
@@ -28,7 +30,16 @@ def patches(recorder):
 
 
 def _set(config, settings):
-    """Settings of Dynamo that a cure needs; one that this release does not have is left out."""
+    """Settings of Dynamo that a cure needs; one that this release does not have is left out.
+
+    A list names functions (`builtins.print`), which are added to those that are set.
+    """
     for name, value in settings.items():
         if hasattr(config, name):
-            setattr(config, name, value)
+            added = {_named(each) for each in value} | getattr(config, name) if isinstance(value, list) else value
+            setattr(config, name, added)
+
+
+def _named(path):
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
