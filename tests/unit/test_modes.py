@@ -18,7 +18,7 @@ from triage.explain.steps import MARK, marked
 from triage.model.explanation import Interval, ModeRow
 from triage.model.outcome import CompileCall
 from triage.report.modes import all_remarks, cells, verdict
-from triage.stories.explain_modes import measured_in
+from triage.stories.explain_rounds import measured_in
 
 PLAIN = (CompileCall(None),)
 NAMES = [mode.name for mode in MODES]
@@ -59,6 +59,22 @@ def test_a_machine_that_is_slow_for_a_round_changes_no_ratio() -> None:
 
 
 UNCOMPILED = Measured(blocks=(0.4,) * 8, steps=80)
+
+
+def test_what_differs_between_processes_is_in_the_interval() -> None:
+    one, other = (0.40, 0.41, 0.40) * 2, (0.44, 0.45, 0.44) * 2
+    compiled = Measured(blocks=(0.20,) * 6, later=((0.20,) * 6, (0.20,) * 6), compiling=1.0)
+    found = row_of(MODES[1], compiled, Measured(blocks=one, later=(other, one)))
+    assert found.speedup is not None and found.speedup.low == pytest.approx(2.0)
+    assert found.speedup.high == pytest.approx(2.2)
+    assert (found.rounds, found.processes) == (18, 3)
+
+
+def test_a_process_that_ended_early_is_compared_with_its_own_rounds() -> None:
+    slow = Measured(blocks=(1.0, 1.0), later=((4.0, 4.0), (2.0, 2.0)))
+    fast = Measured(blocks=(0.5, 0.5), later=((), (1.0, 1.0)))
+    found = row_of(MODES[1], fast, slow)
+    assert found.speedup == Interval(2.0, 2.0, 2.0) and (found.rounds, found.processes) == (4, 2)
 
 
 def test_compiling_pays_once_its_seconds_are_saved() -> None:

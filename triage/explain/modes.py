@@ -1,7 +1,8 @@
 """The modes in which a program can be compiled, and what their steps say: medians, intervals, what compiling costs and gives.
 
 Steps are measured in rounds, in each of which every mode has its turn: a round is a median of each. A machine that is slow for
-a while is slow for all of them, so that the ratio to the uncompiled program is taken round by round.
+a while is slow for all of them, so that the ratio to the uncompiled program is taken round by round. Where memory lies and which
+core does the work is drawn once for a process: rounds of one alone repeat themselves better than the next run does.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
 
 from triage.model.explanation import Interval, ModeRow
 from triage.model.outcome import CompileCall
@@ -74,15 +76,28 @@ def _says_more(call: CompileCall) -> bool:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the processes of one mode told. `blocks`: the median step of each of its turns, in seconds, in order."""
+    """What the processes of one mode told. `blocks`: the median step of each of its turns, in seconds, in order.
+
+    `later` are those of the processes that came after the first one, which told everything else.
+    """
 
     blocks: tuple[float, ...] = ()
+    later: tuple[tuple[float, ...], ...] = ()
     steps: int = 0
     compiling: float | None = None  # the steps in which something was compiled
     peak: int | None = None
     device_peak: int | None = None
     failure: str | None = None
     repeated: bool = False  # the program ended, and its last call was made again
+
+    @property
+    def sets(self) -> tuple[tuple[float, ...], ...]:
+        """Process by process."""
+        return (self.blocks, *self.later)
+
+    @property
+    def rounds(self) -> tuple[float, ...]:
+        return tuple(chain.from_iterable(self.sets))
 
 
 def row_of(mode: Mode, measured: Measured, uncompiled: Measured | None) -> ModeRow:
@@ -91,13 +106,14 @@ def row_of(mode: Mode, measured: Measured, uncompiled: Measured | None) -> ModeR
         return ModeRow(mode.name, "failed", reason=measured.failure)
     if not measured.blocks:
         return ModeRow(mode.name, "not_run", reason="the program made no call that could be repeated")
-    step = median_with_interval(measured.blocks)
+    step = median_with_interval(measured.rounds)
     row = ModeRow(
         mode.name,
         "measured",
         step=step,
         steps=measured.steps,
-        rounds=len(measured.blocks),
+        rounds=len(measured.rounds),
+        processes=sum(map(bool, measured.sets)),
         peak_bytes=measured.peak,
         device_peak_bytes=measured.device_peak,
         repeated=measured.repeated,
@@ -108,8 +124,9 @@ def row_of(mode: Mode, measured: Measured, uncompiled: Measured | None) -> ModeR
     row = replace(row, compile_seconds=compiling)
     if uncompiled is None or not uncompiled.blocks:
         return row
-    speedup = median_with_interval(ratios(uncompiled.blocks, measured.blocks))
-    saved = median_with_interval(uncompiled.blocks).value - step.value
+    both = zip_longest(uncompiled.sets, measured.sets, fillvalue=())
+    speedup = median_with_interval([ratio for one, other in both for ratio in ratios(one, other)])
+    saved = median_with_interval(uncompiled.rounds).value - step.value
     pays = math.ceil(compiling / saved) if compiling is not None and saved > 0 and speedup.low > 1 else None
     return replace(row, speedup=speedup, pays_after=pays)
 

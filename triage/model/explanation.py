@@ -128,6 +128,7 @@ class ModeRow:
     step: Interval | None = None
     steps: int = 0
     rounds: int = 0
+    processes: int = 1  # that the rounds are of, one after the other
     speedup: Interval | None = None
     pays_after: int | None = None
     peak_bytes: int | None = None

@@ -76,7 +76,11 @@ def notes(rows: Sequence[ModeRow], step_function: str | None) -> list[str]:
     )  # fmt: skip
     least, most = min(row.rounds for row in measured), max(row.rounds for row in measured)
     rounds = str(most) if least == most else f"{least} to {most}"
-    told = [f"A step is {step}. All modes were measured in turns, {rounds} rounds; intervals are of 95 %."]
+    several = max(row.processes for row in measured)
+    drawn = f"in {several} processes each, one after the other" if several > 1 else (
+        "in one process each: the next run may differ by more than the intervals"
+    )  # fmt: skip
+    told = [f"A step is {step}. All modes were measured in turns, {rounds} rounds {drawn}; intervals are of 95 %."]
     if any(row.repeated for row in measured):
         told.append("The program made too few calls: its last one was made again, with the same inputs.")
     return told

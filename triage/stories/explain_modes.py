@@ -1,48 +1,25 @@
-"""`triage explain --modes`: the program in each mode of torch.compile, all of them alive at once, their steps measured in turns.
-
-One process after the other is started and runs until it has compiled what it needs; there it waits. Then each has its turn, round
-after round, so that only one of them ever computes. What was measured well is run once more, compared with eager.
-"""
+"""`triage explain --modes`: which modes there are for the program; once they were measured, whether their results are right."""
 
 from __future__ import annotations
 
-import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from triage.environments.machine import runs_that_fit
 from triage.errors import UsageError
-from triage.explain.modes import LEAST_ROUNDS, MODES, Measured, Mode, modes_for, row_of
+from triage.explain.modes import MODES, Mode, modes_for
 from triage.explain.steps import marked
 from triage.model.accuracy import Comparison
 from triage.model.explanation import ModeRow
 from triage.model.outcome import BoundaryPoint, CompileCall
 from triage.model.rungs import UNCOMPILED
-from triage.probe.interpret import Event, events_in
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target, run_python
 from triage.session.session import Session
-from triage.stories.turns import (
-    GO,
-    NOT_READY,
-    READY,
-    SLOTS,
-    STOP,
-    Baton,
-    Running,
-    ended,
-    failure_of,
-    processes,
-    start,
-    wait,
-)
+from triage.stories.explain_rounds import measure_modes
 
-ROUNDS = 21
-ROUNDS_SECONDS = 120.0  # no round is begun after so long, once there are enough for an interval
 COMPARED_CALLS = 3
 MOST_FILES = 2000  # of the program, looked at for the function that is its step
 
@@ -117,88 +94,6 @@ def _texts(target: Target) -> Iterator[tuple[Path, bytes]]:
     for path in (*paths, *islice(root.rglob("*.py"), MOST_FILES)):
         with suppress(OSError):
             yield path, path.read_bytes()
-
-
-def measure_modes(
-    session: Session, target: Target, modes: Sequence[Mode], overlay: Mapping[Path, bytes]
-) -> tuple[ModeRow, ...]:
-    """A row for each mode. `overlay` marks the function that is the step. Raises KeyboardInterrupt; no process is left."""
-    with session.timed("modes"), tempfile.TemporaryDirectory(prefix="triage-turns-") as folder:
-        measured, waiting = _measured(session, target, modes, overlay, Path(folder))
-    uncompiled = next((measured[mode.name] for mode in modes if mode.rung == UNCOMPILED.name), None)
-    return tuple(waiting.get(mode.name) or row_of(mode, measured[mode.name], uncompiled) for mode in modes)
-
-
-def _measured(
-    session: Session, target: Target, modes: Sequence[Mode], overlay: Mapping[Path, bytes], folder: Path
-) -> tuple[dict[str, Measured], dict[str, ModeRow]]:
-    """What was measured of each mode; the rows of those that were not run."""
-    baton = Baton(folder / "turns")
-    running: list[Running] = []
-    left_out: dict[str, ModeRow] = {}
-    with processes(session, len(modes)) as pool:
-        for slot, mode in enumerate(modes):
-            reason = _why_not(session, slot)
-            if reason is not None:
-                left_out[mode.name] = ModeRow(mode.name, "not_run", reason=reason)
-                continue
-            running.append(start(session, target, mode, overlay, baton, slot, pool, f"mode-{mode.slug}"))
-            wait(baton, running[-1], session, NOT_READY)
-        _rounds(session, baton, running)
-        for each in running:
-            baton.give(each.slot, STOP)
-        measured = {each.mode.name: _read(session, each) for each in running}
-    baton.close()
-    return measured, left_out
-
-
-def _why_not(session: Session, slot: int) -> str | None:
-    if slot >= SLOTS:
-        return f"no more than {SLOTS} modes are measured at once"
-    if session.clock.left() < session.settings.timeout / 10:
-        return "there was no time left"
-    if slot and not runs_that_fit():
-        return "there is no memory for one more process beside the others"
-    return None
-
-
-def _rounds(session: Session, baton: Baton, running: Sequence[Running]) -> None:
-    """Give everybody a turn, and again: the first of a round is another one each time."""
-    began = time.monotonic()
-    for number in range(ROUNDS):
-        alive = [each for each in running if not each.probe.done() and baton.state(each.slot) == READY]
-        late = number >= LEAST_ROUNDS and time.monotonic() - began > ROUNDS_SECONDS
-        if not alive or late or session.clock.spent():
-            return
-        session.emit("engine_step", text=f"measuring {len(alive)} modes in turns: round {number + 1} of {ROUNDS}")
-        first = number % len(alive)
-        for each in (*alive[first:], *alive[:first]):
-            baton.give(each.slot, GO)
-            wait(baton, each, session, "its turn had not ended")
-
-
-def _read(session: Session, each: Running) -> Measured:
-    probe = ended(session, each)
-    events = events_in(session.directory / "logs" / f"{each.name}.events.jsonl")
-    return measured_in(events, each.late or failure_of(probe))
-
-
-def measured_in(events: Sequence[Event], failure: str | None) -> Measured:
-    """What the events of one process tell. A program that was measured before it failed was measured."""
-    blocks = tuple(float(event["seconds"]) for event in events if event.get("e") == "block")
-    told: Event = next((event for event in events if event.get("e") == "measured"), {})
-    not_repeated = next((event["reason"] for event in events if event.get("e") == "not_repeated"), None)
-    if failure is None and not blocks and not_repeated is not None:
-        failure = f"its last call could not be made again: {not_repeated}"
-    return Measured(
-        blocks=blocks,
-        steps=int(told.get("steps") or 0),
-        compiling=told.get("compiling"),
-        peak=told.get("memory"),
-        device_peak=told.get("device_memory"),
-        failure=failure if not blocks else None,
-        repeated=bool(told.get("repeated")),
-    )
 
 
 def _compared(session: Session, target: Target, mode: Mode, row: ModeRow, backwards: bool) -> ModeRow:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.explain.modes import Mode
@@ -81,9 +81,16 @@ def start(
     pool: ThreadPoolExecutor,
     name: str,
     profile: Path | None = None,
+    caches: Path | None = None,
 ) -> Running:
-    """Start the program in this mode. `overlay` marks the function that is its step; `profile` is where traces go."""
+    """Start the program in this mode. `overlay` marks the function that is its step; `profile` is where traces go.
+
+    `caches` are torch's, kept for the next process; without it each has its own.
+    """
     request = _request(session, target, mode, overlay, baton.path, slot, name, profile)
+    if caches is not None:
+        kept = {"TORCHINDUCTOR_CACHE_DIR": str(caches), "TRITON_CACHE_DIR": str(caches / "triton")}
+        request = replace(request, extra_env=kept)
     session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
     cancel = Cancel(session.cancel)
     return Running(mode, name, slot, cancel, pool.submit(run_probe, request, cancel))

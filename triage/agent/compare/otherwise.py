@@ -10,23 +10,28 @@ from . import modes, randomness
 
 
 def rounding_otherwise(torch, function):
-    """The function, whose floating results are each a few units of the last place off; what is memory of its arguments stays."""
+    """The function; floating numbers that it returns or writes into its arguments are a few units of the last place off."""
 
     @functools.wraps(function)
     def run(*args, **kwargs):
+        try:
+            given = _tensors_of(torch, (args, kwargs, _state_of(torch, function)))
+            before = [(tensor, _version(tensor)) for tensor in given]
+        except Exception:  # arguments of a kind that nothing is known of
+            return function(*args, **kwargs)
         result = function(*args, **kwargs)
         try:
-            return _nudged(torch, result, (args, kwargs, _state_of(torch, function)))
-        except Exception:  # a result of a kind that nothing is known of
+            return _nudged(torch, result, before)
+        except Exception:  # a result of such a kind
             return result
 
     return run
 
 
-def _nudged(torch, result, given):
+def _nudged(torch, result, before):
     from torch.utils import _pytree
 
-    known = {_place(item) for item in _pytree.tree_flatten(given)[0] if isinstance(item, torch.Tensor)}
+    known = {_place(tensor) for tensor, _ in before}
     put_back = randomness.kept(torch)  # the program's own random numbers are as they were
 
     def change(value):
@@ -35,9 +40,26 @@ def _nudged(torch, result, given):
         return modes.shaken(torch, value, False)
 
     try:
+        for tensor, version in before:
+            if version != _version(tensor):  # by `.data`, which autograd does not take for a change
+                tensor.data.copy_(modes.shaken(torch, tensor.data, False))
         return _pytree.tree_map(change, result)
     finally:
         put_back()
+
+
+def _tensors_of(torch, given):
+    from torch.utils import _pytree
+
+    return [item for item in _pytree.tree_flatten(given)[0] if isinstance(item, torch.Tensor)]
+
+
+def _version(tensor):
+    """How often it was written into; None where that is not counted, as under inference_mode."""
+    try:
+        return tensor._version
+    except Exception:
+        return None
 
 
 def _state_of(torch, function):

@@ -1,0 +1,88 @@
+"""Code run with its results a rounding off: what it returns and what it writes, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from triage.agent.compare.otherwise import rounding_otherwise  # noqa: E402
+
+
+def near(value, wanted):
+    """Another number, but by a few units of the last place."""
+    torch.testing.assert_close(value, wanted)
+    return not torch.equal(value, wanted)
+
+
+def test_what_is_returned():
+    x = torch.rand(100)
+    found = rounding_otherwise(torch, lambda x: {"a": x.sin(), "b": [x.cos().double(), 3]})(x)
+    assert near(found["a"], x.sin()) and near(found["b"][0], x.cos().double()) and found["b"][1] == 3
+
+
+def test_what_is_written_into_arguments():
+    x, untouched = torch.rand(100), torch.rand(100)
+    kept, wanted = untouched.clone(), x * 2
+
+    def double(x, y):
+        x.mul_(2)
+
+    assert rounding_otherwise(torch, double)(x, untouched) is None
+    assert near(x, wanted) and torch.equal(untouched, kept)
+
+
+class Running(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(50))
+        self.register_buffer("mean", torch.rand(50))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.calls += 1
+        self.mean.lerp_(x, 0.1)
+        return (x * self.weight).sum()
+
+
+def test_what_is_written_into_buffers_but_not_what_stays():
+    net = Running()
+    weight, x = net.weight.detach().clone(), torch.rand(50)
+    wanted = net.mean.lerp(x, 0.1)
+    rounding_otherwise(torch, net.forward)(x)
+    assert near(net.mean, wanted) and torch.equal(net.weight, weight)
+    assert net.calls.item() == 1
+
+
+def test_gradients_go_through():
+    x = torch.rand(10, requires_grad=True)
+
+    def work(x, out):
+        out.copy_(x.detach())
+        return (x.exp() * 2).sum()
+
+    rounding_otherwise(torch, work)(x, torch.empty(10)).backward()
+    torch.testing.assert_close(x.grad, x.detach().exp() * 2)
+
+
+def test_what_returns_its_argument_returns_it():
+    x = torch.rand(10)
+    assert rounding_otherwise(torch, lambda x: x)(x) is x
+
+
+def test_random_numbers_are_as_they_were():
+    def draw(seed):
+        torch.manual_seed(seed)
+        return rounding_otherwise(torch, lambda: torch.zeros(3))(), torch.rand(3)
+
+    torch.manual_seed(5)
+    torch.zeros(3)
+    assert torch.equal(draw(5)[1], torch.manual_seed(5) and torch.rand(3))
+
+
+def test_tensors_without_a_count_of_changes():
+    with torch.inference_mode():
+        x = torch.rand(10)
+        kept = x.clone()
+        assert near(rounding_otherwise(torch, lambda x: x + 1)(x), kept + 1)
+        assert torch.equal(x, kept)

@@ -1,0 +1,166 @@
+"""The program in each mode of torch.compile, all of them alive at once, their steps measured in turns.
+
+One process after the other is started and runs until it has compiled what it needs; there it waits. Then each has its turn, round
+after round, so that only one of them ever computes. That is done again with new processes, which find the caches of the first:
+what one process has by chance (where its memory lies) is in all of its rounds, and only others show how much it is.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from triage.environments.machine import runs_that_fit, usable_cores
+from triage.explain.modes import LEAST_ROUNDS, Measured, Mode, row_of
+from triage.model.explanation import ModeRow
+from triage.model.rungs import UNCOMPILED
+from triage.probe.interpret import Event, events_in
+from triage.probe.target import Target
+from triage.session.session import Session
+from triage.stories.turns import (
+    GO,
+    NOT_READY,
+    READY,
+    SLOTS,
+    STOP,
+    Baton,
+    Running,
+    ended,
+    failure_of,
+    processes,
+    start,
+    wait,
+)
+
+ROUNDS = 21
+ROUNDS_SECONDS = 120.0  # no round is begun after so long, once there are enough for an interval
+SETS = 3  # of processes, one after the other; they share the rounds
+SET_SECONDS = 120.0  # a further one that would take longer to start is not worth the wait
+
+
+def measure_modes(
+    session: Session, target: Target, modes: Sequence[Mode], overlay: Mapping[Path, bytes]
+) -> tuple[ModeRow, ...]:
+    """A row for each mode. `overlay` marks the function that is the step. Raises KeyboardInterrupt; no process is left."""
+    with session.timed("modes"), tempfile.TemporaryDirectory(prefix="triage-turns-") as folder:
+        sets = _Sets(session, target, overlay, Path(folder))
+        sets.first(modes)
+        while sets.worth_another():
+            sets.another()
+    measured, uncompiled = sets.measured, sets.measured.get(UNCOMPILED.name)
+    return tuple(sets.left_out.get(mode.name) or row_of(mode, measured[mode.name], uncompiled) for mode in modes)
+
+
+class _Sets:
+    """Sets of processes, one after the other, a process for each mode; and what was measured in all of them."""
+
+    def __init__(self, session: Session, target: Target, overlay: Mapping[Path, bytes], folder: Path) -> None:
+        self._session, self._target, self._overlay, self._folder = session, target, overlay, folder
+        self._modes: list[Mode] = []  # that are worth another process
+        self._count = 0
+        self._seconds = 0.0  # what the next set will take to start, as far as that is known
+        self.measured: dict[str, Measured] = {}
+        self.left_out: dict[str, ModeRow] = {}
+
+    def first(self, modes: Sequence[Mode]) -> None:
+        """One after the other, since what compiling takes is measured here."""
+        self.measured = self._set(modes, side_by_side=1)
+        self._modes = [mode for mode in modes if mode.name in self.measured and self.measured[mode.name].blocks]
+        self._seconds -= sum(each.compiling or 0.0 for each in self.measured.values())
+
+    def worth_another(self) -> bool:
+        """Whether there is anything to measure, and time to start it: a program may take a minute to come to its first step."""
+        return (
+            self._count < SETS
+            and bool(self._modes)
+            and self._seconds < min(SET_SECONDS, self._session.clock.left() / 4)
+            and not self._session.clock.spent()
+        )
+
+    def another(self) -> None:
+        for name, found in self._set(self._modes, side_by_side=usable_cores()).items():
+            before = self.measured[name]
+            self.measured[name] = replace(before, later=(*before.later, found.blocks))
+
+    def _set(self, modes: Sequence[Mode], side_by_side: int) -> dict[str, Measured]:
+        """What one process of each told. Those of a first set that cannot be run are left out."""
+        self._count += 1
+        baton = Baton(self._folder / f"turns-{self._count}")
+        running: list[Running] = []
+        began = time.monotonic()
+        with processes(self._session, len(modes)) as pool:
+            for slot, mode in enumerate(modes):
+                reason = _why_not(self._session, slot)
+                if reason is not None:
+                    self.left_out.setdefault(mode.name, ModeRow(mode.name, "not_run", reason=reason))
+                    continue
+                running.append(self._started(mode, baton, slot, pool))
+                if len(running) >= side_by_side:
+                    wait(baton, running[-side_by_side], self._session, NOT_READY)
+            for each in running:
+                wait(baton, each, self._session, NOT_READY)
+            self._seconds = time.monotonic() - began
+            self._rounds(baton, running)
+            for each in running:
+                baton.give(each.slot, STOP)
+            measured = {each.mode.name: _read(self._session, each) for each in running}
+        baton.close()
+        return measured
+
+    def _started(self, mode: Mode, baton: Baton, slot: int, pool: ThreadPoolExecutor) -> Running:
+        name = f"mode-{mode.slug}" + (f"-{self._count}" if self._count > 1 else "")
+        caches = self._folder / mode.slug
+        return start(self._session, self._target, mode, self._overlay, baton, slot, pool, name, caches=caches)
+
+    def _rounds(self, baton: Baton, running: Sequence[Running]) -> None:
+        """Give everybody a turn, and again: the first of a round is another one each time."""
+        began, rounds = time.monotonic(), ROUNDS // SETS
+        for number in range(rounds):
+            alive = [each for each in running if not each.probe.done() and baton.state(each.slot) == READY]
+            late = number >= LEAST_ROUNDS // SETS and time.monotonic() - began > ROUNDS_SECONDS / SETS
+            if not alive or late or self._session.clock.spent():
+                return
+            text = f"measuring {len(alive)} modes in turns: round {number + 1} of {rounds}, processes {self._count} of {SETS}"
+            self._session.emit("engine_step", text=text)
+            first = number % len(alive)
+            for each in (*alive[first:], *alive[:first]):
+                baton.give(each.slot, GO)
+                wait(baton, each, self._session, "its turn had not ended")
+
+
+def _why_not(session: Session, slot: int) -> str | None:
+    if slot >= SLOTS:
+        return f"no more than {SLOTS} modes are measured at once"
+    if session.clock.left() < session.settings.timeout / 10:
+        return "there was no time left"
+    if slot and not runs_that_fit():
+        return "there is no memory for one more process beside the others"
+    return None
+
+
+def _read(session: Session, each: Running) -> Measured:
+    probe = ended(session, each)
+    events = events_in(session.directory / "logs" / f"{each.name}.events.jsonl")
+    return measured_in(events, each.late or failure_of(probe))
+
+
+def measured_in(events: Sequence[Event], failure: str | None) -> Measured:
+    """What the events of one process tell. A program that was measured before it failed was measured."""
+    blocks = tuple(float(event["seconds"]) for event in events if event.get("e") == "block")
+    told: Event = next((event for event in events if event.get("e") == "measured"), {})
+    not_repeated = next((event["reason"] for event in events if event.get("e") == "not_repeated"), None)
+    if failure is None and not blocks and not_repeated is not None:
+        failure = f"its last call could not be made again: {not_repeated}"
+    return Measured(
+        blocks=blocks,
+        steps=int(told.get("steps") or 0),
+        compiling=told.get("compiling"),
+        peak=told.get("memory"),
+        device_peak=told.get("device_memory"),
+        failure=failure if not blocks else None,
+        repeated=bool(told.get("repeated")),
+    )
