@@ -1,4 +1,4 @@
-"""What README and docs tell a reader to type, typed in a project that has what they name; and what README shows of it."""
+"""What README and docs tell a reader to type, typed in a project that has what they name. The tour has a test of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from documented import ROOT, to_type
+from documented import to_type
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("documented")]
 
@@ -119,39 +119,3 @@ def test_a_documented_command_does_what_it_is_for(line: str, projects: Path, tmp
         assert written_in(folder, kind) - before
     for written in re.findall(r"> (\S+)", line):
         assert (folder / written).stat().st_size
-
-
-# Beside one another run searching, confirming and trying, and what one finds may spare another: those lines differ.
-ALWAYS = re.compile(r"\[s\] (as_is: exception|stage:|verified in fresh processes|way round:)|[╭│╰]")
-CHANGES = (
-    (re.compile(r"script-\d{8}-\d{6}(-\d+)?"), "RUN"),
-    (re.compile(r"^\[ *[\d.]+ s\]"), "[s]"),
-    (re.compile(r"after [\d.]+ s"), "after s"),
-    (re.compile(r"^│ time +\d+ s +│"), "time"),
-    (re.compile(r"\d+ of \d+ fail"), "N of N fail"),
-    (re.compile(r"torch [\d.]+(\+\w+)?"), "torch V"),
-)
-
-
-def shown(text: str) -> list[str]:
-    """What every run of the script says, in order, without times and the run's name: what it found, and the reproducer."""
-    lines = []
-    for line in text.splitlines():
-        for pattern, word in CHANGES:
-            line = pattern.sub(word, line.rstrip())
-        lines.append(line)
-    end = next(index for index, line in enumerate(lines) if line.startswith("╰")) + 1
-    return [line for line in lines[:end] if ALWAYS.match(line)] + [line for line in lines[end:] if line]
-
-
-def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
-    (block,) = re.findall(
-        r"```console\n\$ (triage run reproducers/.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
-    )
-    line, _, told = block.partition("\n")
-    shutil.copytree(ROOT / "reproducers", tmp_path / "reproducers")
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
-    env["TRIAGE_REPRODUCER_ONLY"] = "0"
-    done = subprocess.run(line.split(), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert shown(done.stderr + done.stdout) == shown(told)

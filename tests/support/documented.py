@@ -15,8 +15,10 @@ def pages() -> list[Path]:
 
 
 def to_type() -> Iterator[str]:
-    """What a reader may type: every command line of a fenced block, without its comment."""
+    """What a reader may type: every command line of a fenced block, without its comment; what the tour shows is for itself."""
     for page in pages():
+        if page.name == "tour.md":
+            continue
         blocks = "\n".join(_FENCED.findall(page.read_text(encoding="utf-8")))
         for line in re.findall(r"^ *(?:\$ |- run: )?(triage [a-z].*)$", blocks, re.MULTILINE):
             yield re.split(r"\s+#", line)[0]

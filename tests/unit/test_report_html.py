@@ -90,6 +90,23 @@ def test_how_a_reduction_went_is_read_from_the_journal(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("compiled", "told"),
+    [
+        (0.5, "eager 0.25, compiled 0.5, exact 0.25"),
+        ("nan", "eager 0.25, compiled NaN, exact 0.25"),
+        ("-inf", "eager 0.25, compiled -inf, exact 0.25"),
+    ],
+)
+def test_the_wrong_value_is_in_the_picture_also_where_it_is_no_number(compiled: object, told: str) -> None:
+    tree = tree_of("inductor_exception")
+    tree["accuracy"] = {"kind": "values", "eager": 0.25, "compiled": compiled, "exact": 0.25}
+    page = page_of(tree, Sources())
+    places = dict(re.findall(r'<circle class="(\w+)" cx="([\d.]+)"', page))
+    assert f'aria-label="{told}"' in page
+    assert places["eager"] == places["exact"] != places["compiled"]
+
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 

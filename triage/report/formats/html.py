@@ -121,16 +121,23 @@ def _cell(name: str, row: AblationRow | SubsystemRow) -> dict[str, str]:
 
 
 def _values(report: TriageReport) -> dict[str, Any]:
-    """Eager, compiled and double precision on one line; nothing where they are not three numbers, or two."""
+    """Eager, compiled and double precision on one line; nothing where fewer than two of them are numbers, NaN included.
+
+    NaN and infinity stand at the end of the line, away from the others, which then stand together.
+    """
     accuracy = report.accuracy or {}
-    named = [("eager", accuracy.get("eager")), ("compiled", accuracy.get("compiled")), ("exact", accuracy.get("exact"))]
-    known = [(name, value) for name, value in named if isinstance(value, (int, float)) and math.isfinite(value)]
+    named = [(name, _number(accuracy.get(name))) for name in ("eager", "compiled", "exact")]
+    known = [(name, value) for name, value in named if value is not None]
     if len(known) < 2 or not accuracy.get("kind"):
         return {"values": [], "values_told": ""}
-    low, high = min(value for _, value in known), max(value for _, value in known)
+    finite = [value for _, value in known if math.isfinite(value)]
+    low, high = (min(finite), max(finite)) if len(finite) == len(known) else (0.0, 0.0)
     rows = []
     for number, (name, value) in enumerate(known):
-        x = (_LEFT + _RIGHT) / 2 if high == low else _LEFT + (value - low) / (high - low) * (_RIGHT - _LEFT)
+        if not math.isfinite(value):
+            x = _LEFT if value == -math.inf else _RIGHT
+        else:
+            x = (_LEFT + _RIGHT) / 2 if high == low else _LEFT + (value - low) / (high - low) * (_RIGHT - _LEFT)
         right = x > (_LEFT + _RIGHT) / 2
         rows.append(
             {
@@ -139,10 +146,21 @@ def _values(report: TriageReport) -> dict[str, Any]:
                 "y": 20 + 24 * number,
                 "label_x": round(x + (-12 if right else 12), 1),
                 "anchor": "end" if right else "start",
-                "told": f"{value:.8g}" + (" (double precision)" if name == "exact" else ""),
+                "told": _told(value) + (" (double precision)" if name == "exact" else ""),
             }
         )
-    return {"values": rows, "values_told": ", ".join(f"{name} {value:.8g}" for name, value in known)}
+    return {"values": rows, "values_told": ", ".join(f"{name} {_told(value)}" for name, value in known)}
+
+
+def _number(value: object) -> float | None:
+    """What JSON has no number for is told as text: `nan`, `inf`, `-inf`."""
+    if isinstance(value, str) and value not in ("nan", "inf", "-inf"):
+        return None
+    return float(value) if isinstance(value, (int, float, str)) else None
+
+
+def _told(value: float) -> str:
+    return "NaN" if math.isnan(value) else f"{value:.8g}"
 
 
 def _times(report: TriageReport) -> dict[str, Any]:
