@@ -78,6 +78,10 @@ def test_an_endless_program_is_measured_and_its_wrong_results_are_noticed(triage
     base, default = found["modes"]
     assert (base["name"], default["name"]) == ("uncompiled", "default")
     assert base["outcome"] == default["outcome"] == "measured" and base["rounds"] == default["rounds"] >= 6
+    assert (
+        base["processes"] == default["processes"] == 3
+        and "in 3 processes each" in (triage.out / "explain.md").read_text()
+    )
     assert default["step"]["low"] <= default["step"]["value"] <= default["step"]["high"]
     assert default["compile_seconds"] > 0 and default["peak_bytes"] > 10**8 and not default["repeated"]
     assert default["wrong"] and default["compared"] and base["wrong"] is None

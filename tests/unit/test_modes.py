@@ -1,6 +1,7 @@
 """`triage explain --modes` without torch: the rows, what is made of measured rounds, the words, the mark of a step."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ from triage.explain.steps import MARK, marked
 from triage.model.explanation import Interval, ModeRow
 from triage.model.outcome import CompileCall
 from triage.report.modes import all_remarks, cells, verdict
-from triage.stories.explain_rounds import measured_in
+from triage.stories.explain_rounds import _Sets, measured_in
 
 PLAIN = (CompileCall(None),)
 NAMES = [mode.name for mode in MODES]
@@ -95,6 +96,17 @@ def test_what_was_not_measured_is_not_a_number() -> None:
     assert (row.outcome, row.step, cells(row)[1]) == ("failed", None, "fails")
     assert all_remarks([row]) == ["backend tvm: ImportError: install apache-tvm"]
     assert row_of(MODES[1], Measured(), UNCOMPILED).outcome == "not_run"
+
+
+@pytest.mark.parametrize(("seconds", "left", "worth"), [(10.0, 1e4, True), (500.0, 1e4, False), (10.0, 30.0, False)])
+def test_further_processes_are_started_where_that_takes_no_more_than_the_rest(
+    seconds: float, left: float, worth: bool, tmp_path: Path
+) -> None:
+    session = SimpleNamespace(clock=SimpleNamespace(left=lambda: left, spent=lambda: False))
+    sets = _Sets(session, None, {}, tmp_path)  # type: ignore[arg-type]
+    assert not sets.worth_another()  # of nothing
+    sets._modes, sets._seconds = MODES[:2], seconds
+    assert sets.worth_another() is worth
 
 
 def test_a_process_that_was_measured_before_it_failed_was_measured() -> None:

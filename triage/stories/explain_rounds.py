@@ -60,35 +60,41 @@ class _Sets:
 
     def __init__(self, session: Session, target: Target, overlay: Mapping[Path, bytes], folder: Path) -> None:
         self._session, self._target, self._overlay, self._folder = session, target, overlay, folder
-        self._modes: list[Mode] = []  # that are worth another process
+        self._modes: Sequence[Mode] = ()  # that are worth a process of the next set
         self._count = 0
+        self._sets = SETS
         self._seconds = 0.0  # what the next set will take to start, as far as that is known
         self.measured: dict[str, Measured] = {}
         self.left_out: dict[str, ModeRow] = {}
 
     def first(self, modes: Sequence[Mode]) -> None:
         """One after the other, since what compiling takes is measured here."""
-        self.measured = self._set(modes, side_by_side=1)
+        for slot, mode in enumerate(modes):
+            if slot >= SLOTS:
+                self.left_out[mode.name] = _not_run(mode, f"no more than {SLOTS} modes are measured at once")
+        self._modes = modes[:SLOTS]
+        self.measured = self._set(side_by_side=1)
         self._modes = [mode for mode in modes if mode.name in self.measured and self.measured[mode.name].blocks]
-        self._seconds -= sum(each.compiling or 0.0 for each in self.measured.values())
 
     def worth_another(self) -> bool:
         """Whether there is anything to measure, and time to start it: a program may take a minute to come to its first step."""
         return (
-            self._count < SETS
+            self._count < self._sets
             and bool(self._modes)
             and self._seconds < min(SET_SECONDS, self._session.clock.left() / 4)
             and not self._session.clock.spent()
         )
 
     def another(self) -> None:
-        for name, found in self._set(self._modes, side_by_side=usable_cores()).items():
-            before = self.measured[name]
-            self.measured[name] = replace(before, later=(*before.later, found.blocks))
+        found = self._set(side_by_side=usable_cores())
+        for name, before in self.measured.items():
+            blocks = found[name].blocks if name in found else ()
+            self.measured[name] = replace(before, later=(*before.later, blocks))
 
-    def _set(self, modes: Sequence[Mode], side_by_side: int) -> dict[str, Measured]:
-        """What one process of each told. Those of a first set that cannot be run are left out."""
+    def _set(self, side_by_side: int) -> dict[str, Measured]:
+        """What one process of each mode told, of those that there is room and time for."""
         self._count += 1
+        modes = self._modes
         baton = Baton(self._folder / f"turns-{self._count}")
         running: list[Running] = []
         began = time.monotonic()
@@ -96,14 +102,20 @@ class _Sets:
             for slot, mode in enumerate(modes):
                 reason = _why_not(self._session, slot)
                 if reason is not None:
-                    self.left_out.setdefault(mode.name, ModeRow(mode.name, "not_run", reason=reason))
+                    if self._count == 1:
+                        self.left_out[mode.name] = _not_run(mode, reason)
                     continue
                 running.append(self._started(mode, baton, slot, pool))
                 if len(running) >= side_by_side:
                     wait(baton, running[-side_by_side], self._session, NOT_READY)
+                if self._count == 1 and slot == 0:  # uncompiled: what it takes to come to the first steps
+                    self._seconds = (time.monotonic() - began) * len(modes) / usable_cores()
             for each in running:
                 wait(baton, each, self._session, NOT_READY)
-            self._seconds = time.monotonic() - began
+            if self._count > 1:
+                self._seconds = time.monotonic() - began
+            elif not self.worth_another():
+                self._sets = 1  # which has all rounds, then
             self._rounds(baton, running)
             for each in running:
                 baton.give(each.slot, STOP)
@@ -118,13 +130,14 @@ class _Sets:
 
     def _rounds(self, baton: Baton, running: Sequence[Running]) -> None:
         """Give everybody a turn, and again: the first of a round is another one each time."""
-        began, rounds = time.monotonic(), ROUNDS // SETS
+        began, rounds = time.monotonic(), ROUNDS // self._sets
         for number in range(rounds):
             alive = [each for each in running if not each.probe.done() and baton.state(each.slot) == READY]
-            late = number >= LEAST_ROUNDS // SETS and time.monotonic() - began > ROUNDS_SECONDS / SETS
+            late = number >= LEAST_ROUNDS // self._sets and time.monotonic() - began > ROUNDS_SECONDS / self._sets
             if not alive or late or self._session.clock.spent():
                 return
-            text = f"measuring {len(alive)} modes in turns: round {number + 1} of {rounds}, processes {self._count} of {SETS}"
+            text = f"measuring {len(alive)} modes in turns: round {number + 1} of {rounds}"
+            text += f", processes {self._count} of {self._sets}" if self._sets > 1 else ""
             self._session.emit("engine_step", text=text)
             first = number % len(alive)
             for each in (*alive[first:], *alive[:first]):
@@ -132,9 +145,11 @@ class _Sets:
                 wait(baton, each, self._session, "its turn had not ended")
 
 
+def _not_run(mode: Mode, reason: str) -> ModeRow:
+    return ModeRow(mode.name, "not_run", reason=reason)
+
+
 def _why_not(session: Session, slot: int) -> str | None:
-    if slot >= SLOTS:
-        return f"no more than {SLOTS} modes are measured at once"
     if session.clock.left() < session.settings.timeout / 10:
         return "there was no time left"
     if slot and not runs_that_fit():
