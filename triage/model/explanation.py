@@ -128,7 +128,6 @@ class ModeRow:
     step: Interval | None = None
     steps: int = 0
     rounds: int = 0
-    processes: int = 1  # that the rounds are of, one after the other
     speedup: Interval | None = None
     pays_after: int | None = None
     peak_bytes: int | None = None
@@ -136,6 +135,7 @@ class ModeRow:
     repeated: bool = False
     compared: bool = False
     wrong: str | None = None
+    processes: int = 1  # that the rounds are of, one after the other
 
 
 @dataclass(frozen=True)
