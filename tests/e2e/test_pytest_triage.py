@@ -30,7 +30,7 @@ def test_a_failing_test_is_triaged(tmp_path: Path) -> None:
     assert "2 failed" in done.stdout
     assert done.stdout.count("- triage -") == 1
     assert "\nstage decomp_partition: " in done.stdout
-    (report,) = (tmp_path / "triage-out").glob("pytest-test-net-py--test-compiled/report.md")
+    (report,) = (tmp_path / "triage-out").glob("pytest-test-net-py--test-compiled/report.html")
     assert f"report: {report.relative_to(tmp_path)}" in done.stdout
 
 

@@ -28,4 +28,4 @@ print(json.dumps([*facts, report.title in report._repr_html_(), triage.load("run
 def test_a_function_call_triages(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     done = subprocess.run([sys.executable, "-c", CALL], cwd=tmp_path, capture_output=True, text=True, timeout=500)
-    assert json.loads(done.stdout) == [0, "decomp_partition", "report.md", False, True, True], done.stderr
+    assert json.loads(done.stdout) == [0, "decomp_partition", "report.html", False, True, True], done.stderr
