@@ -224,6 +224,18 @@ def test_orchestrator_imports_are_absolute():
     assert [str(found) for found in OURS if found.level] == []
 
 
+def test_trees_are_made_in_one_place():
+    """By one thread at a time (triage/model/syntax.py); the agent, which starts no thread, parses by itself."""
+    parses = [
+        f"{file.relative_to(ROOT.parent)}:{node.lineno}"
+        for file in FILES
+        if room_of(file) != "agent" and file != ROOT / "model" / "syntax.py"
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "ast.parse"
+    ]
+    assert parses == []
+
+
 def test_the_agent_knows_the_standard_library_torch_and_itself():
     known = {"torch", "torchgen", "_triage_agent", *sys.stdlib_module_names}
     assert [str(found) for found in AGENT if not found.level and found.module.split(".")[0] not in known] == []

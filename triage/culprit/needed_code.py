@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from triage.model.graphcase import Effect
 from triage.model.own_code import OwnCode
+from triage.model.syntax import parse
 
 # What a statement gives to the compiler, by the words in it. The first that fits holds.
 _ROLES: tuple[tuple[str, str], ...] = (
@@ -51,7 +52,7 @@ def needed_code(source: str, effects: Sequence[Effect]) -> OwnCode | None:
 
 
 def _statements(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield "\n".join(f"@{ast.unparse(each)}" for each in node.decorator_list)
         elif isinstance(node, ast.Assign | ast.Expr):
@@ -80,7 +81,7 @@ def _operator(text: str) -> str:
 def _patched(text: str) -> str:
     """The last two names of `torch._inductor.ir.Reduction.create = ...`, whatever the modules are called in the script."""
     try:
-        node = ast.parse(text).body[0]
+        node = parse(text).body[0]
     except (SyntaxError, IndexError):
         return ""
     if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
+from triage.model.syntax import parse
+
 MARK = b"@__import__('_triage_agent.hooks.turns', fromlist=['step']).step"
 
 
@@ -27,7 +29,7 @@ def marked(texts: Iterable[tuple[Path, bytes]], name: str) -> dict[Path, bytes]:
 def _line_of(text: bytes, name: str) -> int | None:
     """The index of the line at which the function begins, with its decorators; None where there is none."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError):
         return None
     every = _functions(tree, name.split("."))

@@ -12,6 +12,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from triage.model.syntax import parse
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # Calls that may give back the storage of what they were called on or with.
 _VIEWS = frozenset(
@@ -53,7 +55,7 @@ def may_write(statements: Sequence[ast.stmt]) -> bool:
 
 def misfit(text: str) -> str:
     """The operator of which a kernel or fake in this source does not take the arguments; empty where all do."""
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in ast.walk(parse(text)) if isinstance(node, ast.FunctionDef)]
     counts: dict[str, int] = {}
     for function in functions:
         for name in _operators(function, _DEFINING):

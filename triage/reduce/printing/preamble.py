@@ -15,6 +15,7 @@ from typing import Any
 
 from triage.model import effects
 from triage.model.graphcase import GraphNode
+from triage.model.syntax import parse
 from triage.reduce.printing.kernels import may_write
 
 _QUALIFIED = re.compile(r"^(\w+)::(\w+)")
@@ -30,7 +31,7 @@ class Preamble:
 
     def names(self) -> set[str]:
         """The names that the statements bind."""
-        return {name for text in (*self.imports, *self.statements) for name in _Statement(text, ast.parse(text)).bound}
+        return {name for text in (*self.imports, *self.statements) for name in _Statement(text, parse(text)).bound}
 
     def lines(self) -> list[str]:
         """The statements with the blank lines people put round definitions."""
@@ -50,7 +51,7 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
     wanted = set(operators)
     if not wanted:
         return Preamble((), ())
-    parsed = [_Statement(text, ast.parse(text)) for text in statements]
+    parsed = [_Statement(text, parse(text)) for text in statements]
     owners = {item.binds: item.operators() for item in parsed if item.binds and item.operators()}
     handles = {name: next(iter(found)) for name, found in owners.items() if len(found) == 1}
     return _mentioned([item for item in parsed if item.serves(wanted, handles)], handles)
@@ -58,15 +59,15 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
 
 def whole(statements: Sequence[str]) -> Preamble:
     """All of `statements` but definitions and imports that nothing mentions."""
-    return _mentioned([_Statement(text, ast.parse(text)) for text in statements], {})
+    return _mentioned([_Statement(text, parse(text)) for text in statements], {})
 
 
 def leaves_unbound(printed: Preamble, block: str) -> bool:
     """Whether a name that only `block` binds is read by what would be `printed` of the other statements."""
-    rest = [_Statement(text, ast.parse(text)) for text in (*printed.imports, *printed.statements)]
+    rest = [_Statement(text, parse(text)) for text in (*printed.imports, *printed.statements)]
     read = {name for item in rest for name in item.reads}
     bound = {name for item in rest for name in item.bound}
-    return bool((_Statement(block, ast.parse(block)).bound - bound) & read)
+    return bool((_Statement(block, parse(block)).bound - bound) & read)
 
 
 def _mentioned(kept: list[_Statement], handles: dict[str, tuple[str, str]]) -> Preamble:
@@ -87,7 +88,7 @@ def changes_arguments(statements: Sequence[str], namespace: str, name: str) -> b
     """
     needed = preamble(statements, [(namespace, name)])
     source = "\n".join((*needed.imports, *needed.statements))
-    return _may_say_so(statements, namespace, name) or may_write(ast.parse(source).body)
+    return _may_say_so(statements, namespace, name) or may_write(parse(source).body)
 
 
 def _may_say_so(statements: Sequence[str], namespace: str, name: str) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.syntax import parse
 from triage.reduce.printing import fills, ranks
 from triage.reduce.printing import higher_order as hop
 from triage.reduce.printing import inputs as facts
@@ -97,7 +98,7 @@ def code_lines(source: str) -> int:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in skipped:
             code.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             code.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return len(code)

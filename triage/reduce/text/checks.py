@@ -18,6 +18,7 @@ from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
+from triage.model.syntax import parse
 from triage.probe.launch import Cancel
 from triage.reduce.text.contract import Contracts, ask
 from triage.reduce.text.harmless import with_harmless
@@ -134,7 +135,7 @@ class _ConfinedRunner(FreshProcessRunner):
 
 def needs_own_process(text: str) -> bool:
     """Whether a script must not share a process with others: it forks, handles signals, or is one rank of many."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse(text)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

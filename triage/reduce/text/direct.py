@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from triage.model.syntax import parse
 from triage.reduce.text.evidence import Call
 from triage.reduce.text.names import Occurrences, bound_globals, tells_its_base
 from triage.reduce.text.script import Script
@@ -66,7 +67,7 @@ def direct_script(
     else:
         lines = [f"{said.callee}({given})" for given in said.arguments]
     text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
-    own = [node for node in ast.parse(definition).body if isinstance(node, ast.FunctionDef)]
+    own = [node for node in parse(definition).body if isinstance(node, ast.FunctionDef)]
     known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
     kept = "".join(needed(bundled, text, {name, *imported, *known}))
     imports = [] if _imports_torch(kept) else ["import torch\n"]
@@ -81,7 +82,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
     seen = Occurrences(bundled)
     uses = {statement: _uses(bundled, seen, statement) for statement in bundled.tree.body}
     binds = {statement: _binds(bundled, seen, statement) for statement in bundled.tree.body}
-    wanted = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} - set(elsewhere)
+    wanted = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)} - set(elsewhere)
     chosen: set[ast.stmt] = set()
     grown = True
     while grown:
@@ -164,5 +165,5 @@ def _imports_torch(text: str) -> bool:
             alias.name.split(".")[0] == "torch" and (not alias.asname or alias.asname == "torch")
             for alias in node.names
         )
-        for node in ast.parse(text).body
+        for node in parse(text).body
     )

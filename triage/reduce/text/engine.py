@@ -7,7 +7,6 @@ was judged the same failure is the result, and says what it is.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from triage.judge.judgement import Oracle
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage
+from triage.model.syntax import parse
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
@@ -174,6 +174,6 @@ def _texts(frames: Sequence[Frame]) -> dict[str, str]:
     for file in {frame.file for frame in frames}:
         with contextlib.suppress(OSError, ValueError, SyntaxError):
             text = Path(file).read_text(encoding="utf-8")
-            ast.parse(text)
+            parse(text)
             found[file] = text
     return found

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
+from triage.model.syntax import parse
 from triage.reduce.text.bundle import imported_from
 from triage.reduce.text.evidence import Module
 from triage.reduce.text.executed import executed_part
@@ -115,7 +116,7 @@ def _base_of_torch(modules: Mapping[str, Module], module: str, name: str, depth:
         given = import_of(there, found[0], first) if re.fullmatch(r"[\w.]+", written) else None
         if given is None:
             continue
-        imported = ast.parse(given).body[0]
+        imported = parse(given).body[0]
         if isinstance(imported, ast.Import) and imported.names[0].name.split(".")[0] == "torch":
             return f"{imported.names[0].name if imported.names[0].asname else first}.{rest}"
         if isinstance(imported, ast.ImportFrom) and imported.module:

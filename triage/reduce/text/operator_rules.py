@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from triage.model.effects import OWN_NAMESPACES
+from triage.model.syntax import parse_expression
 from triage.reduce.text.own_names import known_definitions, takes, times_bound
 from triage.reduce.text.script import Definition, Function, Script
 
@@ -134,7 +135,7 @@ def _may_take(value: ast.expr, known: dict[str, Definition], call: str) -> bool:
     made = known.get(value.id) if isinstance(value, ast.Name) else value
     if not isinstance(made, Function | ast.Lambda):
         return not isinstance(value, ast.Constant)
-    asked = ast.parse(call, mode="eval").body
+    asked = parse_expression(call)
     return isinstance(asked, ast.Call) and takes(made.args, asked)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from triage.model.syntax import parse
 from triage.reduce.text.weight import weigh
 
 BLOCKS = ("body", "orelse", "finalbody")
@@ -58,7 +59,7 @@ class Script:
     @cached_property
     def tree(self) -> ast.Module:
         with quiet():
-            return ast.parse(self.text)
+            return parse(self.text)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -180,7 +181,7 @@ def readable(text: str) -> str:
     """The text with plain line ends and every statement on lines of its own; rewritten as a whole only where it must be."""
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text if text.endswith("\n") else text + "\n"
-    return text if _has_own_lines(Script(text)) else ast.unparse(ast.parse(text)) + "\n"
+    return text if _has_own_lines(Script(text)) else ast.unparse(parse(text)) + "\n"
 
 
 def _has_own_lines(script: Script) -> bool:

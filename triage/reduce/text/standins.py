@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from triage.model.syntax import parse
+
 # In the order they are looked for: an escape as JSON and Python write it, a word (with its digits), a number.
 _TOKEN = re.compile(
     r"(?P<escape>\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.))|(?P<word>[^\W\d]\w*)|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
@@ -44,7 +46,7 @@ def public_words(texts: Iterable[str], more: Iterable[str] = ()) -> frozenset[st
     found = {*_PLAIN_NUMBERS, *more}
     for text in texts:
         try:
-            tree = ast.parse(text)
+            tree = parse(text)
         except (SyntaxError, ValueError):
             continue
         found |= set(_words_of(tree))

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from triage.model.syntax import parse_expression
 from triage.reduce.text.names import Occurrence, Occurrences, Scope, all_arguments
 from triage.reduce.text.passes.choice import Choice, one
 from triage.reduce.text.script import Edit, Function, Script, blocks_of
@@ -128,7 +129,7 @@ def _is_handed_on(script: Script, node: ast.FunctionDef, name: str) -> bool:
 
 def _atom(text: str) -> str:
     try:
-        node = ast.parse(text.strip(), mode="eval").body
+        node = parse_expression(text.strip())
     except SyntaxError:
         return text
     plain = isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List)

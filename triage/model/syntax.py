@@ -1,0 +1,26 @@
+"""Python's syntax trees, made by one thread at a time.
+
+Until 3.11.8 the interpreter counts the depth of a tree under construction once for all threads: a garbage collection in
+the middle lets another thread in, and `ast.parse` ends in "AST constructor recursion depth mismatch", a SystemError
+(https://github.com/python/cpython/issues/106905). Candidates are judged by several threads, so nothing here calls
+`ast.parse` by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+
+_one_thread = threading.RLock()  # a finalizer may parse while its own thread does
+
+
+def parse(text: str | bytes) -> ast.Module:
+    """The tree of a program. Raises SyntaxError, or ValueError where the text holds a null character."""
+    with _one_thread:
+        return ast.parse(text)
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The tree of one expression. Raises as `parse` does."""
+    with _one_thread:
+        return ast.parse(text, mode="eval").body
