@@ -8,7 +8,7 @@ PIP_FLAGS ?=
 DEMO   ?= reproducers/decomp_nan_to_num_spectrum/script.py
 CORPUS ?= reproducers
 TEST_JOBS ?= auto
-PYTEST = $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n $(TEST_JOBS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all lint types slow gpu bench docs clean
@@ -34,7 +34,7 @@ demo: $(STAMP)  ## Triage a bundled failing script and show where the results li
 	@echo "reproducer: triage-out/latest/repro.py"
 
 test: $(STAMP)  ## Run all tests but the long end-to-end ones, on all cores (TEST_JOBS=N)
-	$(PYTEST) -m "(quick or not e2e) and not slow and not gpu"
+	$(PYTEST) --dist worksteal -m "(quick or not e2e) and not slow and not gpu"
 
 test-all: test  ## Run those and the long ones, but no test marked slow or gpu
 	$(PYTEST) --dist loadgroup -m "e2e and not quick and not slow and not gpu" --durations=40 --durations-min=10
