@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -46,8 +47,7 @@ def test_step():
 EARLIER = "train-20260101-120000"
 DEMO = "triage run reproducers/"
 EVERY_DAY = ("triage explain train.py", "triage run -m pkg.train --steps 2")  # of the whole runs
-DOWNLOADS = re.compile(r"triage bisect ")
-ELSEWHERE = {"accelerate": "a launcher that triage does not install"}
+BISECTS = re.compile(r"triage bisect ")
 DIFFERS = {"triage compare": (0, 1), "triage clean": (0, 1)}  # another failure; nobody there to say yes
 
 
@@ -62,12 +62,18 @@ def files_of(body: str) -> dict[str, str]:
     }
 
 
-def typed(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def typed(line: str, folder: Path, limit: float = 500) -> subprocess.CompletedProcess[str]:
     """By a shell with nobody at its standard input. What comes after the location of a failure costs a minute a run."""
     found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": found, "TRIAGE_NO_REDUCE": "1", "BROWSER": "true"}
     return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=500
+        ["bash", "-c", line],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=limit,
     )
 
 
@@ -96,15 +102,14 @@ def written_in(folder: Path, kind: str) -> set[Path]:
     return {path for path in (folder / "triage-out").glob(f"*/{kind}") if not path.parent.is_symlink()}
 
 
-LINES = [line for line in sorted(set(to_type())) if not DOWNLOADS.match(line) and not line.startswith(DEMO)]
+EVERY_LINE = sorted(set(to_type()))
+LINES = [line for line in EVERY_LINE if not BISECTS.match(line) and not line.startswith(DEMO)]
+BISECTIONS = [line for line in EVERY_LINE if BISECTS.match(line)]
 SLOW = [line for line in LINES if re.match(r"triage (run|explain)\b", line) and line not in EVERY_DAY]
 
 
 @pytest.mark.parametrize("line", [pytest.param(line, marks=[pytest.mark.slow] * (line in SLOW)) for line in LINES])
 def test_a_documented_command_does_what_it_is_for(line: str, projects: Path, tmp_path: Path) -> None:
-    for program, why in ELSEWHERE.items():
-        if f" {program} " in line:
-            pytest.skip(f"{program}: {why}")
     shutil.copytree(projects, tmp_path, symlinks=True, dirs_exist_ok=True)
     folder = tmp_path / ("passes" if line.startswith("triage explain") else "fails")
     if "--out triage-run" in line:
@@ -119,3 +124,49 @@ def test_a_documented_command_does_what_it_is_for(line: str, projects: Path, tmp
         assert written_in(folder, kind) - before
     for written in re.findall(r"> (\S+)", line):
         assert (folder / written).stat().st_size
+
+
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of environments of their own, one per release of torch, which all bisections share."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("line", BISECTIONS)
+def test_a_documented_bisection_answers(
+    line: str, projects: Path, environments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the outcome changes between these versions is PyTorch's to say; that both ends were asked is ours."""
+    if "--nightly" in line:
+        pytest.skip("nightly builds of a past year are not kept")
+    shutil.copytree(projects, tmp_path, symlinks=True, dirs_exist_ok=True)
+    folder = tmp_path / "fails"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(environments))
+    if "--target-repo" in line:
+        of_its_own(folder)
+    done = typed(line, folder, 3500)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    (told,) = (path for path in (folder / "triage-out").glob("*/bisect.json") if not path.parent.is_symlink())
+    found = json.loads(told.read_text())
+    assert found["complete"]
+    assert sum(each["verdict"] in ("good", "bad") for each in found["tested"]) >= 2
+    if "--target-repo" in line:
+        assert done.returncode == 0 and found["last_good"] and found["first_bad"]
+
+
+def of_its_own(folder: Path) -> None:
+    """Make the folder a repository whose v1.4 passes and whose main fails."""
+    names = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True)
+
+    failing = (folder / "train.py").read_text()
+    git("init", "-q", "-b", "main")
+    for body, tag in ((failing.replace(FAILS, PASSES), "v1.4"), (failing, "v1.5")):
+        (folder / "train.py").write_text(body)
+        git("add", "train.py")
+        git("commit", "-q", "-m", tag)
+        git("tag", tag)
