@@ -99,9 +99,10 @@ def _claim(report: TriageReport) -> str:
 def _rung(row: LadderRow) -> dict[str, str]:
     style = "ok" if row.outcome == _GOOD else "" if row.outcome in ("not_run", "invalid") else "bad"
     outcome = "passes" if row.outcome == _GOOD else row.outcome.replace("_", " ")
+    spent = wording.seconds(row.seconds) if row.seconds else ""
     on = "on the captured graph" if row.on == "graph" else ""
-    note = "; ".join(filter(None, (on, row.note or "")))
-    return {"rung": row.rung, "style": style, "outcome": outcome, "time": wording.seconds(row.seconds), "note": note}
+    note = "; ".join(filter(None, (spent, on, row.note or "")))
+    return {"rung": row.rung, "style": style, "outcome": outcome, "note": note}
 
 
 def _tables(report: TriageReport) -> list[tuple[str, str, list[dict[str, str]]]]:
