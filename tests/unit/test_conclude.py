@@ -23,7 +23,7 @@ from triage.model.report import ReportVerdict, TriageReport
 from triage.model.rungs import LADDER, OWN_BACKEND
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
-from triage.stories.assemble import exit_code
+from triage.stories.assemble import exit_code, why_not_run
 
 TOP = len(LADDER) - 1
 NAMES = [rung.name for rung in LADDER]
@@ -328,3 +328,10 @@ def test_a_reproducer_shows_what_the_program_showed() -> None:
     assert (found.stage, rung_that_shows(found, seen).name) == (Stage.AOT_AUTOGRAD, "inductor")
     alike = {**seen, "aot_eager": [fails(check)]}
     assert rung_that_shows(conclude(LADDER, TOP, alike), alike).name == "aot_eager"
+
+
+def test_a_rung_that_was_not_run_has_its_reason():
+    eager, aot, decomp = LADDER[1:4]
+    assert why_not_run(aot, LADDER, {decomp.name: [OK]}) == "aot_eager_decomp_partition, which does more, passes"
+    assert why_not_run(aot, LADDER, {eager.name: [fails()]}) == "eager, which does less, fails"
+    assert why_not_run(aot, LADDER, {eager.name: [OK], decomp.name: [fails(), INVALID]}) is None

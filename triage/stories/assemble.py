@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -205,13 +206,26 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
     for rung in found.walk.rungs:
         probes = found.walk.evidence.get(rung.name, [])
         if not probes:
-            rows.append(LadderRow(rung.name, "script", "not_run", 0.0))
+            why = why_not_run(rung, found.walk.rungs, found.walk.evidence)
+            rows.append(LadderRow(rung.name, "script", "not_run", 0.0, note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
             if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
                 continue  # a repeat that says the same
             rows.append(_row(rung, judged, conclusion, len(probes)))
     return rows
+
+
+def why_not_run(rung: Rung, rungs: Sequence[Rung], evidence: Mapping[str, list[Probe]]) -> str | None:
+    """What passes answers for a rung with less of the compiler, what fails for one with more; None where neither was seen."""
+    place = rungs.index(rung)
+    for other in rungs[place + 1 :]:
+        if any(probe.outcome.kind is OutcomeKind.OK for probe in evidence.get(other.name, [])):
+            return f"{other.name}, which does more, passes"
+    for other in rungs[:place]:
+        if any(probe.outcome.failed for probe in evidence.get(other.name, [])):
+            return f"{other.name}, which does less, fails"
+    return None
 
 
 def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderRow:
