@@ -16,6 +16,34 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
 }
+for (const input of document.querySelectorAll("input[data-rows]")) {
+  const rows = document.querySelectorAll(input.dataset.rows);
+  const told = document.getElementById(input.id + "-told");
+  const show = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      shown += row.hidden ? 0 : 1;
+    }
+    told.textContent = words.length ? shown + " of " + rows.length + " shown" : "";
+  };
+  input.hidden = false;
+  try {
+    input.value = sessionStorage.getItem(input.id) || "";
+  } catch { /* a page from a file may have no storage */ }
+  input.addEventListener("input", () => {
+    try {
+      sessionStorage.setItem(input.id, input.value);
+    } catch { /* then it is not kept */ }
+    show();
+  });
+  show();
+}
+for (const live of document.querySelectorAll("[data-live]")) {
+  setTimeout(() => location.reload(), 1000 * live.dataset.live);
+}
 for (const input of document.querySelectorAll("input[data-filters]")) {
   const log = document.getElementById(input.dataset.filters);
   const lines = log.textContent.split("\n");

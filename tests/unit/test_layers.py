@@ -51,11 +51,26 @@ MAY_IMPORT = {
     | {"trial", "locate", "reduce.printing", "reduce.text", "reduce.graph"},  # told once both have ended
     "bisect": GROUND | {"environments.files"},
     "explain": BASE,
+    "sweep": BASE,
+    "sweep.store": BASE | {"environments.files", "sweep"},
+    "sweep.engines": BASE | {"probe"},
     "report": BASE | {"environments.files"},
     "stories": GROUND
     | {"environments.files"}
-    | {"trial", "locate", "culprit", "bisect", "explain", "report", *REDUCE, *TEXT},
-    "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", "stories"},
+    | {
+        "trial",
+        "locate",
+        "culprit",
+        "bisect",
+        "explain",
+        "report",
+        "sweep",
+        "sweep.store",
+        "sweep.engines",
+        *REDUCE,
+        *TEXT,
+    },
+    "cli": GROUND | {"trial", "locate", "reduce", "bisect", "report", "stories", "sweep.engines"},
     "api": GROUND | {"environments.files", "bisect", "report", "stories"},
     "testing": {"api"},
     "": {"api"},  # `triage.run` and its like, when they are first used
@@ -84,7 +99,9 @@ THIRD_PARTY = {
     "git": {"bisect", "report"},
     "packaging": {"bisect", "environments", "probe", "report", "stories"},
     "platformdirs": {"environments"},
-    "tomli": {"environments", "session"},
+    "tomli": {"environments", "session", "sweep"},
+    "ray": {"sweep"},
+    "submitit": {"sweep"},
     "pytest": {"testing"},
 }
 

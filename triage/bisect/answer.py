@@ -95,7 +95,9 @@ def summary(
     if changes:
         return f"Both ends have the same outcome, but not all between them: {_history(changes)}."
     if bad_end is not None and bad_end.verdict is GOOD:
-        return f"The script passes with {unit} {bad_end.version}, where it should fail: nothing to look for."
+        text = f"The script passes with {unit} {bad_end.version}, where it should fail: nothing to look for."
+        hint = " Name one with which it fails (--bad), or ask which one mended it (--find-fix --bad)."
+        return text if axis.kind is Kind.FIXED else f"{text}{hint}"
     if incomplete is not None:
         return f"Nothing is settled yet: {incomplete}."
     failing = [tested.version for tested in results.values() if tested.verdict is BAD]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import typer
 
 import triage
-from triage.cli import bisect, compare, doctor, explain, report, run, runs, verify
+from triage.cli import bisect, compare, doctor, explain, report, run, runs, sweep, verify
 from triage.cli.examples import epilog
 from triage.cli.words import arrange
 from triage.errors import TriageError
@@ -31,6 +31,7 @@ _TARGET = {"allow_interspersed_args": False}  # what stands after the script is 
 app.command(name="run", epilog=epilog("run"), context_settings=_TARGET)(run.run)
 app.command(name="explain", epilog=epilog("explain"), context_settings=_TARGET)(explain.explain)
 app.command(name="bisect", epilog=epilog("bisect"))(bisect.bisect)
+app.command(name="sweep", epilog=epilog("sweep"))(sweep.sweep)
 app.command(name="report", epilog=epilog("report"))(report.report)
 app.command(name="verify", epilog=epilog("verify"))(verify.verify)
 app.command(name="open", epilog=epilog("open"))(runs.open_run)

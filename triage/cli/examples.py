@@ -16,6 +16,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "triage bisect latest",
         "triage bisect --find-fix --nightly repro.py --bad 2025-05-01",
     ),
+    "sweep": (
+        "triage sweep models/",
+        "triage sweep --resume",
+        "triage sweep --python venv/bin/python --against triage-out/sweep-20260101-120000 models/",
+    ),
     "report": ("triage report", "triage report triage-out/train-20260101-120000 -f github", "triage report --schema"),
     "verify": ("triage verify", "triage verify --runs 10 repro.py"),
     "doctor": ("triage doctor", "triage doctor --python venv/bin/python"),

@@ -30,9 +30,14 @@ def run(
     timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one probe (default: 300)."),
     budget: float = typer.Option(None, metavar="SECONDS", help="Limit of the whole run (default: none)."),
     jobs: int = typer.Option(None, metavar="N", help="Processes side by side (default: by cores and memory)."),
+    screen: bool = typer.Option(
+        False, "--screen", help="Only ask whether it fails, and how: the script as it is, compared with eager."
+    ),
     no_reduce: bool = typer.Option(False, "--no-reduce", help="Locate the stage only."),
-    reproducer_only: bool = typer.Option(
-        False, "--reproducer-only", help="Stop at the verified reproducer: no settings, no guilty part, no ways round."
+    reproducer_only: bool | None = typer.Option(
+        None,
+        "--reproducer-only/--whole",
+        help="Stop at the verified reproducer: no settings, no guilty part, no ways round.",
     ),
     engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
     accuracy: str = typer.Option(
@@ -77,7 +82,7 @@ def run(
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
     given["include_data"] = include_data or None
-    given["reproducer_only"] = reproducer_only or None
+    given |= {"reproducer_only": reproducer_only, "screen": screen or None}
     given["template"] = template
     given["redact"] = False if no_redact else None
     earlier = None
@@ -85,7 +90,7 @@ def run(
         named = [words or None, module, given["out"], given["python"]]
         earlier = _earlier(resume, any(each is not None for each in named))
         module, raw, words = earlier.words
-        kept = {name: value for name, value in earlier.settings.items() if name not in ("out", "budget")}
+        kept = {name: value for name, value in earlier.settings.items() if name not in ("out", "budget", "screen")}
         given = kept | {name: value for name, value in given.items() if value is not None}
     if not words and module is None:
         raise UsageError(

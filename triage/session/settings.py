@@ -98,6 +98,7 @@ class Settings:
     format: tuple[str, ...] = setting(("md", "html", "json"), some_of(BY_NAME), "md,html,json")
     include_data: bool = setting(False, yes_or_no)
     reproducer_only: bool = setting(False, yes_or_no)
+    screen: bool = setting(False, yes_or_no)
     redact: bool = setting(True, yes_or_no)
     template: Path | None = setting(None, path, "report.md.j2")
 

@@ -49,6 +49,7 @@ from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding
 from triage.trial.runner import ForkServerRunner
 
+SCREENED = "it was only screened (--screen); triage run --resume goes on with it"
 NOT_YET = "Ways round had not been tried on the script when this was written."
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
@@ -89,22 +90,19 @@ def run(
     if target.stdin is not None:
         emit("stdin_kept", bytes=target.stdin.stat().st_size)
     found = Findings(session, target, command, walk)
-    if settings.reduce:
+    if settings.reduce and not settings.screen:
         candidate_runner(found)
     asked = _Asked(target, found.runner if usable_cores() > 1 else None)
+    if not settings.screen:
+        asked.begin()
     interrupted, bug = False, None
     try:
         _run_script(found, asked)
         _compare(found)
-        _locate(found)
-        _look_behind(found)
-        _check_comparison(found)
-        emit("located", **_located_facts(found))
-        _reproduce(found)
-        _confirm(found)
-        found.environment = asked.waited(max(LAST_WORDS_SECONDS, session.clock.left()) if settings.budget else None)
-        _report_early(found)
-        find_ways_round(found)
+        if settings.screen:
+            found.incomplete = SCREENED if walk.conclusion().symptom is not Symptom.NONE else None
+        else:
+            _find_out(found, asked)
     except KeyboardInterrupt:
         interrupted = True
         found.incomplete = "interrupted"
@@ -128,6 +126,21 @@ def run(
     if bug is not None:
         raise bug
     return Run(report, session.directory, exit_code(report, interrupted))
+
+
+def _find_out(found: Findings, asked: _Asked) -> None:
+    """All that is asked about a failure: where it comes from, how little shows it, what avoids it."""
+    session = found.session
+    _locate(found)
+    _look_behind(found)
+    _check_comparison(found)
+    session.emit("located", **_located_facts(found))
+    _reproduce(found)
+    _confirm(found)
+    limit = max(LAST_WORDS_SECONDS, session.clock.left()) if session.settings.budget else None
+    found.environment = asked.waited(limit)
+    _report_early(found)
+    find_ways_round(found)
 
 
 def _report(found: Findings, *notes: str) -> TriageReport:
@@ -313,7 +326,7 @@ def _redactor(found: Findings) -> Redactor:
 
 
 class _Asked:
-    """The target is asked about itself in the background, while the first probes run.
+    """The target is asked about itself in the background, while the first probes run; for a screening only if need be.
 
     The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the answer at hand.
     """
@@ -325,7 +338,11 @@ class _Asked:
         self._answer: TargetEnvironment | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._ask, args=(target.python,), daemon=True)
-        self._thread.start()
+
+    def begin(self) -> None:
+        """Ask, if it was not asked yet."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def _ask(self, python: str) -> None:
         try:
@@ -350,11 +367,14 @@ class _Asked:
 
     def waited(self, seconds: float | None) -> TargetEnvironment | None:
         """What it said (within that time). The script ran, so a question that was not answered costs a section only."""
+        self.begin()
         self._thread.join(seconds)  # the question has a time limit of its own
         return self._answer
 
     def last_words(self, seconds: float) -> TargetEnvironment | None:
-        """What it says within that time, then nothing of it is left running."""
+        """What it says within that time, then nothing of it is left running. Nothing, where it was not asked."""
+        if self._thread.ident is None:
+            return None
         self._thread.join(seconds)
         found = self._answer
         self.cancel.set()

@@ -85,7 +85,7 @@ def remove(runs: Sequence[ListedRun]) -> list[Path]:
 
 def page_of(run: Path) -> Path:
     """What a person reads of a run. Raises UsageError where nothing was written yet."""
-    pages = ("report.html", "report.md", "explain.html", "explain.md", "bisect.html", "bisect.md")
+    pages = ("report.html", "report.md", "explain.html", "explain.md", "bisect.html", "bisect.md", "sweep.html")
     if run.is_file():
         return run
     found = next((run / name for name in pages if (run / name).is_file()), None)

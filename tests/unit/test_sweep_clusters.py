@@ -1,0 +1,185 @@
+"""Which failures are one bug, and who is asked what next."""
+
+from dataclasses import replace
+
+import pytest
+
+from triage.judge.signature import FailureSignature
+from triage.model.accuracy import Wrongness
+from triage.model.stage import OutcomeKind
+from triage.model.sweep import Fate
+from triage.sweep.clusters import Member, clustered, joined
+from triage.sweep.facts import Answer, Facts
+from triage.sweep.likeness import one_bug, shares
+from triage.sweep.plan import Pass, Script, last_passes, members, next_passes
+
+LERP = "torch/_decomp/decompositions.py:lerp"
+BUILD = "torch/_inductor/cpp_builder.py:run_compile_cmd"
+
+
+def raised(message: str = "bad operand", frame: str = LERP, kind: str = "TypeError") -> FailureSignature:
+    return FailureSignature(OutcomeKind.EXCEPTION, kind, message, (frame,), message)
+
+
+def wrong(kind: str = "values") -> FailureSignature:
+    return FailureSignature(OutcomeKind.WRONG_RESULT, "WrongResult", "", (), "", wrong=Wrongness(kind, "output 0"))
+
+
+def fails(signature: FailureSignature, op: str | None = "aten.lerp.Scalar", **more: object) -> Facts:
+    facts = Facts(Fate.FAILS, True, "decomp_partition", "exception", "forward", signature, signature.message, op=op)
+    return replace(facts, **more)
+
+
+SCREENED = fails(raised(), None, named="torch.lerp", settled=False, stage="none")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "doubted"),
+    [
+        (fails(raised()), fails(raised()), False),
+        (fails(raised()), fails(raised(), "aten.lerp_.Tensor"), False),
+        (fails(raised(), "aten.lerp"), fails(raised(), "torch.Tensor.lerp"), False),
+        (fails(raised("one")), fails(raised("another")), True),  # one line of torch
+        (fails(raised()), fails(raised(), "aten.mix.default"), True),  # one function of torch for two operations
+        (fails(raised(), None), fails(raised(), None), False),
+        (fails(wrong()), fails(wrong()), False),
+        (fails(wrong()), fails(wrong("nan")), True),
+        (fails(raised(), known_cause="no_compiler"), fails(raised("other"), known_cause="no_compiler"), False),
+        (fails(raised(), own="lowering my::op"), fails(raised("other"), own="lowering my::op"), False),
+    ],
+)
+def test_what_is_one_bug(left: Facts, right: Facts, doubted: bool) -> None:
+    for join in (one_bug(left, right), one_bug(right, left)):
+        assert join is not None
+        assert (join.doubt is not None) is doubted
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (fails(raised()), fails(raised(), stage="inductor")),
+        (fails(raised("build failed", BUILD)), fails(raised("build failed", BUILD), "aten.relu.default")),
+        (fails(raised("one", "torch/_inductor/ir.py:a")), fails(raised("two", "torch/_inductor/ir.py:b"))),
+        (fails(wrong()), fails(wrong(), "aten.relu.default")),
+        (fails(raised()), fails(raised(), known_cause="no_compiler")),
+        (fails(raised(), own="lowering my::op"), fails(raised())),
+        (fails(raised(), own="lowering my::op"), fails(raised(), own="lowering my::other")),
+        (fails(FailureSignature(OutcomeKind.CRASH, "SIGSEGV", ""), "aten.a"), fails(raised(), "aten.a")),
+    ],
+)
+def test_what_is_not(left: Facts, right: Facts) -> None:
+    assert one_bug(left, right) is None
+    assert one_bug(right, left) is None
+
+
+def test_a_screened_script_shares_a_failure_only_where_all_that_was_seen_agrees() -> None:
+    told = fails(raised())
+    assert shares(SCREENED, SCREENED, told)
+    assert shares(replace(SCREENED, named="torch.other"), SCREENED, told) is None
+    assert shares(replace(SCREENED, signature=raised("else")), SCREENED, told) is None
+    assert shares(replace(SCREENED, own="lowering my::op"), SCREENED, told) is None
+    assert shares(SCREENED, SCREENED, replace(told, stage="script", fate=Fate.SCRIPT)) is None
+    assert (
+        shares(SCREENED, SCREENED, replace(told, signature=raised("else"))) is None
+    )  # of the script, once it was located
+    assert shares(SCREENED, SCREENED, replace(told, settled=False)) is None
+
+
+def test_an_error_that_names_no_operation_is_shared_only_at_a_line_that_tells() -> None:
+    seen = replace(SCREENED, named=None)
+    assert shares(seen, seen, fails(raised()))
+    build = replace(seen, signature=raised("build failed", BUILD))
+    assert shares(build, build, fails(raised("build failed", BUILD))) is None
+
+
+def test_a_wrong_result_is_never_shared() -> None:
+    seen = replace(SCREENED, signature=wrong())
+    assert shares(seen, seen, fails(wrong())) is None
+
+
+def test_clusters_come_by_size_with_known_causes_last_and_say_why() -> None:
+    small = fails(raised(), verified=True, reproducer="repro.py", lines=7)
+    found = clustered(
+        [
+            Member("cause.py", fails(raised(), known_cause="no_compiler"), "runs/cause"),
+            Member("cause2.py", fails(raised(), known_cause="no_compiler"), "runs/cause2"),
+            Member("cause3.py", fails(raised(), known_cause="no_compiler"), "runs/cause3"),
+            Member("relu.py", fails(wrong(), "aten.relu.default"), "runs/relu"),
+            Member("long.py", replace(small, lines=20), "runs/long"),
+            Member("short.py", small, "runs/short"),
+            Member("other.py", fails(raised("reworded")), "runs/other"),
+            Member("same.py", replace(small, verified=False), "runs/same", "long.py", "fails with the same error"),
+        ]
+    )
+    assert [cluster.members for cluster in found] == [
+        ("long.py", "short.py", "other.py", "same.py"),
+        ("relu.py",),
+        ("cause.py", "cause2.py", "cause3.py"),
+    ]
+    lerp = found[0]
+    assert (lerp.id, lerp.representative, lerp.reproducer, lerp.lines) == ("c1", "runs/short", "runs/short/repro.py", 7)
+    assert lerp.doubtful == (("other.py", "the messages differ"),)
+    assert "fails with the same error (1)" in lerp.why
+    assert found[1].why == "The only script with this failure."
+
+
+def scripts(**facts: Facts | None) -> list[Script]:
+    """Screened scripts, by name."""
+    return [
+        Script(name, place, f"runs/{name}", {"screen": Answer(5, float(place), known)})
+        for place, (name, known) in enumerate(facts.items())
+    ]
+
+
+def answered(known: list[Script], name: str, which: Pass, facts: Facts) -> list[Script]:
+    return [
+        replace(each, answers={**each.answers, which.value: Answer(0, 9.0, facts)}) if each.name == name else each
+        for each in known
+    ]
+
+
+def asked(known: list[Script]) -> list[tuple[str, Pass]]:
+    return [(script.name, which) for script, which in next_passes(known)]
+
+
+def test_everything_is_screened_first() -> None:
+    known = [Script(name, place, "", {}) for place, name in enumerate("ab")]
+    assert asked(known) == [("a", Pass.SCREEN), ("b", Pass.SCREEN)]
+    assert asked([replace(known[0], running=Pass.SCREEN), known[1]]) == [("b", Pass.SCREEN)]
+
+
+def test_one_of_each_failure_is_asked_all_and_the_others_wait_for_it() -> None:
+    passes = Facts(Fate.PASSES, True, "none", "none")
+    known = scripts(fine=passes, one=SCREENED, two=SCREENED, alone=replace(SCREENED, signature=wrong()), broken=None)
+    assert asked(known) == [("one", Pass.WHOLE), ("alone", Pass.WHOLE)]
+    running = [replace(each, running=Pass.WHOLE) if each.name in ("one", "alone") else each for each in known]
+    assert asked(running) == []
+    known = answered(known, "one", Pass.WHOLE, fails(raised(), verified=True, lines=7))
+    known = answered(known, "alone", Pass.WHOLE, fails(wrong(), "aten.relu.default"))
+    assert asked(known) == []
+    found = members(known)
+    assert [(member.script, member.inherited, member.facts.stage) for member in found] == [
+        ("one", None, "decomp_partition"),
+        ("two", "one", "decomp_partition"),
+        ("alone", None, "decomp_partition"),
+    ]
+    assert [cluster.members for cluster in clustered(found)] == [("one", "two"), ("alone",)]
+    assert last_passes(known, joined(found)) == []
+
+
+def test_whose_failure_turns_out_another_is_asked_for_itself() -> None:
+    known = scripts(one=SCREENED, two=SCREENED)
+    known = answered(known, "one", Pass.WHOLE, fails(raised(), stage="script", fate=Fate.SCRIPT))
+    assert asked(known) == [("two", Pass.REPRODUCER)]
+
+
+def test_a_cluster_in_which_nobody_was_asked_all_gets_it_for_its_smallest() -> None:
+    known = scripts(one=replace(SCREENED, signature=wrong()), two=replace(SCREENED, signature=wrong()))
+    known = answered(known, "one", Pass.WHOLE, fails(wrong(), "aten.relu"))
+    assert asked(known) == [("two", Pass.REPRODUCER)]
+    same = answered(known, "two", Pass.REPRODUCER, fails(wrong(), "aten.relu"))
+    assert last_passes(same, joined(members(same))) == []
+    other = answered(known, "two", Pass.REPRODUCER, fails(wrong(), "aten.sum"))
+    assert [(script.name, which) for script, which in last_passes(other, joined(members(other)))] == [
+        ("two", Pass.WHOLE)
+    ]

@@ -1,0 +1,67 @@
+"""What differs between two sweeps over the same scripts: under another torch, another interpreter, or on another day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from triage.errors import TriageError
+from triage.model.sweep import Against, Fate, ScriptResult, SweepReport
+from triage.report.store import load_report
+from triage.report.sweep_files import load_sweep
+from triage.stories.compare_runs import Likeness, compare
+from triage.sweep.likeness import plain
+
+_FAILING = (Fate.FAILS, Fate.FLAKY, Fate.KNOWN, Fate.SCRIPT)
+_TOLD = (*_FAILING, Fate.PASSES, Fate.ROUNDING)
+
+
+def against(found: SweepReport, folder: Path, base: Path) -> Against:
+    """How the scripts of both fare, the earlier sweep being that of the directory `base`. Raises UsageError where it is none."""
+    earlier = load_sweep(base)
+    root = base if base.is_dir() else base.parent
+    before = {result.script: result for result in earlier.results if result.fate in _TOLD}
+    now = {result.script: result for result in found.results if result.fate in _TOLD}
+    kinds: dict[str, list[str]] = {"new": [], "fixed": [], "changed": [], "still": [], "flaky": []}
+    for script, result in now.items():
+        if script in before:
+            kind = _kind(before[script], result, root, folder)
+            if kind is not None:
+                kinds[kind].append(script)
+    return Against(
+        base=str(base),
+        **{name: tuple(scripts) for name, scripts in kinds.items()},
+        only_here=tuple(script for script in now if script not in before),
+        only_there=tuple(script for script in before if script not in now),
+    )
+
+
+def _kind(before: ScriptResult, now: ScriptResult, root: Path, folder: Path) -> str | None:
+    failed = before.fate in _FAILING, now.fate in _FAILING
+    if failed == (False, False):
+        return None
+    if Fate.FLAKY in (before.fate, now.fate):
+        return "flaky"
+    if failed == (False, True):
+        return "new"
+    if failed == (True, False):
+        return "fixed"
+    return "still" if _alike(before, now, root, folder) else "changed"
+
+
+def _alike(before: ScriptResult, now: ScriptResult, root: Path, folder: Path) -> bool:
+    """Whether it is the same failure, as far as two releases of torch agree in it."""
+    if before.fingerprint == now.fingerprint and before.stage == now.stage:
+        return True
+    if (before.fate is Fate.SCRIPT) != (now.fate is Fate.SCRIPT):
+        return False
+    if before.op and now.op and plain(before.op) == plain(now.op) and before.symptom == now.symptom:
+        return True
+    return _compared(root, before, folder, now) is Likeness.SAME
+
+
+def _compared(root: Path, before: ScriptResult, folder: Path, now: ScriptResult) -> Likeness:
+    try:
+        left, right = load_report(root / str(before.directory)), load_report(folder / str(now.directory))
+    except TriageError:  # the runs of the other sweep are gone
+        return Likeness.UNKNOWN
+    return compare(left, right).likeness

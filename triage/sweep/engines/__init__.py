@@ -1,0 +1,1 @@
+"""What runs the processes of a sweep: this machine, or others."""

@@ -1,0 +1,143 @@
+"""Are two failing scripts one bug? Questions to the facts of two runs; each answer says why, and whether it may be wrong.
+
+A message that many bugs share (a C++ compiler's exit status, strides that are not as promised) makes no two failures one: there
+the operation to blame decides. What speaks of one line of torch's own code for one operation needs no more than itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from triage.judge.likeness import same_failure
+from triage.model.stage import OutcomeKind, Stage
+from triage.model.sweep import Fate
+from triage.sweep.facts import Facts
+
+# Files of torch in which each function is one operation's, or one construct's of Python: who fails there fails for one reason.
+_TELLING = re.compile(
+    r"(?:^|/)torch/(?:_decomp/|_refs/|_meta_registrations\.py|_inductor/(?:decomposition|lowering)\.py|_inductor/(?:kernel|fx_passes)/"
+    r"|_dynamo/(?:variables/|symbolic_convert\.py|bytecode_transformation\.py|resume_execution\.py|convert_frame\.py))"
+)
+_COMPILERS = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR, Stage.BACKEND)
+_LINE = re.compile(r"^.*?:\d+ in ")
+
+
+@dataclass(frozen=True)
+class Join:
+    """Why two failures are one bug; `doubt` says what speaks against it."""
+
+    because: str
+    doubt: str | None = None
+
+
+def plain(op: str) -> str:
+    """The operator without overload, namespace of the caller, and the mark of one that works in place.
+
+    >>> plain("aten.add_.Tensor"), plain("torch.lerp"), plain("mylib.keep.default")
+    ('aten.add', 'aten.lerp', 'mylib.keep')
+    """
+    space, _, rest = op.partition(".")
+    name = rest.split(".")[0] if space not in ("torch", "_C") else rest.rsplit(".", 1)[-1]
+    space = "aten" if space in ("torch", "_C") else space
+    return f"{space}.{name.rstrip('_') or name}"
+
+
+def shares(member: Facts, screened: Facts, told: Facts) -> str | None:
+    """Why a script that was only screened fails as another did that was `screened` and then `told` all; None where it may not.
+
+    Only for exceptions that the compiler raised itself: its stage and operation then are those of the other.
+    """
+    one, other = member.signature, screened.signature
+    if (
+        one is None
+        or other is None
+        or told.signature is None
+        or one.kind is not OutcomeKind.EXCEPTION
+        or not one.frames
+    ):
+        return None
+    if not told.settled or told.stage not in [stage.value for stage in _COMPILERS] or told.fate is Fate.FLAKY:
+        return None
+    if member.own != screened.own or member.own is not None or member.direction != screened.direction:
+        return None
+    if not same_failure(one, other) or not same_failure(other, told.signature) or member.named != screened.named:
+        return None
+    if member.known_cause != screened.known_cause:
+        return None
+    if member.named is None and member.known_cause is None and not _telling(one.frames):
+        return None
+    return f"fails with the same error{f' of {member.named}' if member.named else ''} at the same line of torch"
+
+
+def one_bug(left: Facts, right: Facts) -> Join | None:
+    """Why the two are one bug; None where they are not, as far as can be told."""
+    if left.known_cause is not None or right.known_cause is not None:
+        return Join("one known cause") if left.known_cause == right.known_cause else None
+    if left.stage != right.stage or left.signature is None or right.signature is None:
+        return None
+    if left.own is not None or right.own is not None:
+        return _of_own_code(left, right)
+    same = same_failure(left.signature, right.signature)
+    ops = [plain(facts.op) if facts.op else None for facts in (left, right)]
+    if None in ops:
+        return _without_operation(left, right, same)
+    if ops[0] != ops[1]:
+        return _of_two_operations(left, right, same)
+    return _of_one_operation(str(ops[0]), left, right, same)
+
+
+def _of_own_code(left: Facts, right: Facts) -> Join | None:
+    """The program's own code under the compiler: two programs have one bug where they have one such function."""
+    if left.own is None or right.own is None or _LINE.sub("", left.own) != _LINE.sub("", right.own):
+        return None
+    assert left.signature is not None and right.signature is not None
+    same = same_failure(left.signature, right.signature)
+    return Join("one function of their own, one error" if same else "one function of their own")
+
+
+def _without_operation(left: Facts, right: Facts, same: bool) -> Join | None:
+    assert left.signature is not None and right.signature is not None
+    if not same:
+        return None
+    if left.signature.frames:
+        doubt = None if _telling(left.signature.frames) else "no operation is known for one of them"
+        return Join("one error at one line of torch", doubt)
+    if left.op is None and right.op is None and left.subsystem == right.subsystem:
+        return Join("they end alike", "neither a line of torch nor an operation is known")
+    return None
+
+
+def _of_two_operations(left: Facts, right: Facts, same: bool) -> Join | None:
+    """One function of torch that fails for several operations, in the same words."""
+    assert left.signature is not None and right.signature is not None
+    if same and _telling(left.signature.frames):
+        return Join("one error at one line of torch", f"{left.op} and {right.op} are to blame")
+    return None
+
+
+def _of_one_operation(op: str, left: Facts, right: Facts, same: bool) -> Join | None:
+    one, other = left.signature, right.signature
+    assert one is not None and other is not None
+    if same:
+        return Join(f"{op} is to blame in each, with one error")
+    if one.kind is not other.kind:
+        part = left.subsystem if left.subsystem == right.subsystem else None
+        return Join(f"{op} is to blame in each, in one part ({part})", "they end differently") if part else None
+    if one.kind is OutcomeKind.WRONG_RESULT:
+        kinds = [signature.wrong.kind if signature.wrong is not None else "" for signature in (one, other)]
+        return Join(
+            f"{op} gives wrong results in each",
+            None if kinds[0] == kinds[1] or "" in kinds else f"what is wrong differs: {kinds[0]}, {kinds[1]}",
+        )
+    if one.exception_type != other.exception_type:
+        return None
+    if one.frames[:1] == other.frames[:1] and one.frames:
+        return Join(f"{op} is to blame in each, at one line of torch", "the messages differ")
+    if one.skeleton == other.skeleton:
+        return Join(f"{op} is to blame in each, with one message", "they are raised at different lines of torch")
+    return None
+
+
+def _telling(frames: tuple[str, ...]) -> bool:
+    return bool(frames) and _TELLING.search(frames[0]) is not None

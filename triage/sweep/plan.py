@@ -1,0 +1,142 @@
+"""Which job is asked what next: cheap questions first, everything about one script of each failure, little about the others.
+
+1. Every script is screened: as it is, its graphs compared with eager. What passes is done.
+2. Of those that fail alike, one is told about in whole. The others wait for it: where theirs is its failure by all that the
+   screening saw, they are done, and its stage and operation are theirs.
+3. All others are reduced by themselves, as nothing less tells which operation is to blame.
+4. A cluster in which nobody was told about in whole gets that for its smallest reproducer.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from triage.model.sweep import Fate
+from triage.sweep.clusters import Member, inheriting, representative
+from triage.sweep.facts import Answer, Facts
+from triage.sweep.likeness import shares
+
+
+class Pass(enum.Enum):
+    """How much is asked about a script; each goes on where the one before it ended."""
+
+    SCREEN = "screen"
+    REPRODUCER = "reproducer"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True)
+class Script:
+    """One job, and what is known of it. `place` is its turn, `running` the pass that is going on."""
+
+    name: str
+    place: int
+    directory: str
+    answers: Mapping[str, Answer]
+    running: Pass | None = None
+
+    @property
+    def screened(self) -> Facts | None:
+        answer = self.answers.get(Pass.SCREEN.value)
+        return answer.facts if answer is not None else None
+
+    @property
+    def told(self) -> Facts | None:
+        """What the last pass that left a report said."""
+        for which in (Pass.WHOLE, Pass.REPRODUCER, Pass.SCREEN):
+            answer = self.answers.get(which.value)
+            if answer is not None and answer.facts is not None:
+                return answer.facts
+        return None
+
+    @property
+    def treated(self) -> bool:
+        """Whether more than the screening was asked, or is being asked; also where it left nothing."""
+        return any(self.asked(which) for which in (Pass.REPRODUCER, Pass.WHOLE))
+
+    def asked(self, which: Pass) -> bool:
+        return which is self.running or which.value in self.answers
+
+    @property
+    def seconds(self) -> float:
+        return sum(answer.seconds for answer in self.answers.values())
+
+    @property
+    def failing(self) -> bool:
+        """Whether its screening saw a failure, of whatever kind."""
+        return self.screened is not None and self.screened.fate not in (Fate.PASSES, Fate.UNKNOWN)
+
+
+def next_passes(scripts: Sequence[Script]) -> list[tuple[Script, Pass]]:
+    """What can be asked now, the most useful first. What waits for an answer is not in it."""
+    wanted = [(script, Pass.SCREEN) for script in scripts if not script.asked(Pass.SCREEN)]
+    if wanted:
+        return wanted
+    for group in groups(scripts):
+        first = group[0]
+        if not first.treated:
+            wanted.append((first, Pass.WHOLE))
+        elif first.running is None:
+            wanted += [
+                (other, Pass.REPRODUCER) for other in group[1:] if not other.treated and not _shared(other, first)
+            ]
+    return wanted
+
+
+def groups(scripts: Sequence[Script]) -> list[list[Script]]:
+    """Failing scripts that look alike after their screening, the largest group first; in each the one that is asked all first."""
+    found: dict[object, list[Script]] = {}
+    for script in scripts:
+        screened = script.screened
+        if screened is not None and script.failing:
+            key = (screened.fingerprint, screened.named, screened.own, screened.known_cause, screened.direction)
+            found.setdefault(key, []).append(script)
+    ordered = [sorted(group, key=_first) for group in found.values()]
+    return sorted(ordered, key=lambda group: (-len(group), group[0].place))
+
+
+def _first(script: Script) -> tuple[bool, float, int]:
+    """One that was already asked all stays the one; else the quickest."""
+    answer = script.answers.get(Pass.SCREEN.value)
+    return not script.asked(Pass.WHOLE), answer.seconds if answer is not None else 0.0, script.place
+
+
+def _shared(script: Script, first: Script) -> str | None:
+    if script.screened is None or first.screened is None or first.told is None:
+        return None
+    return shares(script.screened, first.screened, first.told)
+
+
+def members(scripts: Sequence[Script]) -> list[Member]:
+    """The failing scripts for which a compiler may be to blame, each with what is known of it now."""
+    found = []
+    for group in groups(scripts):
+        first = group[0]
+        for script in group:
+            facts = script.told
+            if facts is None:
+                continue
+            own = Member(script.name, facts, script.directory)
+            why = _shared(script, first) if script is not first and not script.treated else None
+            if why is None:
+                found.append(own)
+                continue
+            assert first.told is not None
+            source = Member(first.name, first.told, first.directory)
+            found.append(inheriting(Member(script.name, facts, script.directory, first.name, why), source))
+    place = {script.name: script.place for script in scripts}
+    return sorted((member for member in found if member.facts.fate.failed), key=lambda member: place[member.script])
+
+
+def last_passes(scripts: Sequence[Script], clusters: Sequence[Sequence[Member]]) -> list[tuple[Script, Pass]]:
+    """For clusters in which nobody was asked all: the one that stands for them."""
+    by_name = {script.name: script for script in scripts}
+    wanted = []
+    for group in clusters:
+        known = [by_name[member.script] for member in group]
+        best = by_name[representative(group).script]
+        if not any(script.asked(Pass.WHOLE) for script in known):
+            wanted.append((best, Pass.WHOLE))
+    return wanted
