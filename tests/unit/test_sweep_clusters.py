@@ -7,7 +7,7 @@ import pytest
 from triage.judge.signature import FailureSignature
 from triage.model.accuracy import Wrongness
 from triage.model.stage import OutcomeKind
-from triage.model.sweep import Fate
+from triage.model.sweep import Doubt, Fate
 from triage.sweep.clusters import Member, clustered, joined
 from triage.sweep.facts import Answer, Facts
 from triage.sweep.likeness import one_bug, shares
@@ -118,7 +118,7 @@ def test_clusters_come_by_size_with_known_causes_last_and_say_why() -> None:
     ]
     lerp = found[0]
     assert (lerp.id, lerp.representative, lerp.reproducer, lerp.lines) == ("c1", "runs/short", "runs/short/repro.py", 7)
-    assert lerp.doubtful == (("other.py", "the messages differ"),)
+    assert lerp.doubtful == (Doubt("other.py", "the messages differ"),)
     assert "fails with the same error (1)" in lerp.why
     assert found[1].why == "The only script with this failure."
 

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from page_elements import EVIL, Elements, poisoned
 
 from triage.model.codec import decode, encode
-from triage.model.sweep import Against, Cluster, Fate, ScriptResult, SweepReport
+from triage.model.sweep import Against, Cluster, Doubt, Fate, ScriptResult, SweepReport
 from triage.report.junit import junit
 from triage.report.sweep import summary, sweep_markdown
 from triage.report.sweep_html import sweep_html
@@ -19,7 +19,7 @@ def result(script: str, fate: Fate = Fate.FAILS, **more: object) -> ScriptResult
     facts = ScriptResult(
         script, fate, "inductor", "exception", "f00d", "aten.lerp", "TypeError: no", "c1", f"runs/{script}"
     )
-    return replace(facts, rungs=(("eager", "ok"), ("inductor", "exception")), seconds=12.5, **more)
+    return replace(facts, rungs={"eager": "ok", "inductor": "exception"}, seconds=12.5, **more)
 
 
 def cluster(name: str = "c1", *members: str, **more: object) -> Cluster:
@@ -36,7 +36,8 @@ def cluster(name: str = "c1", *members: str, **more: object) -> Cluster:
         "one error (1)",
     )
     return replace(
-        found, **{"reproducer": "runs/a.py/repro.py", "lines": 7, "doubtful": (("b.py", "messages differ"),), **more}
+        found,
+        **{"reproducer": "runs/a.py/repro.py", "lines": 7, "doubtful": (Doubt("b.py", "messages differ"),), **more},
     )
 
 
@@ -54,7 +55,7 @@ FOUND = SweepReport(
         result("broken.py", Fate.UNUSABLE, cluster=None, directory=None, note="it does not parse"),
         result("late.py", Fate.UNKNOWN, cluster=None, directory=None),
     ),
-    environment=(("torch", "2.13.0"), ("python", "3.11")),
+    environment={"torch": "2.13.0", "python": "3.11"},
 )
 ALLOWED = {
     *["p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "ul", "li", "h3", "em"]

@@ -112,6 +112,12 @@ def examine(path: str) -> Interpreter | None:
     return Interpreter(base if Path(base).exists() else path, (python[0], python[1]), full)
 
 
+def torch_of(python: str) -> str:
+    """The version of torch that this interpreter would import, by what was installed; empty where it does not say."""
+    words = (python, "-c", "import importlib.metadata as found; print(found.version('torch'))")
+    return next(iter(_said(words, 30)), "")
+
+
 def _examined(wanted: str) -> Interpreter:
     found = shutil.which(str(Path(wanted).expanduser()))
     known = examine(found) if found else None

@@ -15,18 +15,19 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from triage.model import explanation, report
+from triage.model import explanation, report, sweep
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 ROOTS = {
     "report": (report.TriageReport, report.SCHEMA_VERSION),
     "explain": (explanation.Explanation, explanation.SCHEMA_VERSION),
+    "sweep": (sweep.SweepReport, sweep.SCHEMA_VERSION),
 }
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The schema of `report.json` or `explain.json` (`name` without its ending). Raises KeyError for another."""
+    """The schema of `report.json`, `explain.json` or `sweep.json` (`name` without its ending). Raises KeyError for another."""
     root, version = ROOTS[name]
     definitions: dict[str, Any] = {}
     whole = _object(root, definitions)

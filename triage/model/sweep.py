@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SCHEMA_VERSION = 1
 
@@ -41,15 +41,23 @@ class ScriptResult:
     directory: str | None = None  # of its run, relative to the sweep
     verified: bool = False  # whether its own run ended in a reproducer that fails the same way each time
     lines: int | None = None  # of that reproducer
-    rungs: tuple[tuple[str, str], ...] = ()
+    rungs: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     inherited: bool = False  # stage and operation are those of its cluster's representative, whose failure it shares
     note: str | None = None
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """A member of a cluster that may belong elsewhere, and what speaks against it."""
+
+    script: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Cluster:
-    """One bug, as far as can be told. `members` are scripts, `doubtful` those that may belong elsewhere, with the reason."""
+    """One bug, as far as can be told. `members` are scripts."""
 
     id: str
     title: str
@@ -64,7 +72,7 @@ class Cluster:
     subsystem: str | None = None
     reproducer: str | None = None  # its file, relative to the sweep; null where none was verified
     lines: int | None = None
-    doubtful: tuple[tuple[str, str], ...] = ()
+    doubtful: tuple[Doubt, ...] = ()
     cure: str | None = None  # of a known cause
 
 
@@ -95,7 +103,7 @@ class SweepReport:
     engine: str = "local"
     complete: bool = True
     incomplete_reason: str | None = None
-    environment: tuple[tuple[str, str], ...] = ()  # torch, python
+    environment: dict[str, str] = field(default_factory=dict)  # torch, python
     seconds: float = 0.0
     processes: int = 0  # runs of triage that were made for it
     notes: tuple[str, ...] = ()

@@ -85,7 +85,7 @@ def _parts(found: SweepReport) -> Iterator[str]:
 def _counts(found: SweepReport) -> str:
     fates = Counter(result.fate for result in found.results)
     told = ", ".join(f"{fates[fate]} {word}" for fate, word in FATES.items() if fates[fate])
-    surroundings = ", ".join(f"{name} {value}" for name, value in found.environment)
+    surroundings = ", ".join(f"{name} {value}" for name, value in found.environment.items())
     return prose(f"{told}. {surroundings}.".removesuffix(" ."))
 
 
@@ -131,8 +131,8 @@ def _members(bugs: Sequence[Cluster]) -> Iterator[str]:
         if len(cluster.members) > 1:
             lines = [prose(clip(cluster.why, 400)), "", *_listed(cluster.members)]
             doubts = [
-                f"- doubtful: {code(clip(script, 160))}, {prose(clip(why, 200))}"
-                for script, why in cluster.doubtful[:10]
+                f"- doubtful: {code(clip(doubt.script, 160))}, {prose(clip(doubt.why, 200))}"
+                for doubt in cluster.doubtful[:10]
             ]
             yield _folded(f"{cluster.id}: {plural(len(cluster.members), 'script')}", [*lines, *doubts])
 

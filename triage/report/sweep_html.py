@@ -54,15 +54,14 @@ def _chips(found: SweepReport, bugs: int) -> list[tuple[str, str]]:
     chips += [("bad", plural(bugs, "bug"))] if bugs else []
     if found.against is not None:
         chips.append(("bad" if found.against.new else "good", f"{len(found.against.new)} new"))
-    chips += [("", f"{name} {value}") for name, value in found.environment]
+    chips += [("", f"{name} {value}") for name, value in found.environment.items()]
     if not found.complete:
         chips.append(("other", f"incomplete: {found.incomplete_reason or 'not known why'}"))
     return chips
 
 
 def _cluster(cluster: Cluster, pages: Mapping[str, str]) -> dict[str, Any]:
-    doubts = dict(cluster.doubtful)
-    notes = {script: f"doubtful: {clip(why, 200)}" for script, why in doubts.items()}
+    notes = {doubt.script: f"doubtful: {clip(doubt.why, 200)}" for doubt in cluster.doubtful}
     parts = [cluster.stage, cluster.symptom.replace("_", " "), cluster.op or "", cluster.subsystem or ""]
     return {
         "id": cluster.id,
@@ -113,21 +112,20 @@ def _against(against: Against, pages: Mapping[str, str]) -> dict[str, Any]:
 
 def _rungs(results: Sequence[ScriptResult]) -> list[str]:
     """Those that any script was run on, from the plainest up."""
-    seen = {name for result in results for name, outcome in result.rungs if outcome != "not_run"}
+    seen = {name for result in results for name, outcome in result.rungs.items() if outcome != "not_run"}
     known = [rung.name for rung in LADDER if rung.name in seen]
     return [*known, *sorted(seen - set(known))]
 
 
 def _row(result: ScriptResult, rungs: Sequence[str]) -> dict[str, Any]:
     told, style = _FATES[result.fate]
-    outcomes = dict(result.rungs)
     return {
         "name": clip(result.script, _NAME),
         "page": _page(result),
         "fate": told,
         "style": style,
         "cluster": result.cluster or "",
-        "cells": [_cell(outcomes.get(rung, "not_run")) for rung in rungs],
+        "cells": [_cell(result.rungs.get(rung, "not_run")) for rung in rungs],
         "seconds": f"{result.seconds:.0f}",
         "seen": clip(result.headline or result.note or "", 160) if result.fate is not Fate.PASSES else "",
     }
@@ -148,4 +146,4 @@ def _page(result: ScriptResult) -> str:
 
 def _circumstances(found: SweepReport) -> str:
     spent = f"{found.processes} runs of triage, {found.seconds / 60:.0f} minutes, engine {found.engine}"
-    return ", ".join([*(f"{name} {value}" for name, value in found.environment), spent])
+    return ", ".join([*(f"{name} {value}" for name, value in found.environment.items()), spent])

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from triage.environments.interpreters import torch_of
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.model.sweep import Cluster, Fate, ScriptResult, SweepReport
 from triage.probe.target import find_python
@@ -31,6 +33,8 @@ from triage.sweep.store import Store
 RUNS = "runs"
 BUDGET = 900.0  # seconds for one script, where nothing else is said
 PAGE_SECONDS = 10.0  # between two states of the page
+PAGE_SHARE = 30.0  # times as long as making one took, if that is more
+GOING_ON = "it is still going on"
 MOST_TRIES = 3  # of a process whose machine went away
 EXIT_NOTHING, EXIT_FAILING, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -86,12 +90,18 @@ class _Sweeping:
     _began: float = field(default_factory=time.monotonic)
     _page_at: float = 0.0
 
+    def __post_init__(self) -> None:
+        self._python = find_python(self.settings.python)
+
     def enrol(self, jobs: Sequence[Job]) -> None:
         """Take the jobs in. What is known of one that has changed since, or is asked in another way, is forgotten."""
-        limits = self._limits()
-        circumstances = (limits.python or "", self.settings.accuracy)
+        torches: dict[str, str] = {}
         for place, job in enumerate(jobs):
-            directory = self.store.enrol(job.name, place, job.digest(*circumstances), f"{RUNS}/{job.directory}")
+            python = job.python or self._python
+            if python not in torches:
+                torches[python] = torch_of(python)
+            digest = job.digest(python, torches[python], self.settings.accuracy)
+            directory = self.store.enrol(job.name, place, digest, f"{RUNS}/{job.directory}")
             self._jobs[job.name] = job
             self.scripts[job.name] = Script(job.name, place, directory, self.store.answers(job.name))
 
@@ -159,13 +169,15 @@ class _Sweeping:
 
     def _limits(self) -> Limits:
         cores = max(1, usable_cores() // self.engine.slots)
-        python = find_python(self.settings.python) if self.settings.python else None
-        return Limits(self.settings.timeout, self.settings.budget or BUDGET, cores, python)
+        options = ("--accuracy", self.settings.accuracy, *(() if self.settings.redact else ("--no-redact",)))
+        return Limits(self.settings.timeout, self.settings.budget or BUDGET, self._python, cores, options)
 
     def _page(self) -> None:
-        if time.monotonic() - self._page_at >= PAGE_SECONDS:
-            write_sweep(self.folder, self.report("it is still going on"), self._redactor(), live=True)
-            self._page_at = time.monotonic()
+        """Anew every few seconds; of a large sweep less often, as each costs seconds."""
+        began = time.monotonic()
+        if began >= self._page_at:
+            write_sweep(self.folder, self.report(GOING_ON), self._redactor(), live=True)
+            self._page_at = began + max(PAGE_SECONDS, PAGE_SHARE * (time.monotonic() - began))
 
     def ended(self, why: str | None) -> Swept:
         """Write what is known, whole or not."""
@@ -184,7 +196,7 @@ class _Sweeping:
         results = _results(scripts, failing, clusters)
         known = [facts.environment for script in scripts if (facts := script.told) is not None and facts.environment]
         seconds = float(self.store.about("seconds") or 0.0) + time.monotonic() - self._began
-        if why != "it is still going on":
+        if why != GOING_ON:
             self.store.note("seconds", seconds)
         return SweepReport(
             scripts=len(scripts),
@@ -194,7 +206,7 @@ class _Sweeping:
             engine=self.engine.name,
             complete=why is None,
             incomplete_reason=why,
-            environment=max(set(known), key=known.count) if known else (),
+            environment=dict(Counter(known).most_common(1)[0][0]) if known else {},
             seconds=round(seconds, 1),
             processes=sum(len(script.answers) for script in scripts),
             notes=_notes(known),
@@ -236,7 +248,7 @@ def _result(script: Script, member: Member | None, cluster_of: Mapping[str, str]
         directory=script.directory,
         verified=facts.verified,
         lines=facts.lines,
-        rungs=facts.rungs,
+        rungs=dict(facts.rungs),
         seconds=round(script.seconds, 1),
         inherited=member is not None and member.inherited is not None,
         note="; ".join(filter(None, [*errors, facts.note])) or None,

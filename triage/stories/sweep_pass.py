@@ -22,7 +22,7 @@ from triage.sweep.plan import Pass
 OPTIONS = {Pass.SCREEN: ("--screen",), Pass.REPRODUCER: ("--reproducer-only",), Pass.WHOLE: ("--whole",)}
 SCREEN_RUNS = 2  # of the script, each within the limit of one: as it is, and compared
 LAST_WORDS = 60.0  # seconds that a run may take beyond its budget, to write what it knows
-REPORT = "report.json"
+REPORT, LOGS = "report.json", "logs"
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Limits:
 
     timeout: float
     budget: float
+    python: str
     jobs: int = 1
-    python: str | None = None
+    options: tuple[str, ...] = ()  # of each run
 
 
 def work(name: str, job: Job, which: Pass, directory: Path, limits: Limits) -> Work:
@@ -40,17 +41,16 @@ def work(name: str, job: Job, which: Pass, directory: Path, limits: Limits) -> W
     budget = SCREEN_RUNS * limits.timeout if which is Pass.SCREEN else limits.budget
     formats = "json" if which is Pass.SCREEN else "md,html,json"
     options = ["--quiet", "--format", formats, "--timeout", str(limits.timeout), "--budget", str(budget)]
-    options += ["--jobs", str(limits.jobs), *OPTIONS[which]]
+    options += ["--jobs", str(limits.jobs), *OPTIONS[which], *limits.options]
     if _begun(directory):
         words = ["--resume", str(directory)]
     else:
-        python = job.python or limits.python
-        words = ["--out", str(directory), *(["--python", python] if python else []), *job.words]
+        words = ["--out", str(directory), "--python", job.python or limits.python, *job.words]
     return Work(
         name=name,
         argv=(sys.executable, "-m", "triage", "run", *options, *words),
         cwd=job.cwd,
-        log=directory.parent / f"{directory.name}.{which.value}.log",
+        log=directory.parents[1] / LOGS / f"{directory.name}.{which.value}.log",
         timeout=budget + LAST_WORDS,
         cores=limits.jobs,
     )

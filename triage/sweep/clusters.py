@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from triage.model.sweep import Cluster
+from triage.model.sweep import Cluster, Doubt
 from triage.sweep.facts import Facts
 from triage.sweep.likeness import one_bug
 
@@ -97,8 +97,8 @@ def _cluster(name: str, group: Sequence[Member]) -> Cluster:
     )
 
 
-def _reasons(group: Sequence[Member], best: Member) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """(why they belong together, (script, why it may not) for each that may belong elsewhere)."""
+def _reasons(group: Sequence[Member], best: Member) -> tuple[str, tuple[Doubt, ...]]:
+    """Why they belong together, and who may not."""
     told: dict[str, int] = {}
     doubtful = []
     by_script = {member.script: member for member in group}
@@ -112,12 +112,12 @@ def _reasons(group: Sequence[Member], best: Member) -> tuple[str, tuple[tuple[st
             continue
         join = one_bug(best.facts, source.facts)
         if join is None:
-            doubtful.append((member.script, "it is like another member, and not like the representative"))
+            doubtful.append(Doubt(member.script, "it is like another member, and not like the representative"))
             continue
         if member.inherited is None:
             told[join.because] = told.get(join.because, 0) + 1
         if join.doubt is not None:
-            doubtful.append((member.script, join.doubt))
+            doubtful.append(Doubt(member.script, join.doubt))
     if not told:
         return "The only script with this failure.", ()
     return "; ".join(f"{reason} ({count})" for reason, count in told.items()), tuple(doubtful)

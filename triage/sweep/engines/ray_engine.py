@@ -1,0 +1,97 @@
+"""A Ray cluster: each process is a task of Ray's, on whichever node has room.
+
+Ray's own end of a task may leave grandchildren behind (its sub-reaper is off by default, ray-project/ray#42861). Here every
+process has a supervisor that ends it when whoever started it is gone, so a task that Ray kills takes its process with it.
+All nodes see the same files, and have the same interpreter at the same place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+from triage.errors import UsageError
+from triage.probe.launch import Cancel
+from triage.sweep.engines.interface import Done, Work
+from triage.sweep.engines.local import run_here
+
+POLL_SECONDS = 1.0  # at most as long as an interrupt waits
+LAST_SECONDS = 30.0  # for what was cancelled to end
+
+
+class RayEngine:
+    """The cluster at `address` ("auto" for the one this machine belongs to); without one a cluster on this machine.
+
+    Raises UsageError where Ray is not installed or cannot be reached.
+    """
+
+    name = "ray"
+
+    def __init__(self, address: str | None = None, slots: int | None = None) -> None:
+        self._ray = _imported()
+        try:
+            self._ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            raise UsageError(
+                what=f"The Ray cluster {address or 'on this machine'} cannot be used.",
+                why=f"{type(error).__name__}: {error}",
+                next="Name another --address, or leave --engine out to use this machine.",
+            ) from error
+        self.slots = slots or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self._running: dict[Any, tuple[Work, float]] = {}
+
+    def submit(self, work: Work) -> None:
+        needs: dict[str, Any] = {"num_cpus": work.cores, "max_retries": 0}  # what is lost is run again by who asked
+        needs |= {"num_gpus": work.gpus} if work.gpus else {}
+        needs |= {"memory": work.memory} if work.memory else {}
+        task = self._ray.remote(_run).options(**needs)
+        self._running[task.remote(work)] = (work, time.monotonic())
+
+    def wait(self, seconds: float | None = None) -> Done | None:
+        end = None if seconds is None else time.monotonic() + seconds
+        while self._running:
+            left = POLL_SECONDS if end is None else min(POLL_SECONDS, max(0.0, end - time.monotonic()))
+            ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=left)
+            if ready:
+                return self._told(ready[0])
+            if end is not None and time.monotonic() >= end:
+                return None
+        return None
+
+    def _told(self, reference: Any) -> Done:
+        work, began = self._running.pop(reference)
+        try:
+            done: Done = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:  # a node or a worker that is gone; our own task raises nothing
+            words = str(error).strip().splitlines() or [""]
+            return Done(
+                work.name, None, time.monotonic() - began, lost=True, error=f"{type(error).__name__}: {words[0]}"
+            )
+        return done
+
+    def close(self) -> None:
+        for reference in list(self._running):
+            with contextlib.suppress(Exception):  # it may just have ended
+                self._ray.cancel(reference, force=True)
+        if self._running:
+            with contextlib.suppress(Exception):
+                self._ray.wait(list(self._running), num_returns=len(self._running), timeout=LAST_SECONDS)
+        self._running = {}
+        self._ray.shutdown()
+
+
+def _run(work: Work) -> Done:
+    return run_here(work, Cancel())
+
+
+def _imported() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageError(
+            what="The engine ray needs Ray.",
+            why=f"It cannot be imported: {error}.",
+            next="pip install 'torch-triage[ray]'",
+        ) from error
+    return ray
