@@ -154,7 +154,11 @@ BUGS = (
         "remainder_inf",
         "inductor",
         (
-            checked("given = (torch.tensor([1.0, -2.0, 3.0]),)", "x", "torch.remainder(x, float('inf'))"),
+            checked(
+                "given = (torch.randn(33), torch.tensor(float('inf')))",
+                "x, y",
+                "torch.remainder(x, y).clamp(-7, 7) + x",
+            ),
             checked("given = (torch.randn(16), torch.full((16,), float('inf')))", "x, y", "(x % y).clamp(-5, 5)"),
             checked(
                 "given = (torch.randn(3, 4),)", "x", "self.inner(x.remainder(float('-inf')).clamp(-9, 9))", text=TRAINED
@@ -249,13 +253,14 @@ for height, width in ((6, 6), (8, 10), (5, 9)):
         tuple(
             f"""
 net = torch.nn.Sequential(torch.nn.Linear(4, {width}), torch.nn.Tanh(), torch.nn.Linear({width}, 1))
+weight = net[0].weight
 
 
 def penalty(net):
     x = torch.randn(3, 4, generator=torch.Generator().manual_seed(1)).requires_grad_()
     (slope,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
     ({body}).backward()
-    return net[0].weight.grad.norm()
+    return weight.grad.norm()
 
 
 print(penalty(net))
@@ -315,7 +320,7 @@ print(penalty(torch.compile(net)))
     Bug(
         "other_backend",
         "backend",
-        (OWN_BACKEND.format(name="board", refused="cumsum", rows=4, body="x.cumsum(0) * 2"),),
+        (OWN_BACKEND.format(name="board", refused="cumsum", rows=4, body="torch.cumsum(x, 0) * 2"),),
     ),
     Bug(
         "break_under_fullgraph",

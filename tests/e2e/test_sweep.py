@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command import Command, left_over
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("sweep")]
 
 PASSES = "import torch\nprint(torch.compile(torch.sin, backend='eager')(torch.ones(3)))\n"
 LERP = """import torch

@@ -1,13 +1,16 @@
 """A Ray cluster: each process is a task of Ray's, on whichever node has room.
 
 Ray's own end of a task may leave grandchildren behind (its sub-reaper is off by default, ray-project/ray#42861). Here every
-process has a supervisor that ends it when whoever started it is gone, so a task that Ray kills takes its process with it.
-All nodes see the same files, and have the same interpreter at the same place.
+process has a supervisor that ends it when whoever started it is gone. Only Ray kills the children of a worker that it ends, and
+the supervisor is one: that is switched off, and a task is asked to end before it is made to. All nodes see the same files, and
+have the same interpreter at the same place.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
+import socket
 import time
 from typing import Any
 
@@ -17,7 +20,10 @@ from triage.sweep.engines.interface import Done, Work
 from triage.sweep.engines.local import run_here
 
 POLL_SECONDS = 1.0  # at most as long as an interrupt waits
-LAST_SECONDS = 30.0  # for what was cancelled to end
+ASKED_SECONDS, LAST_SECONDS = 20.0, 15.0  # for what was asked, then made, to end
+REACHED_SECONDS = 10.0
+SPARING = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
+_PLACE = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:]+\]):(?P<port>\d+)")
 
 
 class RayEngine:
@@ -31,7 +37,14 @@ class RayEngine:
     def __init__(self, address: str | None = None, slots: int | None = None) -> None:
         self._ray = _imported()
         try:
-            self._ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False)
+            _check_reachable(address)
+            self._ray.init(
+                address=address,
+                log_to_driver=False,
+                configure_logging=False,
+                runtime_env=SPARING,
+                **({} if address else {"include_dashboard": False}),
+            )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise UsageError(
                 what=f"The Ray cluster {address or 'on this machine'} cannot be used.",
@@ -71,18 +84,26 @@ class RayEngine:
         return done
 
     def close(self) -> None:
-        for reference in list(self._running):
-            with contextlib.suppress(Exception):  # it may just have ended
-                self._ray.cancel(reference, force=True)
-        if self._running:
-            with contextlib.suppress(Exception):
-                self._ray.wait(list(self._running), num_returns=len(self._running), timeout=LAST_SECONDS)
+        left = list(self._running)
+        for force, seconds in ((False, ASKED_SECONDS), (True, LAST_SECONDS)):
+            for reference in left:
+                with contextlib.suppress(Exception):  # it may just have ended
+                    self._ray.cancel(reference, force=force)
+            if left:
+                _, left = self._ray.wait(left, num_returns=len(left), timeout=seconds)
         self._running = {}
         self._ray.shutdown()
 
 
 def _run(work: Work) -> Done:
     return run_here(work, Cancel())
+
+
+def _check_reachable(address: str | None) -> None:
+    """Ray itself tries for minutes. Raises OSError where nobody answers there."""
+    place = _PLACE.fullmatch(address or "")
+    if place is not None:
+        socket.create_connection((place["host"].strip("[]"), int(place["port"])), REACHED_SECONDS).close()
 
 
 def _imported() -> Any:
