@@ -100,8 +100,8 @@ THIRD_PARTY = {
     "packaging": {"bisect", "environments", "probe", "report", "stories"},
     "platformdirs": {"environments"},
     "tomli": {"environments", "session", "sweep"},
-    "ray": {"sweep"},
-    "submitit": {"sweep"},
+    "ray": {"sweep.engines"},
+    "submitit": {"sweep.engines"},
     "pytest": {"testing"},
 }
 

@@ -30,14 +30,14 @@ def run(
     timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one probe (default: 300)."),
     budget: float = typer.Option(None, metavar="SECONDS", help="Limit of the whole run (default: none)."),
     jobs: int = typer.Option(None, metavar="N", help="Processes side by side (default: by cores and memory)."),
-    screen: bool = typer.Option(
-        False, "--screen", help="Only ask whether it fails, and how: the script as it is, compared with eager."
-    ),
     no_reduce: bool = typer.Option(False, "--no-reduce", help="Locate the stage only."),
     reproducer_only: bool | None = typer.Option(
         None,
         "--reproducer-only/--whole",
         help="Stop at the verified reproducer: no settings, no guilty part, no ways round.",
+    ),
+    screen: bool = typer.Option(
+        False, "--screen", help="Only ask whether it fails, and how: the script as it is, compared with eager."
     ),
     engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
     accuracy: str = typer.Option(
