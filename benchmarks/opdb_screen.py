@@ -26,7 +26,7 @@ import opdb_judge
 import opdb_plant
 import torch
 import torch._dynamo
-from opdb_text import STRICT, UnprintableError, script
+from opdb_text import STRICT, Call, UnprintableError, script
 
 PAIR_SECONDS = 30.0
 HEALTHY = {False: ("", opdb_judge.ROUNDING, "strides"), True: ("", opdb_judge.ROUNDING)}  # by whether strides count
@@ -64,7 +64,7 @@ def wanted(scripts, only):
 def warm_up(backend):
     """The first compile of a process imports and caches much; children then need not."""
     for backward in ("", "floating_point"):
-        check_fails(script("torch.exp", [torch.ones(2)], {}, backend, backward=backward))
+        check_fails(script(Call("torch.exp", [torch.ones(2)], {}), backend, backward=backward))
     gc.freeze()
 
 
@@ -140,8 +140,8 @@ def printable(info, dtype, backend):
     """(name, what gives the text) of the samples that have a text, forward and with gradients."""
     for number, sample in enumerate(itertools.islice(info.sample_inputs("cpu", dtype), SAMPLES)):
         for backward in ways(info, dtype):
-            arguments = (callable_name(info), (sample.input, *sample.args), sample.kwargs, backend)
-            make = functools.partial(script, *arguments, backward=backward)
+            call = Call(callable_name(info), (sample.input, *sample.args), sample.kwargs)
+            make = functools.partial(script, call, backend, backward=backward)
             with contextlib.suppress(UnprintableError):
                 make()
                 yield f"{info.name}-{str(dtype).split('.')[-1]}-{number}{'-grad' if backward else ''}", make

@@ -6,17 +6,19 @@ The elements of a tensor are written down as they are, since it is often a certa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-MOST_ELEMENTS = 300
+MOST_ELEMENTS = 300  # that are written down
+MOST_DRAWN = 20_000
 STRICT = ", check_stride=True"
 FORWARD = """\
 import torch
 from torch import inf, nan
-
+{before}
 
 def f({parameters}):
-    return {name}({call})
+    return {call}
 
 
 def inputs():
@@ -26,16 +28,16 @@ def inputs():
 torch.manual_seed(0)
 want = f(*inputs())
 torch.manual_seed(0)
-got = torch.compile(f, backend="{backend}")(*inputs())
+got = torch.compile({compiled})(*inputs())
 torch.testing.assert_close(got, want, equal_nan=True{strict})
 """
 BACKWARD = """\
 import torch
 from torch import inf, nan
-
+{before}
 
 def f({parameters}):
-    return {name}({call})
+    return {call}
 
 
 def inputs():
@@ -53,7 +55,7 @@ def gradients(function):
 
 
 want = gradients(f)
-got = gradients(torch.compile(f, backend="{backend}"))
+got = gradients(torch.compile({compiled}))
 for mine, other in zip(got, want):
     if other is not None:
         torch.testing.assert_close(mine, other, equal_nan=True{strict})
@@ -64,25 +66,36 @@ class UnprintableError(ValueError):
     """An argument that has no short literal."""
 
 
-def script(
-    name: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    backend: str,
-    *,
-    backward: str = "",
-    strides: bool = False,
-) -> str:
-    """The sample as a script. `backward`: floating_point or complex, whose gradients are compared. `strides`: these too."""
-    named = {f"k_{key}": value for key, value in kwargs.items()}
-    parameters = [*(f"a{number}" for number in range(len(args))), *named]
-    call = [*(f"a{number}" for number in range(len(args))), *(f"{key}=k_{key}" for key in kwargs)]
+@dataclass(frozen=True)
+class Call:
+    """What a script compiles: `name(*args, **kwargs)`, or with `method` that of its first argument.
+
+    `before` is what the name needs, as lines of their own.
+    """
+
+    name: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    method: bool = False
+    before: str = ""
+
+
+def script(call: Call, backend: str, *, backward: str = "", strides: bool = False, dynamic: bool = False) -> str:
+    """The sample as a script. `backward`: floating_point or complex, whose gradients are compared. `strides`: these too.
+
+    Without a backend it is compiled as most people do. Raises UnprintableError.
+    """
+    named = {f"k_{key}": value for key, value in call.kwargs.items()}
+    numbered = [f"a{number}" for number in range(len(call.args))]
+    given = [*numbered, *(f"{key}=k_{key}" for key in call.kwargs)]
+    name, given = (f"{given[0]}.{call.name}", given[1:]) if call.method else (call.name, given)
+    compiled = ["f", *([f'backend="{backend}"'] if backend else []), *(["dynamic=True"] if dynamic else [])]
     return (BACKWARD if backward else FORWARD).format(
-        parameters=", ".join(parameters),
-        name=name,
-        call=", ".join(call),
-        values=", ".join(literal(value) for value in (*args, *named.values())),
-        backend=backend,
+        before=f"\n{call.before}" if call.before else "",
+        parameters=", ".join([*numbered, *named]),
+        call=f"{name}({', '.join(given)})",
+        values=", ".join(literal(value) for value in (*call.args, *named.values())),
+        compiled=", ".join(compiled),
         family=backward,
         strict=STRICT if strides else "",
     )
@@ -105,7 +118,27 @@ def literal(value: Any) -> str:
 
 
 def _tensor(value: Any) -> str:
-    if value.numel() > MOST_ELEMENTS or str(value.layout) != "torch.strided" or value.is_quantized:
-        raise UnprintableError("a large or unusual tensor")
+    if (
+        str(value.layout) != "torch.strided"
+        or value.is_quantized
+        or type(value).__name__ not in ("Tensor", "Parameter")
+    ):
+        raise UnprintableError("an unusual tensor")
+    shape = tuple(value.shape)
+    if value.numel() > MOST_ELEMENTS:
+        return f"{_many(value)}({shape}, dtype={value.dtype})"
     text = f"torch.tensor({value.tolist()!r}, dtype={value.dtype})"
-    return text if 0 not in value.shape[:-1] else f"{text}.reshape({tuple(value.shape)})"
+    if 0 in shape[:-1]:
+        text = f"{text}.reshape({shape})"
+    if value.is_contiguous() or 0 in value.stride():
+        return text
+    return f"torch.empty_strided({shape}, {tuple(value.stride())}, dtype={value.dtype}).copy_({text})"
+
+
+def _many(value: Any) -> str:
+    """For a tensor too large to be written down: other numbers, which may not do for integers."""
+    if value.numel() > MOST_DRAWN:
+        raise UnprintableError("a large tensor")
+    if (value.dtype.is_floating_point and value.dtype.itemsize > 1) or value.dtype.is_complex:
+        return "torch.randn"
+    return "torch.ones"

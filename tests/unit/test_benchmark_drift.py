@@ -261,11 +261,11 @@ def test_the_worst_kind_speaks_for_a_call():
 
 
 def test_a_sample_becomes_a_script():
-    text = opdb_text.script("torch.add", (ONES.bfloat16(), 2), {"alpha": 0.5}, "aot_eager")
+    text = opdb_text.script(opdb_text.Call("torch.add", (ONES.bfloat16(), 2), {"alpha": 0.5}), "aot_eager")
     ast.parse(text)
     assert "return torch.add(a0, a1, alpha=k_alpha)" in text
     assert "dtype=torch.bfloat16), 2, 0.5]" in text
-    assert ast.parse(opdb_text.script("torch.exp", (ONES,), {}, "eager", backward="floating_point"))
+    assert ast.parse(opdb_text.script(opdb_text.Call("torch.exp", (ONES,), {}), "eager", backward="floating_point"))
 
 
 @pytest.mark.parametrize("value", [(1, 2), [ONES], slice(1, None), torch.float16, None, torch.zeros(0, 3), 1 + 2j])
@@ -276,7 +276,7 @@ def test_a_literal_makes_the_same_again(value):
 
 def test_what_has_no_literal_is_refused():
     with pytest.raises(opdb_text.UnprintableError):
-        opdb_text.literal(torch.ones(1000))
+        opdb_text.literal(torch.ones(100_000))
     with pytest.raises(opdb_text.UnprintableError):
         opdb_text.literal(object())
 
