@@ -65,6 +65,7 @@ def test_what_is_one_bug(left: Facts, right: Facts, doubted: bool) -> None:
         (fails(raised(), own="lowering my::op"), fails(raised())),
         (fails(raised(), own="lowering my::op"), fails(raised(), own="lowering my::other")),
         (fails(FailureSignature(OutcomeKind.CRASH, "SIGSEGV", ""), "aten.a"), fails(raised(), "aten.a")),
+        (fails(raised(), subsystem="codegen"), fails(wrong(), subsystem="codegen")),  # one does not build, one is wrong
     ],
 )
 def test_what_is_not(left: Facts, right: Facts) -> None:

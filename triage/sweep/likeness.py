@@ -121,6 +121,8 @@ def _of_one_operation(op: str, left: Facts, right: Facts, same: bool) -> Join | 
     assert one is not None and other is not None
     if same:
         return Join(f"{op} is to blame in each, with one error")
+    if {one.kind, other.kind} == {OutcomeKind.EXCEPTION, OutcomeKind.WRONG_RESULT}:
+        return None  # what is refused, or does not build, computes nothing
     if one.kind is not other.kind:
         part = left.subsystem if left.subsystem == right.subsystem else None
         return Join(f"{op} is to blame in each, in one part ({part})", "they end differently") if part else None
