@@ -1,11 +1,15 @@
 """How the clusters of a sweep are held against the truth."""
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
+import sweep_size
 from sweep import pairs, share, told, write_programs
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 BUGS = {"a": "x", "b": "x", "c": "x", "d": "y"}
 TRUTH = {name: {"fate": "fails", "stage": "inductor|dynamo", "bug": bug} for name, bug in BUGS.items()}
 TRUTH["fine"] = {"fate": "passes", "stage": "none", "bug": ""}
@@ -65,3 +69,14 @@ def test_the_programs_are_written_with_their_truth(tmp_path: Path) -> None:
     for path in (tmp_path / "programs").iterdir():
         compile(path.read_text(), path.name, "exec")
     json.dumps(truth)
+
+
+def test_the_size_of_a_sweep_is_that_of_whole_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "runs" / "one"
+    run.mkdir(parents=True)
+    shutil.copyfile(GOLDEN / "inductor_exception" / "report.json", run / "report.json")
+    monkeypatch.setattr(sys, "argv", ["sweep_size.py", str(tmp_path), "--scripts", "5"])
+    sweep_size.main()
+    assert "scripts 5, of 1 reports; clusters 1" in capsys.readouterr().out
