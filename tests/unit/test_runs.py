@@ -14,6 +14,7 @@ import pytest
 from triage.cli import app as cli
 from triage.errors import UsageError
 from triage.stories.runs import STILL, is_run, page_of, remove, runs_in
+from triage.sweep.store import Store
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOUR = 3600.0
@@ -97,6 +98,35 @@ def test_a_run_that_goes_on_is_left_alone(out: Path) -> None:
 def test_one_that_was_killed_long_ago_goes(out: Path) -> None:
     make_run(out / "killed", hours=2 * STILL / HOUR, ended=False, golden=None)
     assert [run.going_on for run in runs_in(out)] == [False, False, False]
+
+
+def test_a_sweep_is_listed_and_goes_when_it_is_old_and_nobody_uses_it(out: Path) -> None:
+    store = Store(out / "sweep-1")
+    when = time.time() - 30 * HOUR
+    os.utime(out / "sweep-1" / "sweep.sqlite", (when, when))
+    os.utime(out / "sweep-1" / "sweep.sqlite-wal", (when, when))
+    sweep = next(run for run in runs_in(out) if run.kind == "sweep")
+    assert sweep.going_on
+    assert 29 < sweep.age / HOUR < 31
+    assert remove([sweep]) == [sweep.path]
+    store.close()
+    (sweep,) = (run for run in runs_in(out) if run.kind == "sweep")
+    assert not sweep.going_on
+    assert remove([sweep]) == []
+    assert not sweep.path.exists()
+
+
+def test_latest_is_never_a_sweep(out: Path) -> None:
+    Store(out / "sweep-1").close()
+    remove([run for run in runs_in(out) if run.path.name == "new"])
+    assert str((out / "latest").readlink()) == "old"
+
+
+@pytest.mark.parametrize("text", ["", "SQLite format 3\0 of somebody"])
+def test_what_somebody_called_sweep_is_left(out: Path, text: str) -> None:
+    (out / "theirs").mkdir()
+    (out / "theirs" / "sweep.sqlite").write_text(text)
+    assert len(runs_in(out)) == 2
 
 
 def test_what_became_another_thing_since_it_was_listed_is_left(out: Path) -> None:

@@ -1,7 +1,7 @@
 """The runs under a directory: which there are, what each found, how to remove old ones and nothing else.
 
-A run directory is known by what triage wrote there: a journal whose first line is an event of ours. A directory without one
-is somebody's, whatever its name.
+A run directory is known by what triage wrote there: a journal whose first line is an event of ours, or the database of a sweep. A
+directory without either is somebody's, whatever its name.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from triage.errors import TriageError, UsageError
 from triage.model.report import TriageReport
 from triage.model.stage import Symptom
 from triage.report.store import load_report
+from triage.report.sweep_files import load_sweep
+from triage.sweep import store as sweeps
 
 JOURNAL, LATEST = "journal.jsonl", "latest"
 FIRST_EVENTS = ("run_started", "bisect_started", "stdin_kept")
@@ -31,7 +33,7 @@ STILL = 3600.0  # seconds: a run that has not said its end and wrote within this
 class ListedRun:
     """One run directory. `age` is in seconds since something was last learned, `size` in bytes, on disk.
 
-    `kind` is run, explain or bisect; what a report says is None where there is none.
+    `kind` is run, explain, bisect or sweep; what a report says is None where there is none.
     """
 
     path: Path
@@ -50,7 +52,7 @@ class ListedRun:
 def runs_in(directory: Path, now: float | None = None) -> list[ListedRun]:
     """The runs right under the directory, newest first. Raises UsageError where it cannot be read."""
     try:
-        places = [place for place in directory.iterdir() if is_run(place)]
+        places = [place for place in directory.iterdir() if _is_ours(place)]
     except OSError as error:
         raise UsageError(
             f"There are no runs in {directory}.",
@@ -66,6 +68,10 @@ def is_run(place: Path) -> bool:
     return first is not None and first.get("kind") in FIRST_EVENTS
 
 
+def _is_ours(place: Path) -> bool:
+    return is_run(place) or sweeps.is_sweep(place)
+
+
 def remove(runs: Sequence[ListedRun]) -> list[Path]:
     """Delete these runs; where `latest` pointed to one of them it points to the newest that is left.
 
@@ -73,7 +79,7 @@ def remove(runs: Sequence[ListedRun]) -> list[Path]:
     """
     left = []
     for run in runs:
-        if not is_run(run.path) or _goes_on(run.path, time.time()):
+        if not _is_ours(run.path) or _goes_on(run.path, time.time()):
             left.append(run.path)
             continue
         shutil.rmtree(run.path, ignore_errors=True)
@@ -99,6 +105,8 @@ def page_of(run: Path) -> Path:
 
 
 def _listed(place: Path, now: float) -> ListedRun:
+    if not is_run(place):
+        return _listed_sweep(place, now)
     age = max(0.0, now - _mtime(place / JOURNAL))
     first = _first_event(place / JOURNAL) or {}
     command = " ".join(map(str, first.get("command") or ()))
@@ -107,6 +115,14 @@ def _listed(place: Path, now: float) -> ListedRun:
     report = _report(place)
     facts: dict[str, Any] = _facts(report) if report is not None else {}
     return ListedRun(place, kind, age, _size(place), _goes_on(place, now), command, **facts)
+
+
+def _listed_sweep(place: Path, now: float) -> ListedRun:
+    known = max(_mtime(place / name) for name in (sweeps.NAME, f"{sweeps.NAME}-wal"))
+    complete = None
+    with contextlib.suppress(TriageError):  # nothing was written yet
+        complete = load_sweep(place).complete
+    return ListedRun(place, "sweep", max(0.0, now - known), _size(place), sweeps.in_use(place), complete=complete)
 
 
 def _facts(report: TriageReport) -> dict[str, Any]:
@@ -129,6 +145,8 @@ def _report(place: Path) -> TriageReport | None:
 
 
 def _goes_on(place: Path, now: float) -> bool:
+    if not is_run(place):
+        return sweeps.in_use(place)
     journal = place / JOURNAL
     return now - _mtime(journal) < STILL and _last_event(journal).get("kind") not in LAST_EVENTS
 
@@ -174,6 +192,6 @@ def _mend_latest(parent: Path) -> None:
         return
     with contextlib.suppress(OSError):
         link.unlink()
-        newest = next(iter(runs_in(parent)), None)
+        newest = next((run for run in runs_in(parent) if run.kind != "sweep"), None)
         if newest is not None:
             link.symlink_to(newest.path.name)

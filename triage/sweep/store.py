@@ -18,8 +18,9 @@ from triage.errors import UsageError
 from triage.model.codec import decode, encode
 from triage.sweep.facts import Answer, Facts
 
-NAME = "sweep.sqlite"
+NAME, LOCK = "sweep.sqlite", ".lock"
 VERSION = 1
+OURS = 0x74726967  # trig
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS jobs (name TEXT PRIMARY KEY, place INTEGER NOT NULL, digest TEXT NOT NULL, directory TEXT NOT NULL);
@@ -30,6 +31,33 @@ CREATE TABLE IF NOT EXISTS answers (
 """
 
 
+def is_sweep(folder: Path) -> bool:
+    """Whether a sweep of ours lies in this directory. A link is none: what it points to is one where it lies.
+
+    SQLite keeps an application's number at byte 68 of its files (https://www.sqlite.org/fileformat.html#application_id).
+    """
+    if folder.is_symlink():
+        return False
+    try:
+        with (folder / NAME).open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:] == OURS.to_bytes(4, "big")
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a process owns this sweep now."""
+    try:
+        with (folder / LOCK).open("r+", encoding="utf-8") as file:
+            lock(file, exclusive=True)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 class Store:
     """The answers of one sweep. Raises UsageError where the file cannot be used, or another sweep is using it."""
 
@@ -37,7 +65,7 @@ class Store:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._owner = (folder / ".lock").open("a", encoding="utf-8")
+            self._owner = (folder / LOCK).open("a", encoding="utf-8")
             lock(self._owner, exclusive=True)
         except OSError as error:
             raise UsageError(
@@ -47,6 +75,8 @@ class Store:
             ) from error
         try:
             self._database = sqlite3.connect(folder / NAME, isolation_level=None, check_same_thread=False)
+            if self._database.execute("PRAGMA application_id").fetchone() != (OURS,):
+                self._database.execute(f"PRAGMA application_id = {OURS}")
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
             self._database.executescript(_TABLES)
