@@ -14,6 +14,7 @@ CAUSES = [
     pytest.param("data_dependent_branch", programs.DATA_DEPENDENT, {}, id="branch", marks=pytest.mark.quick),
     pytest.param("data_dependent_size", programs.GUARD_ON_VALUE, {}, id="size"),
     pytest.param("graph_break_fullgraph", programs.GRAPH_BREAK, {}, id="graph break"),
+    pytest.param("graph_break_fullgraph", programs.PRINTS, {}, id="print"),
     pytest.param("recompile_limit", programs.RECOMPILES, {}, id="recompiles"),
     pytest.param("orig_mod_keys", programs.CHECKPOINT, {}, id="checkpoint"),
     pytest.param("local_rank_spelling", programs.LOCAL_RANK, {}, id="local rank"),

@@ -35,6 +35,18 @@ def f(x):
 f(torch.ones(4))
 """
 
+PRINTS = """\
+import torch
+
+
+@torch.compile(fullgraph=True)
+def step(x):
+    print("one step")
+    return x.sin()
+
+
+print(step(torch.ones(3)))
+"""
 GRAPH_BREAK = """
 import torch
 

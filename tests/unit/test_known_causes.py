@@ -101,6 +101,15 @@ def test_a_graph_break_counts_only_where_fullgraph_was_asked_for() -> None:
     assert cause_of("Unsupported", message, Stage.DYNAMO, (CompileCall(None),)) is None
 
 
+def test_a_builtin_that_talks_is_the_programs_though_torch_asks_for_a_report() -> None:
+    said = (
+        "Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace builtin operator `{}` with argument "
+        "types ['str'] (has_kwargs False)\n  Hint: Please report an issue to PyTorch.\n\n  Developer debug context: builtin"
+    )
+    assert cause_of("torch._dynamo.exc.Unsupported", said.format("print"), Stage.DYNAMO) == "graph_break_fullgraph"
+    assert cause_of("torch._dynamo.exc.Unsupported", said.format("sorted"), Stage.DYNAMO) is None
+
+
 def test_the_page_of_the_graph_break_is_the_reference() -> None:
     page = "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0025.html"
     found = known_cause(

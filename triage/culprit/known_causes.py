@@ -198,6 +198,18 @@ TABLE: tuple[Row, ...] = (
         fullgraph=True,
     ),
     Row(
+        "graph_break_fullgraph",  # torch asks for a report, as for every builtin that it does not know
+        ("Unsupported",),
+        r"\AFailed to trace builtin operator\n[^\n]*builtin operator `(?:print|input|breakpoint)`",
+        "The program talks to the person who runs it (`print`, `input`, `breakpoint`), which no graph can hold, and "
+        "fullgraph=True forbids to leave the graph there.",
+        "Take it out of the compiled function, let `print` wait until the graph has run "
+        "(`torch._dynamo.config.reorderable_logging_functions.add(print)`), or drop fullgraph=True.",
+        _GRAPH_BREAKS,
+        stages=(Stage.DYNAMO,),
+        fullgraph=True,
+    ),
+    Row(
         "cuda_after_fork",
         ("RuntimeError", "DeferredCudaCallError"),
         r"Cannot re-initialize CUDA in forked subprocess",
