@@ -52,24 +52,21 @@ class ListedRun:
 def runs_in(directory: Path, now: float | None = None) -> list[ListedRun]:
     """The runs right under the directory, newest first. Raises UsageError where it cannot be read."""
     try:
-        places = [place for place in directory.iterdir() if _is_ours(place)]
+        places = list(directory.iterdir())
     except OSError as error:
         raise UsageError(
             f"There are no runs in {directory}.",
             f"{type(error).__name__}: {error.strerror or error}",
             "Go where triage was started, or name the directory that holds the runs: triage list DIR",
         ) from error
-    return sorted((_listed(place, time.time() if now is None else now) for place in places), key=lambda run: run.age)
+    listed = (_listed(place, time.time() if now is None else now) for place in places)
+    return sorted((run for run in listed if run is not None), key=lambda run: run.age)
 
 
 def is_run(place: Path) -> bool:
     """Whether triage made this directory. A link is none: what it points to is listed where it lies."""
     first = _first_event(place / JOURNAL) if place.is_dir() and not place.is_symlink() else None
     return first is not None and first.get("kind") in FIRST_EVENTS
-
-
-def _is_ours(place: Path) -> bool:
-    return is_run(place) or sweeps.is_sweep(place)
 
 
 def remove(runs: Sequence[ListedRun]) -> list[Path]:
@@ -79,7 +76,7 @@ def remove(runs: Sequence[ListedRun]) -> list[Path]:
     """
     left = []
     for run in runs:
-        if not _is_ours(run.path) or _goes_on(run.path, time.time()):
+        if not _may_go(run.path):
             left.append(run.path)
             continue
         shutil.rmtree(run.path, ignore_errors=True)
@@ -104,9 +101,21 @@ def page_of(run: Path) -> Path:
     )
 
 
-def _listed(place: Path, now: float) -> ListedRun:
-    if not is_run(place):
-        return _listed_sweep(place, now)
+def _may_go(place: Path) -> bool:
+    """Whether it still is ours, and nothing goes on in it."""
+    if is_run(place):
+        return not _goes_on(place, time.time())
+    return sweeps.is_sweep(place) and not sweeps.in_use(place)
+
+
+def _listed(place: Path, now: float) -> ListedRun | None:
+    """None where it is not ours."""
+    if is_run(place):
+        return _listed_run(place, now)
+    return _listed_sweep(place, now) if sweeps.is_sweep(place) else None
+
+
+def _listed_run(place: Path, now: float) -> ListedRun:
     age = max(0.0, now - _mtime(place / JOURNAL))
     first = _first_event(place / JOURNAL) or {}
     command = " ".join(map(str, first.get("command") or ()))
@@ -145,8 +154,6 @@ def _report(place: Path) -> TriageReport | None:
 
 
 def _goes_on(place: Path, now: float) -> bool:
-    if not is_run(place):
-        return sweeps.in_use(place)
     journal = place / JOURNAL
     return now - _mtime(journal) < STILL and _last_event(journal).get("kind") not in LAST_EVENTS
 

@@ -50,7 +50,7 @@ def in_use(folder: Path) -> bool:
     """Whether a process owns this sweep now."""
     try:
         with (folder / LOCK).open("r+", encoding="utf-8") as file:
-            lock(file, exclusive=True)
+            lock(file, exclusive=False)  # two who ask do not meet
     except FileNotFoundError:
         return False
     except OSError:
