@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
-import io
 import json
 import os
 import random
@@ -24,9 +22,14 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
+
+import torch
+from opdb_forks import ended, in_child, lines, warm_up
+from opdb_samples import Entry, Wanted, entries
+from opdb_text import UnprintableError
 
 DATABASES = "op,module,hop,custom_op,autograd_function,optim"
 DTYPES = "float32,bfloat16,float64,complex64,int64,bool"
@@ -63,13 +66,10 @@ def main() -> int:
 
 def work(given: argparse.Namespace, number: int, until: float) -> None:
     """One process's share of all entries."""
-    import torch
-    from opdb_samples import entries
-
     warnings.simplefilter("ignore")
     log = given.out / f"looked-{number}.jsonl"
     dtypes = [getattr(torch, name) for name in given.dtypes.split(",")]
-    found = entries(given.databases.split(","), dtypes, given.samples, given.backend)
+    found = entries(given.databases.split(","), Wanted(dtypes, given.samples, given.backend))
     random.Random(given.seed).shuffle(found)
     known = {line["key"] for file in given.out.glob("looked-*.jsonl") for line in lines(file)}
     warm_up(given.backend)
@@ -90,21 +90,7 @@ def work(given: argparse.Namespace, number: int, until: float) -> None:
             out.write(json.dumps({"key": entry.key, "bodies": bodies, "failing": failing}) + "\n")
 
 
-def warm_up(backend: str) -> None:
-    """The first compile of a process imports and caches much; children then need not."""
-    import torch
-    from opdb_text import Call, script
-
-    for backward in ("", "floating_point"):
-        ended(script(Call("torch.exp", [torch.ones(2)], {}), backend, backward=backward))
-    gc.freeze()
-
-
-def lines(file: Path) -> list[dict]:
-    return [json.loads(line) for line in file.read_text().splitlines()]
-
-
-def looked(entry) -> Iterator[tuple[str, str, str]]:
+def looked(entry: Entry) -> Iterator[tuple[str, str, str]]:
     """(name, how it failed, text) of each body; a body that ends or holds the child is one that failed."""
     skip: list[str] = []
     while True:
@@ -122,7 +108,7 @@ def looked(entry) -> Iterator[tuple[str, str, str]]:
         yield open_body[0], "crash or hang", open_body[1]
 
 
-def _child(entry, skip: list[str]) -> Iterator[tuple[str, str, str]]:
+def _child(entry: Entry, skip: list[str]) -> Iterator[tuple[str, str, str]]:
     """What a fork says of the bodies that are not to be skipped, until it ends or says nothing for too long."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -144,11 +130,8 @@ def _child(entry, skip: list[str]) -> Iterator[tuple[str, str, str]]:
     os.waitpid(child, 0)
 
 
-def _look(entry, skip: list[str], say) -> None:
+def _look(entry: Entry, skip: list[str], say: Callable[..., None]) -> None:
     """Each body first without torch.compile: what does not hold then is none of the compiler's."""
-    import torch
-    from opdb_text import UnprintableError
-
     torch.manual_seed(0)
     for name, make in entry.samples():
         if name in skip:
@@ -166,44 +149,15 @@ def _look(entry, skip: list[str], say) -> None:
 
 
 def fails_uncompiled(text: str) -> bool:
-    import torch
-
     with patch.object(torch, "compile", lambda model, **_: model):
         return bool(ended(text))
-
-
-def ended(text: str) -> str:
-    """How the script ends: nothing where it passes, else `check` or the type of the error."""
-    import torch
-
-    torch._dynamo.reset()
-    try:
-        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(text, "<sample>", "exec"), {"__name__": "__main__"})
-    except AssertionError as error:
-        return (
-            "check" if any(word in str(error) for word in ("not close", "not equal", "not match")) else "AssertionError"
-        )
-    except Exception as error:  # noqa: BLE001  an operation may refuse in any way
-        return type(error).__name__
-    return ""
 
 
 def plainest(text: str, backend: str) -> str:
     """Without a backend where it fails so, too."""
     plain = text.replace(f', backend="{backend}"', "")
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            signal.alarm(int(4 * BODY_SECONDS))
-            os.write(writing, b"f" if ended(plain) else b"p")
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as given:
-        said = given.read()
-    os.waitpid(child, 0)
-    return text if said == b"p" else plain
+    passes = in_child(lambda: ended(plain), 4 * BODY_SECONDS) == ""
+    return text if passes else plain
 
 
 def told(out: Path) -> None:

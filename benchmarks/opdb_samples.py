@@ -10,13 +10,15 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from opdb_text import Call, UnprintableError, literal, script
 
-TOLD_RANDOM = ("empty", "resize", "bernoulli", "dropout", "normal", "rand", "uniform", "multinomial", "lowrank", "cauchy",
-               "exponential", "geometric", "rrelu", "nn.functional.fractional", "log_normal")  # fmt: skip
+# Of what these give nothing can be expected: random numbers, memory that nobody wrote.
+RANDOM = ("empty", "resize", "bernoulli", "dropout", "normal", "rand", "uniform", "multinomial", "lowrank", "cauchy",
+          "exponential", "geometric", "rrelu", "nn.functional.fractional")  # fmt: skip
 OPTIMIZER = """\
 import torch
 
@@ -42,6 +44,15 @@ Make = Callable[[], str]
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """Of each line of a database: in these dtypes, `most` samples, compiled with this backend."""
+
+    dtypes: list[torch.dtype]
+    most: int
+    backend: str
+
+
+@dataclass(frozen=True)
 class Entry:
     """One line of a database in one dtype. `samples` gives names and what makes their texts, one at a time."""
 
@@ -55,94 +66,100 @@ class Entry:
         return f"{self.database}/{self.name}-{str(self.dtype).rpartition('.')[2]}"
 
 
-def entries(databases: list[str], dtypes: list[torch.dtype], most: int, backend: str) -> list[Entry]:
-    """All of them, `most` samples of each."""
+def entries(databases: list[str], wanted: Wanted) -> list[Entry]:
+    """All of them, in one order in every process."""
     made = {"op": _operations, "custom_op": _custom, "autograd_function": _functions, "hop": _higher_order,
             "module": _modules, "optim": _optimizers}  # fmt: skip
-    return [entry for name in databases for entry in made[name](dtypes, most, backend)]
+    return [entry for name in databases for entry in made[name](wanted)]
 
 
-def _operations(dtypes: list[torch.dtype], most: int, backend: str) -> Iterator[Entry]:
+def is_random(name: str) -> bool:
+    return any(word in name for word in RANDOM)
+
+
+def function_of(info: Any) -> str | None:
+    """The function of torch that an entry of op_db is; None where it is none."""
+    owner: Any = torch
+    for part in info.name.split("."):
+        owner = getattr(owner, part, None)
+    return f"torch.{info.name}" if owner is not None and owner is info.op else None
+
+
+def _operations(wanted: Wanted) -> Iterator[Entry]:
     from torch.testing._internal.common_methods_invocations import op_db
 
     for info in op_db:
-        forms = [] if any(word in info.name for word in TOLD_RANDOM) else list(_forms(info))
+        forms = [] if is_random(info.name) else list(_forms(info))
         if forms:
-            yield from _of_infos("op", info, forms, dtypes, most, backend)
+            yield from _of_infos("op", info, forms, wanted)
 
 
 def _forms(info: Any) -> Iterator[tuple[str, bool]]:
     """How a person writes it: as a function, as a method, in place."""
-    owner: Any = torch
-    for part in info.name.split("."):
-        owner = getattr(owner, part, None)
-    if owner is not None and owner is info.op:
-        yield f"torch.{info.name}", False
+    name = function_of(info)
+    if name is not None:
+        yield name, False
     elif info.method_variant is not None and hasattr(torch.Tensor, info.name):
         yield info.name, True
     if info.inplace_variant is not None and hasattr(torch.Tensor, f"{info.name}_"):
         yield f"clone().{info.name}_", True
 
 
-def _custom(dtypes: list[torch.dtype], most: int, backend: str) -> Iterator[Entry]:
+def _custom(wanted: Wanted) -> Iterator[Entry]:
     from torch.testing._internal.custom_op_db import custom_op_db
 
     before = "import torch.testing._internal.custom_op_db"
     for info in custom_op_db:
         name = getattr(info.op, "_qualified_op_name", None) or info.op.name()
         named = "torch.ops." + name.replace("::", ".")
-        yield from _of_infos("custom_op", info, [(named, False)], dtypes, most, backend, before)
+        yield from _of_infos("custom_op", info, [(named, False)], wanted, before)
 
 
-def _functions(dtypes: list[torch.dtype], most: int, backend: str) -> Iterator[Entry]:
+def _functions(wanted: Wanted) -> Iterator[Entry]:
     from torch.testing._internal import autograd_function_db as module
 
     for info in module.autograd_function_db:
         owner = getattr(info.op, "__self__", None)
         if inspect.isclass(owner) and getattr(module, owner.__name__, None) is owner:
             before = f"from {module.__name__} import {owner.__name__}"
-            yield from _of_infos(
-                "autograd_function", info, [(f"{owner.__name__}.apply", False)], dtypes, most, backend, before
-            )
+            yield from _of_infos("autograd_function", info, [(f"{owner.__name__}.apply", False)], wanted, before)
 
 
-def _higher_order(dtypes: list[torch.dtype], most: int, backend: str) -> Iterator[Entry]:
+def _higher_order(wanted: Wanted) -> Iterator[Entry]:
     from torch.testing._internal.hop_db import hop_db
 
     for info in hop_db:
         module, name = getattr(info.op, "__module__", ""), getattr(info.op, "__name__", "<")
         if name.isidentifier():
-            yield from _of_infos("hop", info, [(name, False)], dtypes, most, backend, f"from {module} import {name}")
+            yield from _of_infos("hop", info, [(name, False)], wanted, f"from {module} import {name}")
 
 
 def _of_infos(
     database: str,
     info: Any,
     forms: list[tuple[str, bool]],
-    dtypes: list[torch.dtype],
-    most: int,
-    backend: str,
+    wanted: Wanted,
     before: str = "",
 ) -> Iterator[Entry]:
-    for dtype in dtypes:
+    for dtype in wanted.dtypes:
         if dtype in info.supported_dtypes("cpu"):
             yield Entry(
                 database,
                 info.formatted_name,
                 dtype,
-                lambda dtype=dtype: _of_info(info, forms, dtype, most, backend, before),
+                partial(_of_info, info, forms, dtype, wanted, before),
             )
 
 
 def _of_info(
-    info: Any, forms: list[tuple[str, bool]], dtype: torch.dtype, most: int, backend: str, before: str
+    info: Any, forms: list[tuple[str, bool]], dtype: torch.dtype, wanted: Wanted, before: str
 ) -> Iterator[tuple[str, Make]]:
-    backward = _family(dtype) if info.supports_autograd else ""
-    for number, sample in enumerate(itertools.islice(info.sample_inputs("cpu", dtype), most)):
+    backward = family(dtype) if info.supports_autograd else ""
+    for number, sample in enumerate(itertools.islice(info.sample_inputs("cpu", dtype), wanted.most)):
         for name, method in forms:
             call = Call(name, (sample.input, *sample.args), sample.kwargs, method, before)
             form = f"{number}{'-inplace' if name.endswith('_') else ''}"
-            yield from _ways(call, form, backend, backward)
+            yield from _ways(call, form, wanted.backend, backward)
 
 
 def _ways(call: Call, form: str, backend: str, backward: str) -> Iterator[tuple[str, Make]]:
@@ -152,26 +169,25 @@ def _ways(call: Call, form: str, backend: str, backward: str) -> Iterator[tuple[
         yield f"{form}-grad", lambda: script(call, backend, backward=backward)
 
 
-def _family(dtype: torch.dtype) -> str:
+def family(dtype: torch.dtype) -> str:
+    """What its gradients are of; nothing where it has none."""
     return "complex" if dtype.is_complex else "floating_point" if dtype.is_floating_point else ""
 
 
-def _modules(dtypes: list[torch.dtype], most: int, backend: str) -> Iterator[Entry]:
+def _modules(wanted: Wanted) -> Iterator[Entry]:
     from torch.testing._internal.common_modules import module_db
 
     for info in module_db:
         name = f"torch.nn.{info.module_cls.__name__}"
-        random = any(word in name.lower() for word in TOLD_RANDOM) or "Transformer" in name  # these have dropout
+        random = is_random(name.lower()) or "Transformer" in name  # these have dropout
         if not random and getattr(torch.nn, info.module_cls.__name__, None) is info.module_cls:
-            for dtype in set(dtypes) & set(info.dtypes):
-                yield Entry(
-                    "module", name[9:], dtype, lambda info=info, dtype=dtype: _of_module(info, dtype, most, backend)
-                )
+            for dtype in (dtype for dtype in wanted.dtypes if dtype in info.dtypes):
+                yield Entry("module", name[9:], dtype, partial(_of_module, info, dtype, wanted))
 
 
-def _of_module(info: Any, dtype: torch.dtype, most: int, backend: str) -> Iterator[tuple[str, Make]]:
+def _of_module(info: Any, dtype: torch.dtype, wanted: Wanted) -> Iterator[tuple[str, Make]]:
     inputs = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=True)
-    for number, sample in enumerate(itertools.islice(inputs, most)):
+    for number, sample in enumerate(itertools.islice(inputs, wanted.most)):
         made, given = sample.constructor_input, sample.forward_input
         if given is None:
             continue
@@ -182,27 +198,27 @@ def _of_module(info: Any, dtype: torch.dtype, most: int, backend: str) -> Iterat
                 f"\ntorch.manual_seed(0)\nmodule = torch.nn.{info.module_cls.__name__}({', '.join(words)}).to({dtype})"
             )
             call = Call("module", given.args, given.kwargs, before=before)
-            yield from _ways(call, str(number), backend, _family(dtype))
+            yield from _ways(call, str(number), wanted.backend, family(dtype))
 
 
-def _optimizers(dtypes: list[torch.dtype], most: int, backend: str) -> Iterator[Entry]:
+def _optimizers(wanted: Wanted) -> Iterator[Entry]:
     from torch.testing._internal.common_optimizers import optim_db
 
     for info in optim_db:
         if not info.only_supports_sparse_grads and not info.step_requires_closure:
-            for dtype in dtypes:
+            for dtype in wanted.dtypes:
                 if dtype.is_floating_point and dtype.itemsize >= 4:
                     yield Entry(
                         "optim",
                         info.optim_cls.__name__,
                         dtype,
-                        lambda info=info, dtype=dtype: _of_optimizer(info, dtype, most, backend),
+                        partial(_of_optimizer, info, dtype, wanted),
                     )
 
 
-def _of_optimizer(info: Any, dtype: torch.dtype, most: int, backend: str) -> Iterator[tuple[str, Make]]:
-    compiled = f'step, backend="{backend}"' if backend else "step"
-    for number, sample in enumerate(itertools.islice(info.optim_inputs_func(device="cpu"), most * 4)):
+def _of_optimizer(info: Any, dtype: torch.dtype, wanted: Wanted) -> Iterator[tuple[str, Make]]:
+    compiled = f'step, backend="{wanted.backend}"' if wanted.backend else "step"
+    for number, sample in enumerate(itertools.islice(info.optim_inputs_func(device="cpu"), wanted.most * 4)):
         with contextlib.suppress(UnprintableError):
             words = ["model.parameters()", *(f"{key}={literal(value)}" for key, value in sample.kwargs.items())]
             text = OPTIMIZER.format(

@@ -9,13 +9,9 @@ itself. With `plant` each sample gets a fault in the compiler, for which `benchm
 import contextlib
 import dataclasses
 import functools
-import gc
-import io
 import itertools
 import json
-import os
 import random
-import signal
 import sys
 import time
 import warnings
@@ -25,15 +21,13 @@ from unittest.mock import patch
 import opdb_judge
 import opdb_plant
 import torch
-import torch._dynamo
+from opdb_forks import CHECK, ended, in_child, lines, warm_up
+from opdb_samples import family, function_of, is_random
 from opdb_text import STRICT, Call, UnprintableError, script
 
 PAIR_SECONDS = 30.0
 HEALTHY = {False: ("", opdb_judge.ROUNDING, "strides"), True: ("", opdb_judge.ROUNDING)}  # by whether strides count
 SAMPLES = 3  # of an operation and dtype that are tried
-# Of what these give nothing can be expected: random numbers, memory that nobody wrote.
-RANDOM = ("empty", "resize", "bernoulli", "dropout", "normal", "rand", "uniform", "multinomial", "lowrank", "cauchy")
-RANDOM += ("exponential", "geometric", "rrelu")
 
 
 def main(file):
@@ -47,7 +41,7 @@ def main(file):
         key = (info.formatted_name, str(dtype).split(".")[-1])
         if key in known:
             continue
-        scripts = in_child(lambda: failing(info, dtype, request))  # noqa: B023
+        scripts = in_child(lambda: failing(info, dtype, request), PAIR_SECONDS) or []  # noqa: B023
         found += wanted(scripts, request["only"])
         with Path(request["out"]).open("a", encoding="utf-8") as out:
             out.write(json.dumps({"op": key[0], "dtype": key[1], "scripts": scripts}) + "\n")
@@ -59,18 +53,6 @@ def wanted(scripts, only):
     return sum(
         only == "all" or (kind in (opdb_judge.ROUNDING, opdb_judge.ALIKE)) == (only == "rounding") for kind in kinds
     )
-
-
-def warm_up(backend):
-    """The first compile of a process imports and caches much; children then need not."""
-    for backward in ("", "floating_point"):
-        check_fails(script(Call("torch.exp", [torch.ones(2)], {}), backend, backward=backward))
-    gc.freeze()
-
-
-def lines(file):
-    text = Path(file).read_text(encoding="utf-8") if Path(file).is_file() else ""
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def pairs(dtypes, seed):
@@ -90,29 +72,7 @@ def pairs(dtypes, seed):
 
 def callable_name(info):
     """How a person calls it, None where that is not simply a function of torch."""
-    if any(word in info.name for word in RANDOM) or info.variant_test_name:
-        return None
-    owner = torch
-    for part in info.name.split("."):
-        owner = getattr(owner, part, None)
-    return "torch." + info.name if owner is not None and owner is info.op else None
-
-
-def in_child(work):
-    """What `work` returns, as JSON; nothing where it crashed or took too long."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        signal.alarm(int(PAIR_SECONDS))
-        with contextlib.suppress(BaseException), os.fdopen(writing, "w") as out:
-            json.dump(work(), out)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as given:
-        text = given.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text.endswith("]") else []
+    return None if is_random(info.name) or info.variant_test_name else function_of(info)
 
 
 def failing(info, dtype, request):
@@ -138,8 +98,9 @@ def failing(info, dtype, request):
 
 def printable(info, dtype, backend):
     """(name, what gives the text) of the samples that have a text, forward and with gradients."""
+    backwards = [family(dtype)] if info.supports_autograd and family(dtype) else []
     for number, sample in enumerate(itertools.islice(info.sample_inputs("cpu", dtype), SAMPLES)):
-        for backward in ways(info, dtype):
+        for backward in ("", *backwards):
             call = Call(callable_name(info), (sample.input, *sample.args), sample.kwargs)
             make = functools.partial(script, call, backend, backward=backward)
             with contextlib.suppress(UnprintableError):
@@ -193,12 +154,6 @@ def under(faults):
         yield told
 
 
-def ways(info, dtype):
-    """Forward, and backward where there is one."""
-    family = "complex" if dtype.is_complex else "floating_point" if dtype.is_floating_point else ""
-    return ("", family) if family and info.supports_autograd else ("",)
-
-
 def kind(text):
     """What the judge says of a script whose check fails."""
     watch, compiler = opdb_judge.Watch(), torch.compile
@@ -212,15 +167,7 @@ def kind(text):
 
 def check_fails(text):
     """Whether the script's own comparison fails, after both have run."""
-    torch._dynamo.reset()
-    try:
-        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(text, "<sample>", "exec"), {"__name__": "__main__"})
-    except AssertionError as error:
-        return "not close" in str(error) or "not equal" in str(error) or "do not match" in str(error)
-    except Exception:  # noqa: BLE001  an operation may refuse in any way
-        return False
-    return False
+    return ended(text) == CHECK
 
 
 if __name__ == "__main__":

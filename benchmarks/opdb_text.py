@@ -1,6 +1,7 @@
 """Operator samples as scripts: an operation, its arguments as literals, and a check by the script itself.
 
-The elements of a tensor are written down as they are, since it is often a certain number on which a failure hangs.
+The elements of a tensor are written down as they are, since it is often a certain number on which a failure hangs; a
+tensor too large for that is made of others.
 """
 
 from __future__ import annotations

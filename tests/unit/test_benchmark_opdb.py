@@ -7,6 +7,7 @@ import json
 import os
 
 import opdb
+import opdb_forks
 import opdb_text
 import pytest
 import torch
@@ -29,9 +30,9 @@ def entry(*texts: str) -> Entry:
 
 
 def test_how_a_body_ends():
-    assert opdb.ended(FINE) == ""
-    assert opdb.ended(WRONG) == "check"
-    assert opdb.ended(REFUSED) == "BackendCompilerFailed"
+    assert opdb_forks.ended(FINE) == ""
+    assert opdb_forks.ended(WRONG) == "check"
+    assert opdb_forks.ended(REFUSED) == "BackendCompilerFailed"
     assert not opdb.fails_uncompiled(WRONG)
     assert opdb.fails_uncompiled("raise ValueError")
 
@@ -63,7 +64,7 @@ def test_the_ways_of_a_call():
     assert 'torch.compile(f, backend="eager", dynamic=True)' in told["0-dynamic"]
     for text in told.values():
         ast.parse(text)
-        assert opdb.ended(text) == ""
+        assert opdb_forks.ended(text) == ""
 
 
 def test_strides_are_written_down():
