@@ -3,20 +3,14 @@
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
-from command import Command, left_over
+from command import Command, nobody_left
+from swept_programs import LERP, MISSING, PASSES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("sweep")]
 
-PASSES = "import torch\nprint(torch.compile(torch.sin, backend='eager')(torch.ones(3)))\n"
-LERP = """import torch
-mix = torch.compile(lambda a, b: torch.lerp(a, b, {weight}))
-mix(*torch.randn(2, {rows}, 3, dtype=torch.complex64))
-"""
-MISSING = "import torch\nopen('data.bin')\n"
 OLDER = "import torch\nraise RuntimeError('a bug that the newer one does not have')\n"
 
 
@@ -39,10 +33,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Command:
             break
     os.kill(begun.pid, signal.SIGKILL)
     begun.communicate()
-    deadline = time.monotonic() + 30
-    while left_over(command.tag) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not left_over(command.tag)
+    nobody_left(command.tag)
     done = command("sweep", "--resume", "out", "--timeout", "120")
     assert done.returncode == 1, done.stderr
     assert done.stderr.count("1/4") == 0  # what was screened is not screened again

@@ -10,15 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import TAG, Command, left_over
+from command import TAG, Command, nobody_left
+from swept_programs import LERP, MISSING, PASSES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200), pytest.mark.filterwarnings("ignore")]
 
-PASSES = "import torch\nprint(torch.compile(torch.sin, backend='eager')(torch.ones({rows})))\n"
-LERP = """import torch
-mix = torch.compile(lambda a, b: torch.lerp(a, b, {weight}))
-mix(*torch.randn(2, {rows}, 3, dtype=torch.complex64))
-"""
 DECIMAL = """from decimal import Decimal
 import torch
 PRICE = Decimal("{price}")
@@ -34,16 +30,15 @@ def refuse(graph, inputs):
 print(torch.compile(lambda x: x.{op}(), backend=refuse)(torch.ones(3)))
 """
 SCRIPTS = {
-    "fine": PASSES.format(rows=3),
-    "good": PASSES.format(rows=5),
+    "fine": PASSES,
+    "good": PASSES.replace("sin", "cos"),
     "lerp": LERP.format(weight="0.3 + 0.2j", rows=4),
     "mixer": LERP.format(weight="0.9j", rows=2),
     "price": DECIMAL.format(price="1.5", rows=4),
     "refused": REFUSED.format(op="sin"),
-    "missing": "import torch\nopen('data.bin')\n",
+    "missing": MISSING,
 }
 KILLS = 10
-END_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -70,13 +65,6 @@ def check(command: Command) -> None:
     assert len(groups) == 3
     assert fates["models/fine.py"] == fates["models/good.py"] == ("passes", "none")
     assert fates["models/missing.py"] == ("script", "script")
-
-
-def nobody_left(tag: str) -> None:
-    deadline = time.monotonic() + END_SECONDS
-    while left_over(tag) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not left_over(tag)
 
 
 def test_killed_ten_times_it_ends_as_it_would_have(command: Command) -> None:

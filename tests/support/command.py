@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 TAG = "TRIAGE_TEST_COMMAND"
+END_SECONDS = 30.0  # for what was killed to end
 
 
 class Command:
@@ -64,3 +66,11 @@ def left_over(tag: str) -> list[str]:
         except OSError:
             continue
     return [line for line in found if line]
+
+
+def nobody_left(tag: str) -> None:
+    """Assert that what was killed ends with all that it started."""
+    deadline = time.monotonic() + END_SECONDS
+    while left_over(tag) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not left_over(tag)
