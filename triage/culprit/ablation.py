@@ -46,9 +46,10 @@ def variants_of_graph(case: GraphCase, form: Form | None, failing: str) -> Itera
 
     def printed(setting: str, changed: GraphCase, change: Setting | None = None) -> Variant:
         try:
-            return Variant(setting, print_case(changed, form=form), None, change)
+            # On the backend by its name, as the row of that backend is: what is the same question is asked once.
+            return Variant(setting, print_case(changed, form=form), failing, change)
         except Unprintable as reason:
-            return Variant(setting, None, None, change, str(reason))
+            return Variant(setting, None, failing, change, str(reason))
 
     whole = printed("", case)
     yield from (replace(row, text=whole.text, why=whole.why) for row in _backends(failing))

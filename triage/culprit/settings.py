@@ -42,8 +42,8 @@ class Switch:
     `counted`: the agent counts how often it is applied, and can stop after any application (`agent/warm/parts.py`).
     `within` names the wider parts that hold this one. `also` are options that go with it where the torch has them.
     `cost` None: for finding out, and nothing for a program. `needs` is a pattern: what a script has for which this says
-    something. `dear`: its first use has headers compiled anew, so it is asked of a suspect only. `late`: asked where
-    nothing else was found.
+    something. `accepted`: it says nothing of a kernel that the C++ compiler refuses to read. `dear`: its first use has headers
+    compiled anew, so it is asked of a suspect only. `late`: asked where nothing else was found.
     """
 
     part: str
@@ -55,6 +55,7 @@ class Switch:
     within: tuple[str, ...] = ()
     also: tuple[tuple[str, Any], ...] = ()
     needs: str = ""
+    accepted: bool = False
     dear: bool = False
     late: bool = False
 
@@ -114,7 +115,7 @@ SWITCHES = (
     Switch("freezing", option="freezing", value=True, needs=r"no_grad|inference_mode", late=True),
     Switch(
         "C++ optimisation", option="aot_inductor.debug_compile", value=True, cost=SLOWEST, within=LOWERINGS,
-        also=PLAIN_COMPILE, dear=True,
+        also=PLAIN_COMPILE, dear=True, accepted=True,
     ),
 )  # fmt: skip
 # The lowest rung that has the part. One thread is all that a candidate has, so threads are no row.
@@ -122,6 +123,7 @@ BEGINS = {INDUCTOR: Stage.INDUCTOR, AOT: Stage.DECOMP_PARTITION}
 
 KNOWN_FILE = "known.json"
 NOTHING_FOR_IT = "there is nothing for it here"
+REFUSED = "the C++ compiler refuses the kernel before it optimises"
 
 
 def switches_for(failing: str) -> tuple[Switch, ...]:

@@ -19,6 +19,7 @@ from triage.culprit.settings import (
     GRAPH_PASSES,
     INDUCTOR,
     NOTHING_FOR_IT,
+    REFUSED,
     SLOWER,
     Setting,
     Switch,
@@ -58,8 +59,13 @@ def search_parts(
     budget: Budget,
     emit: Callable[..., None],
     seconds: float,
+    *,
+    refused: bool = False,
 ) -> Searched | None:
-    """Search the parts of the stage whose backend is `rung`; None where it has none that could be switched off."""
+    """Search the parts of the stage whose backend is `rung`; None where it has none that could be switched off.
+
+    `refused`: the failure is that the C++ compiler refuses the text of a kernel.
+    """
     switches = switches_for(rung)
     if not switches or budget.spent():
         return None
@@ -69,7 +75,7 @@ def search_parts(
     if result == "ok":  # nothing was switched off yet: such runs show nothing (the program brings a backend of its own)
         return None
     counts = applications(files.get(COUNTS, "")) if result == "same_failure" else {}
-    search = _Search(asking, switches, known, counts)
+    search = _Search(asking, switches, known, counts, refused=refused)
     search.walk()
     return search.result()
 
@@ -89,7 +95,10 @@ class _Search:
         switches: Sequence[Switch],
         known: Mapping[str, str] | None,
         counts: Mapping[str, Mapping[int, str]],
+        *,
+        refused: bool = False,
     ) -> None:
+        self._refused = refused
         self._asking, self._switches, self._known, self._counts = asking, switches, known, counts
         self._outcomes: dict[str, tuple[str, str]] = {}
         self._dear: dict[str, tuple[str, str]] = {}  # of the option itself, where the part was stopped by the agent
@@ -179,6 +188,9 @@ class _Search:
     def _ask_dear(self, switches: Sequence[Switch]) -> None:
         """By their options, each alone: headers are compiled anew for them."""
         for switch in switches:
+            if switch.accepted and self._refused:
+                self._dear[switch.part] = self._outcomes[switch.part] = ("not_run", REFUSED)
+                continue
             if self._asking.budget.spent() or why_not(switch, self._asking.source, self._known) is not None:
                 continue
             text = with_switch(self._asking.source, switch, self._known)

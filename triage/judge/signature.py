@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from triage.judge.skeleton import short_type, skeleton, skeleton_of, telling_lines, unwrap_text
+from triage.judge.skeleton import REFUSED, short_type, skeleton, skeleton_of, telling_lines, unwrap_text
 from triage.model.accuracy import Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -104,6 +104,13 @@ def one_line(signature: FailureSignature, limit: int = 110) -> str:
     """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
     message = _DIRECTORIES.sub("", " ".join(_EXPLANATION.split(signature.message)[0].split()))
     return headline(signature.exception_type, clip(message, limit))
+
+
+def is_refused(signature: FailureSignature | None) -> bool:
+    """Whether the C++ compiler refuses the text of a kernel, and did not itself break down over it."""
+    if signature is None or not signature.message.startswith(REFUSED):
+        return False
+    return "internal compiler error" not in signature.message
 
 
 def headline(kind: str, message: str) -> str:

@@ -59,6 +59,7 @@ _BREAK_CONTEXT = re.compile(r"\n  Developer debug context: (\S.*?)(?=\n\s*\n|\Z)
 _VALUES = re.compile(r"(?<=[\s=*:])(?:\[(?!<class )|\{)|\bargs[:=]? ?\(")
 _TARGET = re.compile(r"^\s*target: (\S+)", re.MULTILINE)
 
+REFUSED = "C++ compile error"  # how the message of a kernel that the C++ compiler refuses begins
 _CPP_ERRORS = (
     re.compile(r"\.(?:cpp|cc|cxx|h|hpp|hxx|inc):\d+:(?:\d+:)? (?:fatal )?error: (.*)"),
     re.compile(r"^\S*(?:\+\+|gcc|clang|cc1plus|nvcc)\S*: (?:fatal )?error: (.*)", re.MULTILINE),
@@ -186,7 +187,7 @@ def telling_lines(type_name: str, message: str) -> str:
     if name in ("CppCompileError", "CUDACompileError", "CppWrapperCodegenError", "CalledProcessError"):
         found = next(filter(None, (pattern.search(message) for pattern in _CPP_ERRORS)), None)
         if found is not None:
-            return f"C++ compile error: {found.group(1).strip()}"
+            return f"{REFUSED}: {found.group(1).strip()}"
     context = _BREAK_CONTEXT.search(message)
     target = _TARGET.search(message)
     text = "\n" + message.lstrip("\n")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.judge.likeness import same_face
+from triage.locate.ahead import Ahead, Begun
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
@@ -44,6 +45,10 @@ class Visits(ABC):
     stop_after: BoundaryPoint | None = None
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     probe: Callable[..., Probe] = run_probe
+    ready: Callable[[], bool] = field(
+        default=lambda: True
+    )  # whether a core has time for a run that nobody waits for yet
+    _ahead: Ahead | None = None  # the uncompiled run, begun beside the first one
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
 
     @abstractmethod
@@ -116,7 +121,7 @@ class Visits(ABC):
             for rung in rungs:
                 number = len(self.seen.get(rung.name, [])) + list(waiting.values()).count(rung)
                 name = rung.name if number == 0 else f"{rung.name}-{number + 1}"
-                waiting[pool.submit(self.ask, rung, name, cancel=stop)] = rung
+                waiting[pool.submit(self._asked, rung, name, stop)] = rung
             while waiting:
                 ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
@@ -137,6 +142,26 @@ class Visits(ABC):
             self._ask_alone(crowded)
         else:
             self._crowded += crowded
+
+    def _asked(self, rung: Rung, name: str, cancel: Cancel) -> Probe:
+        """Run it, but for the uncompiled run that was begun before."""
+        ahead = self._ahead if name == UNCOMPILED.name else None
+        if ahead is not None:
+            self._ahead = None
+            probe = ahead.result(cancel)
+            if probe is not None:
+                return probe
+        return self.ask(rung, name, cancel=cancel)
+
+    def _begin_ahead(self) -> Ahead | None:
+        """What begins the uncompiled run beside that of the script as it is; None where one process is to run at a time."""
+        if self.session.settings.screen or self.jobs() < 2:
+            return None
+
+        def run(cancel: Cancel, begun: Begun) -> Probe:
+            return self.ask(UNCOMPILED, UNCOMPILED.name, cancel=cancel, begun=begun, stop_later=True)
+
+        return Ahead(run, self.ready, self.session.cancel)
 
     def _ask_crowded(self) -> None:
         """Those that ran beside other work and failed otherwise, each alone."""
@@ -172,6 +197,8 @@ class Visits(ABC):
         opcheck: tuple[str, ...] = (),
         limit: float = float("inf"),
         comparison: Comparison | None = None,
+        begun: Begun | None = None,
+        stop_later: bool = False,
     ) -> Probe:
         """Run the script once on a rung, for `limit` seconds at most. Raises BudgetSpentError where the budget ended it."""
         # The failing rung's graphs may be needed where the first run did not get that far.
@@ -190,6 +217,8 @@ class Visits(ABC):
             seed=seed,
             accuracy=None if opcheck else comparison or self.comparison,
             opcheck=opcheck,
+            begun=begun,
+            stop_later=stop_later,
             neutral=self.session.neutral,
             extra_env={**(_few_logs() if self._hung() else {}), **(extra_env or {})},
             verbose_logs=not self._hung(),

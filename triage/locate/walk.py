@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from triage.judge.likeness import same_face
+from triage.locate.ahead import may_be_in_the_way
 from triage.locate.beside import Beside
 from triage.locate.conclude import (
     Conclusion,
@@ -65,7 +66,7 @@ class Walk(Visits):
 
     def first(self) -> Probe:
         """Run the script as it is; fixes which rungs there are."""
-        probe = self.ask(Rung(AS_IS, None, Stage.NONE), AS_IS, capture=True)
+        probe = self._as_it_is()
         self.rungs, self.top = ladder_for(probe.notes.compile_calls)
         self.seen.setdefault(self.rungs[self.top].name, []).append(probe)
         self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.rungs[self.top].name)
@@ -73,7 +74,30 @@ class Walk(Visits):
         exception = probe.outcome.exception
         if exception is not None and exception.phase in ("compile", "call", "backward") and not exception.swallowed:
             self.stop_after = probe.notes.point
+        if self._ahead is not None:
+            self._ahead.first_ended(self.stop_after)
         return probe
+
+    def _as_it_is(self) -> Probe:
+        """The script as it is, and beside it the run that is needed where it fails; alone, if the two may have made it fail."""
+        as_is = Rung(AS_IS, None, Stage.NONE)
+        ahead = self._ahead = self._begin_ahead()
+        try:
+            probe = self.ask(as_is, AS_IS, capture=True, begun=ahead.watch if ahead is not None else None)
+        except BaseException:
+            self._drop_ahead()
+            raise
+        if ahead is None:
+            return probe
+        in_the_way = ahead.begun and probe.outcome.failed and may_be_in_the_way(probe.outcome)
+        if in_the_way or not probe.outcome.failed or probe.notes.distributed:
+            self._drop_ahead()
+        return self.ask(as_is, AS_IS, capture=True) if in_the_way else probe
+
+    def _drop_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.drop()
 
     @property
     def evidence(self) -> dict[str, list[Probe]]:
@@ -135,6 +159,7 @@ class Walk(Visits):
 
     def stop(self) -> None:
         """End what still runs beside."""
+        self._drop_ahead()
         self._beside.stop()
 
     def settle(self) -> Conclusion:

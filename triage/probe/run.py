@@ -7,9 +7,10 @@ What is worth keeping goes to the run directory as it is learned: `logs/<name>.{
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,8 +21,10 @@ from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
 from triage.probe.launch import Cancel, Launch, launch
-from triage.probe.staging import Stage, environment, harvest_neutral, make_stage
+from triage.probe.staging import Stage, environment, harvest_neutral, make_stage, shared_with_forks
 from triage.probe.target import Target
+
+STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class ProbeRequest:
     capture: bool = False
     record_values: bool = False
     stop_after: BoundaryPoint | None = None
+    stop_later: bool = False  # where it is to be stopped is told while it runs (`locate/ahead.py`)
     stop_seconds: float = 0.0  # it is not stopped there before it has run so long
     other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
     rounds_otherwise: bool = False  # what compiled functions return is a rounding off (uncompiled rung only)
@@ -55,6 +59,7 @@ class ProbeRequest:
     )
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
+    begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
     verbose_logs: bool = True
     keep: bool = True  # keep logs and traces in the run directory
 
@@ -81,6 +86,8 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
     stdout, stderr = logs / f"{request.name}.out.log", logs / f"{request.name}.err.log"
     stage = make_stage(request.neutral)
     try:
+        if request.begun is not None:
+            request.begun(stage.channel)
         try:
             done = launch(_launch(request, stage_env(request, stage), stdout, stderr), cancel)
         finally:  # also when we are interrupted: what was learned stays
@@ -114,6 +121,14 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
     )
 
 
+def stop_at(channel: Path, point: BoundaryPoint) -> None:
+    """Tell a run that goes on (`stop_later`), and whose agents write into this directory, behind which point to end."""
+    with contextlib.suppress(OSError):  # it has ended
+        part = channel / f"{STOP_FILE}.part"
+        part.write_text(json.dumps(encode(point)))
+        part.replace(channel / STOP_FILE)
+
+
 def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
     """The environment of this request in this stage."""
     agent: dict[str, object] = {
@@ -122,6 +137,7 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         "record_values": request.record_values,
         "other_stream": request.other_stream,
         "rounds_otherwise": request.rounds_otherwise,
+        "stop_later": request.stop_later,
         "stacks_after": max(1.0, request.timeout * 0.9 - 0.5),
     }
     if request.stop_after is not None:
@@ -144,6 +160,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent |= {"timed": True, "turns": dict(request.turns)}
     if request.explain:
         agent |= {"explain": True, "dynamo_settings": dict(request.dynamo_settings)}
+    elif request.neutral is not None and request.turns is None:  # where compile times are measured, all of them count
+        agent["shared"] = str(shared_with_forks(request.neutral))
     if request.settle is not None:
         agent["settle"] = list(request.settle)
     if request.compile_arguments:

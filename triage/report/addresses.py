@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections import Counter
 
-from triage.report.credentials import take_out
+from triage.report.credentials import mentions, take_out
 
 _EMAIL = re.compile(
     r"(?<![\w.+/-])(?!git@)[\w.+-]{2,64}@(?:[A-Za-z0-9-]{2,63}\.){1,4}"
@@ -39,18 +39,24 @@ _IPV6 = re.compile(
     re.IGNORECASE,
 )
 _CLOUD_HOST = re.compile(r"\bip-\d{1,3}(?:-\d{1,3}){3}(?:\.[\w.-]+)?\b")
+_PRIVATE_ENDINGS = (".internal", ".lan", ".corp", ".intranet")
 _NAMED_HOST = re.compile(rf"(?i)(?P<says>{_SAYS}|://|@)(?:[\w-]+\.)+(?:internal|lan|corp|intranet)(?![\w(.-])")
 
 
 def without_addresses(text: str, tally: Counter[str]) -> str:
     """The text with placeholders in the place of addresses and of hosts that only a private network knows."""
-    text = take_out(_EMAIL, "<email>", "email", text, tally)
+    if mentions(text, "@"):
+        text = take_out(_EMAIL, "<email>", "email", text, tally)
     for pattern in _IPV4:
         text = take_out(pattern, r"\g<says><ip>", "ip", text, tally)
-    text = take_out(_IPV6_PORT, "[<ip>]", "ip", text, tally)
+    if mentions(text, "]:"):
+        text = take_out(_IPV6_PORT, "[<ip>]", "ip", text, tally)
     text = take_out(_IPV6, _without_ipv6, "ip", text, tally)
-    text = take_out(_CLOUD_HOST, "<host>", "host", text, tally)
-    return take_out(_NAMED_HOST, r"\g<says><host>", "host", text, tally)
+    if mentions(text, "ip-"):
+        text = take_out(_CLOUD_HOST, "<host>", "host", text, tally)
+    if mentions(text.casefold(), *_PRIVATE_ENDINGS):
+        text = take_out(_NAMED_HOST, r"\g<says><host>", "host", text, tally)
+    return text
 
 
 def _without_ipv6(found: re.Match[str]) -> str:

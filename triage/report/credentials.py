@@ -159,6 +159,11 @@ def take_out(pattern: re.Pattern[str], replace: str | Replace, kind: str, text: 
     return pattern.sub(replaced, text)
 
 
+def mentions(text: str, *hints: str) -> bool:
+    """Whether one of these stands in the text. To look for a word is quick, to look for a pattern that begins anywhere is not."""
+    return any(hint in text for hint in hints)
+
+
 def scrub(text: str, tally: Counter[str] | None = None) -> str:
     """The text without anything that has the shape of a secret, or that stands beside a name that says so."""
     tally = Counter() if tally is None else tally

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from triage.model.stage import Stage, Symptom
 from triage.report import credentials
 from triage.report.addresses import without_addresses
-from triage.report.credentials import SECRET, take_out, words
+from triage.report.credentials import SECRET, mentions, take_out, words
 from triage.report.markdown import clean
 
 # Names that are words of English or of this field; replacing them everywhere would destroy the text.
@@ -43,13 +43,15 @@ _OTHERS_HOME = re.compile(
 )
 _TORCH_CACHE = re.compile(r"(?<=[/\\]torchinductor_)(?!<)[\w.-]+")  # torch/_inductor/runtime/cache_dir_utils.py
 _MAC_TEMPORARY = re.compile(r"(?:/private)?/var/folders/\w\w/\w+/[TC0]\b")
+LONGEST_KNOWN = 200  # characters: what is so short stands in trees by the thousand, and mostly the same
 _BACK = "\\"
 _DECIDED = {"stage": {str(each.value) for each in Stage}, "symptom": {str(each.value) for each in Symptom}}
-_Rule = tuple[re.Pattern[str], str, str]  # what is looked for, what stands in its place, what it counts as
+# What is looked for, what stands in its place, what it counts as, and words of which one is in every text that holds it.
+_Rule = tuple[re.Pattern[str], str, str, tuple[str, ...]]
 _PATHS: tuple[_Rule, ...] = (
-    (_MAC_TEMPORARY, "<tmp>", "temporary_path"),
-    (_TORCH_CACHE, "<user>", "user"),
-    (_OTHERS_HOME, r"\g<root><user>", "user"),
+    (_MAC_TEMPORARY, "<tmp>", "temporary_path", ("/var/folders/",)),
+    (_TORCH_CACHE, "<user>", "user", ("torchinductor_",)),
+    (_OTHERS_HOME, r"\g<root><user>", "user", ("home", "Users")),
 )
 
 
@@ -71,6 +73,7 @@ class Redactor:
     home_itself: str = ""  # where `home` is a link
     known: frozenset[str] = field(default=frozenset(), repr=False)
     tally: Counter[str] = field(default_factory=Counter, repr=False)
+    _known_texts: dict[str, tuple[str, Counter[str]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of_this_machine(cls, environ: Mapping[str, str], project: Path) -> Redactor:
@@ -106,10 +109,18 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Any text but program text."""
-        text = self.source(text)
-        for pattern, placeholder, kind in self._bare_names:
-            text = take_out(pattern, placeholder, kind, text, self.tally)
-        return without_addresses(text, self.tally)
+        if len(text) > LONGEST_KNOWN:
+            return self._text(text)
+        known = self._known_texts.get(text)
+        if known is None:
+            before = self.tally.copy()
+            known = self._known_texts[text] = (self._text(text), self.tally - before)
+        else:
+            self.tally.update(known[1])
+        return known[0]
+
+    def _text(self, text: str) -> str:
+        return without_addresses(self._apply(self._bare_names, self.source(text)), self.tally)
 
     def source(self, text: str) -> str:
         """Program text: as `text`, but a bare word is never taken for a name, nor `a@b.c` for an address."""
@@ -188,19 +199,23 @@ class Redactor:
             bare = place.rstrip("/\\")
             if not bare:
                 continue
-            forms = dict.fromkeys((re.escape(bare), re.escape(bare.replace(_BACK, _BACK * 2))))
-            spelled = rf"{_FLAG_OR_START}(?:{'|'.join(forms)})"
+            hints = tuple(dict.fromkeys((bare, bare.replace(_BACK, _BACK * 2))))
+            spelled = rf"{_FLAG_OR_START}(?:{'|'.join(map(re.escape, hints))})"
             if placeholder:
                 kind = "home_path" if placeholder == "~" else "temporary_path"
-                rules.append((re.compile(rf"{spelled}(?![\w-])"), placeholder, kind))
+                rules.append((re.compile(rf"{spelled}(?![\w-])"), placeholder, kind, hints))
             else:
-                rules.append((re.compile(rf"{spelled}[/\\]+(?=[\w.])"), "", "project_path"))
-                rules.append((re.compile(rf"{spelled}(?![\w-])"), ".", "project_path"))
+                rules.append((re.compile(rf"{spelled}[/\\]+(?=[\w.])"), "", "project_path", hints))
+                rules.append((re.compile(rf"{spelled}(?![\w-])"), ".", "project_path", hints))
         return tuple(rules)
 
     def _paths(self, text: str) -> str:
-        for pattern, placeholder, kind in (*self._path_rules, *_PATHS):
-            text = take_out(pattern, placeholder, kind, text, self.tally)
+        return self._apply((*self._path_rules, *_PATHS), text)
+
+    def _apply(self, rules: Sequence[_Rule], text: str) -> str:
+        for pattern, placeholder, kind, hints in rules:
+            if mentions(text, *hints):
+                text = take_out(pattern, placeholder, kind, text, self.tally)
         return text
 
     @cached_property
@@ -210,30 +225,31 @@ class Redactor:
         return tuple(name for name in names if name and name not in ("localhost", "127"))
 
     def _names_in_place(self, text: str) -> str:
-        for pattern, placeholder, kind in self._placed_names:
-            text = take_out(pattern, placeholder, kind, text, self.tally)
-        return text
+        return self._apply(self._placed_names, text)
 
     @cached_property
     def _placed_names(self) -> tuple[_Rule, ...]:
         """Names where the text says that they are: user@host, user=..., host=..., /data/user/. `x @ w` is a product."""
-        hosts, rules = "|".join(map(re.escape, self._hosts)), []
-        user = re.escape(self.user)
+        hosts, user = "|".join(map(re.escape, self._hosts)), re.escape(self.user)
+        of_user, of_hosts = (self.user,), self._hosts
+        rules: list[tuple[str, str, str, tuple[str, ...]]] = []
         if user and hosts:
-            rules.append((rf"(?<![\w.-]){user}@(?:{hosts})\b", "<user>@<host>", "user"))
+            rules.append((rf"(?<![\w.-]){user}@(?:{hosts})\b", "<user>@<host>", "user", of_user))
         if user:
-            rules.append((rf"(?P<says>\b(?i:user|username|login)[=:] ?){user}\b", r"\g<says><user>", "user"))
+            rules.append((rf"(?P<says>\b(?i:user|username|login)[=:] ?){user}\b", r"\g<says><user>", "user", of_user))
         if _is_a_name(self.user, 3):
-            rules.append((rf"(?<=[\w.>~][/\\]){user}(?=[/\\])", "<user>", "user"))
+            rules.append((rf"(?<=[\w.>~][/\\]){user}(?=[/\\])", "<user>", "user", of_user))
         if hosts:
-            rules.append((rf"(?P<says>\b(?i:host|hostname)[=:] ?|@|://)(?:{hosts})\b", r"\g<says><host>", "host"))
-        return tuple((re.compile(pattern), placeholder, kind) for pattern, placeholder, kind in rules)
+            rules.append(
+                (rf"(?P<says>\b(?i:host|hostname)[=:] ?|@|://)(?:{hosts})\b", r"\g<says><host>", "host", of_hosts)
+            )
+        return tuple((re.compile(pattern), placeholder, kind, hints) for pattern, placeholder, kind, hints in rules)
 
     @cached_property
     def _bare_names(self) -> tuple[_Rule, ...]:
         named = [(host, "<host>", "host") for host in self._hosts] + [(self.user, "<user>", "user")]
         return tuple(
-            (re.compile(rf"(?<![A-Za-z0-9<]){re.escape(name)}(?![A-Za-z0-9>])"), placeholder, kind)
+            (re.compile(rf"(?<![A-Za-z0-9<]){re.escape(name)}(?![A-Za-z0-9>])"), placeholder, kind, (name,))
             for name, placeholder, kind in named
             if _is_a_name(name, 4)
         )

@@ -50,7 +50,7 @@ ISSUED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     (
         "webhook_url",
-        "hook chat.googleapis.com api.telegram.org",
+        "hooks. webhook bot/v2/hook chat.googleapis.com api.telegram.org",
         (
             r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]+",
             r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/[\w-]+",

@@ -19,16 +19,21 @@ from triage.report.issue import issue_url
 from triage.report.redact import Redactor
 from triage.report.render import render, renderer_of
 from triage.report.sources import ERROR_LOG, Sources, failing_log, read_sources
-from triage.report.trace import TRACE_LOG, redacted_trace
+from triage.report.trace import TRACE_LOG, TraceWork, redacted_trace
 
 FILES = {row.name: row.file for row in FORMATS}
 
 
 def write_report(
-    run_dir: Path, report: TriageReport, formats: Iterable[str], redactor: Redactor, template: Path | None = None
+    run_dir: Path,
+    report: TriageReport,
+    formats: Iterable[str],
+    redactor: Redactor,
+    template: Path | None = None,
+    trace_work: TraceWork | None = None,
 ) -> TriageReport:
     """Writes `report.json`, the formats asked for, and what is fit to be attached: `error.log`, what the failing run printed,
-    and `trace.log`, what the compiler wrote of it.
+    and `trace.log`, what the compiler wrote of it (`trace_work` may have begun with that).
 
     Returns the report as written: redacted, its artifacts completed. Raises UsageError for an unknown format or where
     nothing can be written.
@@ -38,7 +43,7 @@ def write_report(
         renderer_of(name)  # raises for one that does not exist, before anything is written
     redactor = redactor.knowing(report.command).counting()
     log = redactor.text(failing_log(run_dir, report))
-    trace = redacted_trace(run_dir, report, redactor)
+    trace = redacted_trace(run_dir, report, redactor, trace_work)
     attached = {"error_log": (ERROR_LOG, log), "trace_log": (TRACE_LOG, trace)}
     written = {BY_NAME[name].artifact: FILES[name] for name in wanted}
     written |= {artifact: name for artifact, (name, text) in attached.items() if text}

@@ -28,13 +28,14 @@ from triage.model.report import (
     Sibling,
     TriageReport,
 )
-from triage.model.rungs import AS_IS, UNCOMPILED, Rung
+from triage.model.rungs import UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
 from triage.report.repository import repository_state
+from triage.report.trace import trace_of
 from triage.session.session import describe_outcome
 from triage.stories.captured import guilty_graph, only_line
 from triage.stories.comparison import accuracy_facts, another_operation, comparison_note, rounding_notes, unsteady_note
@@ -321,10 +322,9 @@ def _confirmed(found: Findings, conclusion: Conclusion) -> bool:
 
 def _artifacts(directory: Path) -> dict[str, str]:
     found = {"report_md": "report.md", "report_json": "report.json", "journal": "journal.jsonl"}
-    logs = sorted((directory / "trace").glob("*/*.log"))
-    best = [path for path in logs if path.parent.name == AS_IS] or logs
-    if best:
-        found["trace"] = str(best[0].relative_to(directory))
+    trace = trace_of(directory)
+    if trace is not None:
+        found["trace"] = str(trace.relative_to(directory))
     if (directory / "repro.py").exists():
         found["repro"] = "repro.py"
     if (directory / "workaround.patch").exists():

@@ -7,7 +7,11 @@ graph), and what the failure cannot do without.
 from __future__ import annotations
 
 import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from triage.culprit import conditions
@@ -21,6 +25,7 @@ from triage.environments.files import write_whole
 from triage.judge.asking import Budget
 from triage.judge.comparison import AnyWrong, ComparisonOracle
 from triage.judge.judgement import Oracle
+from triage.judge.signature import is_refused
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
 from triage.model.stage import Stage, Symptom
@@ -51,18 +56,18 @@ def blame(
     session, rung = found.session, problem.rung
     limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
     share = share_of(session.clock, made.seconds)
+    hangs = patience is not None
     with session.timed("ablate"):
+        # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.
+        parts = None if hangs else _Parts(found, made, rung, runner, oracle, share, limit)
         settings = settings_of(made, rung, own_backend=problem.stage is Stage.BACKEND)
-        hangs = patience is not None
         found.ablation, found.cures = ablate(settings, runner, oracle, share, session.emit, limit, hangs=hangs)
         found.workarounds = tuple(cure.text for cure in cures_of(settings, found.ablation)[:MOST_CURES])
         if made.form is not None and made.graph is not None:
             found.first_wrong = first_wrong(made.graph, made.form, rung, runner, oracle, share)
+        if parts is not None:
+            parts.take()
     share = share_of(session.clock, made.seconds)
-    # A hang is told by a limit that a compile which explodes comes near to with and without a part: nothing is shown by it.
-    if patience is None:
-        with session.timed("blame"):
-            _parts(found, made, rung, runner, oracle, share, limit)
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
         with session.timed("diverge"):
             _diverging(found, made, problem, runner, oracle, share_of(session.clock, made.seconds), limit)
@@ -76,30 +81,52 @@ def settings_of(made: Reproduced, rung: str, *, own_backend: bool = False) -> li
     return list(variants_of_text(made.source, rung, own_backend=own_backend))
 
 
-def _parts(
-    found: Findings,
-    made: Reproduced,
-    rung: str,
-    runner: ForkServerRunner,
-    oracle: Oracle,
-    budget: Budget,
-    limit: float,
-) -> None:
-    if made.case == "source" and rung == DYNAMO_ALONE and found.walk.conclusion().symptom is Symptom.WRONG_RESULT:
-        found.subsystem = search_guards(made.source, rung, runner, oracle, budget, found.session.emit, limit)
-        return
-    searched = search_parts(made.source, rung, runner, oracle, budget, found.session.emit, limit)
-    if searched is None:
-        return
-    found.subsystem = _with_graphs(searched, found.session.directory)
-    found.lowered = searched.lowered
-    found.ablation += searched.rows
-    found.cures = tuple(sorted((*found.cures, *searched.cures), key=lambda cure: cure.cost))
-    _tell_cures(found)
+class _Parts:
+    """The search for the guilty part, beside the table of settings: each of its questions waits for the one before.
 
+    The findings are filled by whoever asks for the answer, so an interrupt finds them whole.
+    """
 
-def _tell_cures(found: Findings) -> None:
-    found.workarounds = tuple(cure.text for cure in found.cures[:MOST_CURES])
+    def __init__(
+        self,
+        found: Findings,
+        made: Reproduced,
+        rung: str,
+        runner: ForkServerRunner,
+        oracle: Oracle,
+        budget: Budget,
+        limit: float,
+    ) -> None:
+        self._found = found
+        of_guards = made.case == "source" and rung == DYNAMO_ALONE
+        wrong = found.walk.conclusion().symptom is Symptom.WRONG_RESULT
+        search: Callable[..., Searched | SubsystemSearch | None] = search_guards
+        if not (of_guards and wrong):
+            search = partial(search_parts, refused=is_refused(found.walk.conclusion().signature))
+        self._answer: Future[Searched | SubsystemSearch | None] = Future()
+        asked = (made.source, rung, runner.beside(), oracle, budget, found.session.emit, limit)
+        threading.Thread(target=self._work, args=(search, asked), name="parts", daemon=True).start()
+
+    def _work(self, search: Callable[..., Searched | SubsystemSearch | None], asked: tuple[object, ...]) -> None:
+        try:
+            self._answer.set_result(search(*asked))
+        except BaseException as error:  # noqa: BLE001  raised where it is asked for
+            self._answer.set_exception(error)
+
+    def take(self) -> None:
+        """Wait for it, and fill the findings."""
+        found = self._found
+        while not wait([self._answer], timeout=0.2).done:
+            pass  # in pieces: ctrl-C is seen between them
+        searched = self._answer.result()
+        if not isinstance(searched, Searched):
+            found.subsystem = searched
+            return
+        found.subsystem = _with_graphs(searched, found.session.directory)
+        found.lowered = searched.lowered
+        found.ablation += searched.rows
+        found.cures = tuple(sorted((*found.cures, *searched.cures), key=lambda cure: cure.cost))
+        found.workarounds = tuple(cure.text for cure in found.cures[:MOST_CURES])
 
 
 def _with_graphs(searched: Searched, directory: Path) -> SubsystemSearch:

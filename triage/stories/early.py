@@ -15,6 +15,7 @@ from triage.environments.files import write_whole
 from triage.locate.conclude import Conclusion
 from triage.reduce.interface import Reduction
 from triage.reduce.printing.printer import code_lines
+from triage.report.trace import trace_of
 from triage.stories.findings import Findings
 
 NAME = "repro.py"
@@ -44,6 +45,9 @@ class EarlyNews:
 
     def reduced(self, reduction: Reduction) -> None:
         """An engine is done: what it found is about to be verified."""
+        trace = trace_of(self._found.session.directory)
+        if trace is not None and self._found.trace_work is not None:
+            self._found.trace_work.begin(trace)  # nothing is asked of us while fresh processes run
         culprit = culprit_of(self._conclusion, reduction.graph, None)
         write_whole(self._file, MARK + reduction.source)
         self._found.session.emit(

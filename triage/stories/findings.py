@@ -17,6 +17,7 @@ from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
 from triage.reduce.compare import Shows
 from triage.reduce.interface import Problem
+from triage.report.trace import TraceWork
 from triage.session.session import Session
 from triage.trial.runner import ForkServerRunner
 
@@ -57,6 +58,7 @@ class Findings:
     diverging: Diverging | None = None  # and that of the program's own graph
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
+    trace_work: TraceWork | None = None
     runner: ForkServerRunner | None = None  # of candidates, once it is likely that there will be some
 
     def forget(self) -> None:
@@ -81,4 +83,5 @@ def candidate_runner(found: Findings) -> ForkServerRunner:
     session = found.session
     found.runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
     found.runner.until(session.clock.end())
+    found.walk.ready = found.runner.is_ready
     return found.runner

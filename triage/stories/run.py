@@ -6,6 +6,7 @@ Every step adds to the findings; whatever ends the run early (budget, interrupt)
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import threading
@@ -36,6 +37,7 @@ from triage.probe.run import Probe
 from triage.probe.target import Target, check_module, check_syntax
 from triage.report.redact import Redactor, redactor_here
 from triage.report.store import write_report
+from triage.report.trace import TraceWork
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import open_session, reopen_session
@@ -90,6 +92,7 @@ def run(
     if target.stdin is not None:
         emit("stdin_kept", bytes=target.stdin.stat().st_size)
     found = Findings(session, target, command, walk)
+    found.trace_work = TraceWork(_redactor(found))
     if settings.reduce and not settings.screen:
         candidate_runner(found)
     asked = _Asked(target, found.runner if usable_cores() > 1 else None)
@@ -148,7 +151,7 @@ def _report(found: Findings, *notes: str) -> TriageReport:
     settings, directory = found.session.settings, found.session.directory
     report = assemble(found)
     report = replace(report, notes=(*report.notes, *notes))
-    write_report(directory, report, settings.format, _redactor(found), settings.template)
+    write_report(directory, report, settings.format, _redactor(found), settings.template, found.trace_work)
     return report
 
 
@@ -181,6 +184,8 @@ def _no_interrupts(*, later: bool = False) -> Iterator[None]:
 def _run_script(found: Findings, asked: _Asked) -> None:
     """The script as it is."""
     with found.session.timed("script"):
+        if not found.session.settings.screen:  # the engines are read while the script runs, and nobody waits for them
+            threading.Thread(target=importlib.import_module, args=("triage.stories.graph_ladder",), daemon=True).start()
         first = found.walk.first()
         _check_usable(first, asked)
         if found.runner is not None and first.outcome.failed:
@@ -196,7 +201,7 @@ def _compare(found: Findings) -> None:
 
 def _locate(found: Findings) -> None:
     """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
-    from triage.stories import graph_ladder  # with all the engines, which nobody waits for while the script runs
+    from triage.stories import graph_ladder  # with all the engines
 
     walk = found.walk
     with found.session.timed("locate"):

@@ -114,6 +114,10 @@ class ForkServerRunner(PooledRunner):
         if self._warming is not None:
             self._warming.join()
 
+    def is_ready(self) -> bool:
+        """Whether it is warm, or cannot be."""
+        return self._server is not None or self.why_slow is not None
+
     def _warm(self) -> None:
         with contextlib.suppress(OSError):  # the first candidate meets it again, and has somebody to tell
             self._running_server()
@@ -194,6 +198,10 @@ class ForkServerRunner(PooledRunner):
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
+    def beside(self) -> RunnerBeside:
+        """The same, for questions that shall not wait behind those that others ask of it."""
+        return RunnerBeside(self)
+
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         return self.run_cut(query, cancel, None).result
 
@@ -221,6 +229,25 @@ class ForkServerRunner(PooledRunner):
             self._server = ForkServer(self._python, home, shared, self._closing)
         except CannotForkError as reason:
             self.why_slow = str(reason)
+
+
+class RunnerBeside(PooledRunner):
+    """A `ForkServerRunner` with a queue of its own before the one warm interpreter. Close the runner alone."""
+
+    def __init__(self, runner: ForkServerRunner) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner = runner
+
+    def look(self, source: str, file: str) -> str | None:
+        return self._runner.look(source, file)
+
+    def run_telling(
+        self, source: str, files: Sequence[str], *, rung: str | None = None, timeout: float = LOOK_SECONDS
+    ) -> tuple[CandidateResult, Mapping[str, str]]:
+        return self._runner.run_telling(source, files, rung=rung, timeout=timeout)
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        return self._runner._run_one(query, cancel)
 
 
 def run_fresh(

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 
+from .. import compat
 from ..compare import otherwise, randomness
 
 UNCOMPILED = "uncompiled"
@@ -185,6 +186,7 @@ def note_use(torch, recorder, model, kwargs):
         frame = frame.f_back
     recorder.channel.say(
         "compile_call",
+        alone=recorder.alone() and not compat.may_use_accelerator(torch),
         backend=named,
         custom_backend=backend is not None and backend not in BUILT_IN,
         mode=kwargs.get("mode"),

@@ -19,11 +19,14 @@ class OutsideError(PermissionError):
     """A candidate wanted to write outside of its directory."""
 
 
-def install_if_asked(channel):
-    """In a process of its own: the variable names the directory. Temporary files and caches have private places there."""
+def install_if_asked(channel, *shared):
+    """In a process of its own: the variable names the directory. Temporary files and caches have private places there.
+
+    What is `shared` with other processes is ours, and stays usable.
+    """
     place = os.environ.pop(VARIABLE, None)
     if place:
-        install([place, channel, os.environ.get("TMPDIR"), os.environ.get("TORCHINDUCTOR_CACHE_DIR")])
+        install([place, channel, os.environ.get("TMPDIR"), os.environ.get("TORCHINDUCTOR_CACHE_DIR"), *shared])
 
 
 def install(places):

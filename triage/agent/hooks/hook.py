@@ -6,9 +6,9 @@ is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, o
 `opcheck` (names of custom operators to check, see `opchecks`), `explain` (tell breaks, recompilations and times), `settle` (so
 many calls and seconds without a compile end a program that is explained), `compile_arguments` (what torch.compile is told
 besides), `seed` (of all random numbers), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled
-functions are measured), `turns` (so, in turns with other modes, see `turns`), `stop_after` (`calls`, `backwards`, and the
-`seconds` that the program has at least), `stacks_after` (seconds until the stacks of all threads are written, because the time
-limit is near).
+functions are measured), `turns` (so, in turns with other modes, see `turns`), `shared` (where answers about the machine's
+compiler lie, see `shared_cache`), `stop_after` (`calls`, `backwards`, and the `seconds` that the program has at least),
+`stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
 """
 
 import atexit
@@ -22,7 +22,7 @@ from .. import compat
 from ..capture import surroundings
 from ..compare import randomness
 from ..trace import lines
-from . import boundary, confine, doors, frames, imports, optimize, overlay, testrunners
+from . import boundary, confine, doors, frames, imports, optimize, overlay, shared_cache, testrunners
 from .channel import Channel
 from .recorder import Recorder
 
@@ -38,7 +38,8 @@ def install(config):
     channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
     _last_words(recorder)
     _stacks(config)
-    confine.install_if_asked(config["channel"])
+    shared = config.get("shared")
+    confine.install_if_asked(config["channel"], *((shared, shared_cache.headers_below(shared)) if shared else ()))
 
     def patch_torch(torch):
         channel.say("torch", version=str(torch.__version__), python=platform.python_version())
@@ -67,6 +68,8 @@ def install(config):
             "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
         }
     )
+    if shared:
+        imports.after_import(shared_cache.patches(shared))
     if door is not None:
         imports.after_import(doors.patches(door))
     if config.get("overlay"):

@@ -4,6 +4,7 @@ An exception is recorded once, where it first crosses the compile boundary, and 
 swallowed, or uncaught at the end of the program.
 """
 
+import json
 import os
 import sys
 import threading
@@ -14,6 +15,7 @@ from ..capture.exception import describe, rank
 from .running import Running
 
 EVENT_LIMIT = 200
+STOP_FILE = "stop_after.json"  # as `probe/run.py` writes it into the channel
 
 
 THREADS_SECONDS = 10.0  # for the threads that outlive the main one
@@ -94,7 +96,7 @@ class Recorder:
         if self.turns is not None and not self._died:
             self.turns.program_ended()
         self.channel.say("main_ended", pid=os.getpid())
-        if (self._died or self.config.get("stop_after")) and self._alone():
+        if (self._died or self._stop()) and self.alone():
             timer = threading.Timer(THREADS_SECONDS, self.leave_early, [1 if self._died else 0])
             timer.daemon = True
             timer.start()
@@ -179,16 +181,28 @@ class Recorder:
 
         Well past: the call that failed and the one after it have returned, and so has the backward pass.
         """
-        stop = self.config.get("stop_after")
-        if not stop or what != "calls" or not self._alone():
+        stop = self._stop()
+        if not stop or what != "calls" or not self.alone():
             return
         past = self.calls >= stop["calls"] + 2 and self.backwards >= stop["backwards"]
         if past and time.monotonic() - self._began >= stop.get("seconds", 0.0):
             self.leave_early()
 
+    def _stop(self):
+        """The point behind which the program may end: told before its start or, with `stop_later`, in a file while it runs."""
+        if self.config.get("stop_later") and not self.config.get("stop_after"):
+            path = os.path.join(self.channel.directory, STOP_FILE)
+            try:
+                if os.path.exists(path):
+                    with open(path, encoding="utf-8") as file:
+                        self.config = dict(self.config, stop_after=json.load(file))
+            except (OSError, ValueError):
+                return None
+        return self.config.get("stop_after")
+
     def leave_early(self):
         """End the program, which has shown what it was run for; not where others wait for it."""
-        if not self._alone():
+        if not self.alone():
             return
         self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
         self.end()
@@ -198,7 +212,7 @@ class Recorder:
         finally:
             os._exit(0)
 
-    def _alone(self):
+    def alone(self):
         """Whether no other process waits for this one: its peers would hang, or fail, if it ended early."""
         process = sys.modules.get("multiprocessing.process")
         child = os.getpid() != self._pid or (process is not None and process.parent_process() is not None)

@@ -12,8 +12,8 @@ import signal
 import sys
 import types
 
-from ..hooks import confine, hook
-from . import modules, phases, proc, shared_cache
+from ..hooks import confine, hook, shared_cache
+from . import modules, phases, proc
 
 SCRIPT = "repro.py"
 TORCH_DEFAULT_SEED = 67280421310721  # default_rng_seed_val in c10/core/GeneratorImpl.h

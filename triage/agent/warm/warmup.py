@@ -9,7 +9,8 @@ import threading
 import time
 
 from .. import compat
-from . import modules, phases, shared_cache
+from ..hooks import shared_cache
+from . import modules, phases
 
 # Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
 WARM_PHASE = "lowering"

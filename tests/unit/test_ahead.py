@@ -1,0 +1,175 @@
+"""The uncompiled run beside that of the script as it is: when it begins, where it stops, when it counts for nothing."""
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from walk_machine import RUNGS, Machine, error, walk_of
+
+from triage.locate.ahead import may_be_in_the_way
+from triage.locate.walk import Walk
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind, Stage
+from triage.probe.launch import Cancel
+from triage.probe.run import STOP_FILE, Probe, ProbeRequest
+
+
+class Compiling(Machine):
+    """Whose run as it is calls torch.compile and waits, until another run has begun beside it or some time has passed."""
+
+    def __init__(self, folder: Path, *given: object, alone: bool = True, waits: float = 5.0, **named: object) -> None:
+        super().__init__(*given, **named)  # type: ignore[arg-type]
+        self.folder, self.alone, self.waits = folder, alone, waits
+        self.beside = threading.Event()
+        self.hold: Callable[[ProbeRequest, Cancel | None], None] = lambda request, cancel: None
+
+    def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        if request.begun is not None:
+            channel = self.folder / f"channel-{len(self.requests)}-{request.name}"
+            channel.mkdir()
+            request.begun(channel)
+            if request.name == "as_is":
+                told = {"alone": self.alone, "e": "compile_call"}
+                (channel / "events-1.jsonl").write_text('{"e": "start"}\n' + json.dumps(told) + "\n")
+        if request.name == "as_is":
+            self.beside.wait(self.waits)
+        elif request.name == "uncompiled":
+            self.beside.set()
+            self.hold(request, cancel)
+        return super().__call__(request, cancel)
+
+
+@pytest.fixture
+def walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Walk]:
+    monkeypatch.setattr("triage.locate.ahead._has_room_beside", lambda pid: True)
+    return walk_of(tmp_path)
+
+
+def fails(folder: Path, **named: object) -> Compiling:
+    return Compiling(folder, {"inductor": itertools.repeat(error())}, **named)
+
+
+def test_it_is_run_once_and_its_answer_is_the_rungs(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = fails(tmp_path)
+    found = walk(machine, jobs=2)
+    found.first()
+    assert machine.beside.is_set() and "uncompiled" not in found.seen  # known, but told with its rung
+    assert found.settle().stage is Stage.INDUCTOR
+    assert machine.visited().count("uncompiled") == 1 and len(found.seen["uncompiled"]) == 1
+
+
+def test_it_learns_where_the_script_failed_while_it_runs(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = fails(tmp_path)
+    told: list[object] = []
+
+    def hold(request: ProbeRequest, cancel: Cancel | None) -> None:
+        file = next(tmp_path.glob("channel-*-uncompiled")) / STOP_FILE
+        end = time.monotonic() + 5
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        told.append((request.stop_later, request.stop_after, json.loads(file.read_text())))
+
+    machine.hold = hold
+    found = walk(machine, jobs=2)
+    found.first()
+    found.settle()
+    assert told == [(True, None, {"calls": 3, "backwards": 2})]
+
+
+@pytest.mark.parametrize("reason", ["one at a time", "not alone", "no core has time", "screened"])
+def test_it_is_not_begun(walk: Callable[..., Walk], tmp_path: Path, reason: str) -> None:
+    machine = fails(tmp_path, alone=reason != "not alone", waits=0.7)
+    found = walk(machine, jobs=1 if reason == "one at a time" else 2)
+    if reason == "no core has time":
+        found.ready = lambda: False
+    if reason == "screened":
+        found.session.settings = replace(found.session.settings, screen=True)
+    found.first()
+    assert machine.visited() == ["as_is"]
+    found.settle()
+    assert "uncompiled" in machine.visited() and not machine.requests[1].stop_later
+
+
+def test_nor_where_the_memory_has_no_room_for_two(
+    walk: Callable[..., Walk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triage.locate.ahead._has_room_beside", lambda pid: False)
+    machine = fails(tmp_path, waits=0.7)
+    found = walk(machine, jobs=2)
+    found.first()
+    assert machine.visited() == ["as_is"]
+
+
+def test_it_is_ended_where_the_script_passes(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = Compiling(tmp_path, {})
+    ended: list[bool] = []
+
+    def hold(request: ProbeRequest, cancel: Cancel | None) -> None:
+        assert cancel is not None
+        end = time.monotonic() + 5
+        while not cancel.is_set() and time.monotonic() < end:
+            time.sleep(0.01)
+        ended.append(cancel.is_set())
+
+    machine.hold = hold
+    found = walk(machine, jobs=2)
+    found.first()
+    assert ended == [True] and "uncompiled" not in found.seen
+
+
+def test_an_interrupt_ends_it(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = fails(tmp_path)
+    ended: list[bool] = []
+
+    def hold(request: ProbeRequest, cancel: Cancel | None) -> None:
+        assert cancel is not None
+        end = time.monotonic() + 5
+        while not cancel.is_set() and time.monotonic() < end:
+            time.sleep(0.01)
+        ended.append(cancel.is_set())
+
+    machine.hold = hold
+    found = walk(machine, jobs=2)
+    found.first()
+    found.stop()
+    assert ended == [True]
+
+
+def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    """Two runs of the script collide, and it is the first that fails by it: alone it fails as it does."""
+    busy = replace(error(message="[Errno 98] Address already in use", phase="uncaught"), type="OSError")
+    machine = Compiling(tmp_path, {"inductor": [busy, *itertools.repeat(error(), 9)]})
+    found = walk(machine, jobs=2)
+    probe = found.first()
+    assert probe.outcome.exception is not None and probe.outcome.exception.message == "bad operand"
+    conclusion = found.settle()
+    assert conclusion.stage is Stage.INDUCTOR and machine.visited().count("as_is") == 2
+    assert machine.visited().count("uncompiled") == 2  # the one beside counts for nothing either
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (Outcome(OutcomeKind.EXCEPTION, exception=error()), False),
+        (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="FileNotFoundError")), True),
+        (Outcome(OutcomeKind.EXCEPTION, exception=error(phase="uncaught")), False),
+        (Outcome(OutcomeKind.EXCEPTION, exception=error(message="database is locked", phase="uncaught")), True),
+        (Outcome(OutcomeKind.CRASH, signal="SIGSEGV"), False),
+        (Outcome(OutcomeKind.CRASH, signal="SIGKILL"), True),  # perhaps for the memory of two
+        (Outcome(OutcomeKind.OOM), True),
+    ],
+)
+def test_what_two_runs_may_bring_about(outcome: Outcome, expected: bool) -> None:
+    assert may_be_in_the_way(outcome) is expected
+
+
+def test_every_rung_is_walked_as_without_it(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    found = walk(fails(tmp_path), jobs=2)
+    found.first()
+    found.settle()
+    assert set(found.seen) == set(RUNGS)
