@@ -24,6 +24,7 @@ from ..compare import randomness
 from ..trace import lines
 from . import boundary, confine, doors, frames, imports, optimize, overlay, shared_cache, testrunners
 from .channel import Channel
+from .leaving import Leaving
 from .recorder import Recorder
 
 
@@ -58,6 +59,7 @@ def install(config):
     imports.after_import(
         {
             "torch": patch_torch,
+            "torch._inductor": lambda module: None,  # it is large
             "torch._dynamo": lambda module: optimize.patch_dynamo(module, recorder),
             "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
             "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
@@ -103,9 +105,10 @@ def _argv():
 
 def _last_words(recorder):
     """Record the uncaught exception whatever the program made of `sys.excepthook`."""
-    previous = sys.excepthook
+    previous, leaving = sys.excepthook, Leaving()
 
     def excepthook(kind, error, trace):
+        leaving.printing()
         recorder.uncaught(error)
         previous(kind, error, trace)
 
@@ -120,6 +123,7 @@ def _last_words(recorder):
     def at_exit():
         printed()
         recorder.end()
+        leaving.leave()
 
     # Exit handlers come after the last thread has ended, which may never be.
     wait_for_threads = threading._shutdown

@@ -4,9 +4,26 @@ One finder at the head of `sys.meta_path` that finds nothing itself: for the few
 finders, and wraps the loader that they give.
 """
 
+import contextlib
+import gc
 import importlib.abc
 import importlib.util
 import sys
+
+# A quarter of the time that these take goes into looking for garbage among what they define, which is none.
+LARGE = ("torch", "torch._dynamo", "torch._inductor", "torch._inductor.compile_fx")
+
+
+@contextlib.contextmanager
+def garbage_kept():
+    """No garbage collection in here, if there was one before; what it would have found it finds afterwards."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _PatchingLoader(importlib.abc.Loader):
@@ -21,7 +38,8 @@ class _PatchingLoader(importlib.abc.Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
+        with garbage_kept() if module.__name__ in LARGE else contextlib.nullcontext():
+            self._loader.exec_module(module)
         _safely(self._patch, module)
 
     def __getattr__(self, name):

@@ -9,7 +9,7 @@ import threading
 import time
 
 from .. import compat
-from ..hooks import shared_cache
+from ..hooks import imports, shared_cache
 from . import modules, phases
 
 # Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
@@ -41,14 +41,15 @@ def warm_up(shared):
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     # Never the user's caches: a compile that is found there warms nothing up.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, "cache")
-    import torch
+    with imports.garbage_kept():
+        import torch
 
-    modules.remember()
-    for name in LATER:
-        try:
-            importlib.import_module(name)
-        except Exception:  # another torch has other modules; what is missing is imported by the candidate
-            continue
+        modules.remember()
+        for name in LATER:
+            try:
+                importlib.import_module(name)
+            except Exception:  # another torch has other modules; what is missing is imported by the candidate
+                continue
     neutral = shared_cache.share(shared)
     compiled = False
     if not compat.may_use_accelerator(torch):
