@@ -22,9 +22,18 @@ from triage.probe.run import STOP_FILE, Probe, ProbeRequest
 class Compiling(Machine):
     """Whose run as it is calls torch.compile and waits, until another run has begun beside it or some time has passed."""
 
-    def __init__(self, folder: Path, *given: object, alone: bool = True, waits: float = 5.0, **named: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *given: object,
+        alone: bool = True,
+        waits: float = 5.0,
+        phase: str = "compile",
+        until: str = "uncompiled",
+        **named: object,
+    ) -> None:
         super().__init__(*given, **named)  # type: ignore[arg-type]
-        self.folder, self.alone, self.waits = folder, alone, waits
+        self.folder, self.alone, self.waits, self.phase, self.until = folder, alone, waits, phase, until
         self.beside = threading.Event()
         self.hold: Callable[[ProbeRequest, Cancel | None], None] = lambda request, cancel: None
 
@@ -35,12 +44,16 @@ class Compiling(Machine):
             request.begun(channel)
             if request.name == "as_is":
                 told = {"alone": self.alone, "e": "compile_call"}
-                (channel / "events-1.jsonl").write_text('{"e": "start"}\n' + json.dumps(told) + "\n")
+                crumb = {"text": f"{self.phase} forward graph 0/0", "e": "breadcrumb"}
+                lines = [json.dumps(line) for line in ({"e": "start"}, told, crumb)]
+                (channel / "events-1.jsonl").write_text("\n".join([*lines, '{"e": "torn']))
         if request.name == "as_is":
             self.beside.wait(self.waits)
-        elif request.name == "uncompiled":
-            self.beside.set()
+            return super().__call__(request, cancel)
+        if request.name == "uncompiled":
             self.hold(request, cancel)
+        if request.name == self.until:
+            self.beside.set()
         return super().__call__(request, cancel)
 
 
@@ -74,7 +87,7 @@ def test_it_learns_where_the_script_failed_while_it_runs(walk: Callable[..., Wal
             time.sleep(0.01)
         told.append((request.stop_later, request.stop_after, json.loads(file.read_text())))
 
-    machine.hold = hold
+    machine.hold, machine.waits = hold, 1.0
     found = walk(machine, jobs=2)
     found.first()
     found.settle()
@@ -116,9 +129,10 @@ def test_it_is_ended_where_the_script_passes(walk: Callable[..., Walk], tmp_path
             time.sleep(0.01)
         ended.append(cancel.is_set())
 
-    machine.hold = hold
+    machine.hold, machine.waits = hold, 1.0
     found = walk(machine, jobs=2)
     found.first()
+    found.stop()
     assert ended == [True] and "uncompiled" not in found.seen
 
 
@@ -133,11 +147,11 @@ def test_an_interrupt_ends_it(walk: Callable[..., Walk], tmp_path: Path) -> None
             time.sleep(0.01)
         ended.append(cancel.is_set())
 
-    machine.hold = hold
+    machine.hold, machine.waits = hold, 1.0
     found = walk(machine, jobs=2)
     found.first()
     found.stop()
-    assert ended == [True]
+    assert ended == [True] and not found.seen.get("uncompiled")
 
 
 def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk], tmp_path: Path) -> None:
@@ -173,3 +187,46 @@ def test_every_rung_is_walked_as_without_it(walk: Callable[..., Walk], tmp_path:
     found.first()
     found.settle()
     assert set(found.seen) == set(RUNGS)
+
+
+BELOW = "aot_eager_decomp_partition"
+
+
+def test_once_a_graph_has_come_to_inductor_the_rung_below_it_is_run_too(
+    walk: Callable[..., Walk], tmp_path: Path
+) -> None:
+    machine = fails(tmp_path, phase="inductor compiles", until=BELOW)
+    found = walk(machine, jobs=2)
+    found.first()
+    assert set(machine.visited()) == {"as_is", "uncompiled", BELOW} and not found.seen.get(BELOW)
+    found.settle()
+    assert machine.visited().count(BELOW) == 1 and len(found.seen[BELOW]) == 1
+
+
+def test_not_before(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = fails(tmp_path, phase="compile", until=BELOW, waits=1.0)
+    walk(machine, jobs=2).first()
+    assert set(machine.visited()) == {"as_is", "uncompiled"}
+
+
+def test_it_is_ended_where_the_failure_speaks_for_another_rung(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = Compiling(
+        tmp_path, {"inductor": itertools.repeat(error("aot_eager"))}, phase="inductor compiles", until=BELOW
+    )
+    found = walk(machine, jobs=2)
+    found.first()
+    assert set(found._ahead) == {"uncompiled"}
+
+
+def test_where_it_fails_it_is_run_again_with_what_the_first_run_told(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    """The first failure came while the graph ran, so its values may matter; the run ahead recorded none."""
+    failing = itertools.repeat(error("aot_eager_decomp_partition", phase="call"))
+    machine = Compiling(
+        tmp_path, {"inductor": itertools.repeat(error(phase="call")), BELOW: failing}, phase="inductor compiles",
+        until=BELOW,
+    )  # fmt: skip
+    found = walk(machine, jobs=2)
+    found.first()
+    assert found.settle().stage is Stage.DECOMP_PARTITION
+    asked = [request for request in machine.requests if request.name == BELOW]
+    assert [request.record_values for request in asked] == [False, True]

@@ -1,10 +1,11 @@
-"""The uncompiled run, begun while the script as it is still runs: whatever that shows, a conclusion needs the other too.
+"""Runs that a conclusion will need, begun while the script as it is still runs, as long as a core has nothing to do.
 
-It is begun when the program calls `torch.compile` for the first time. By then its data are made and its ports are open, so if two
-runs of one program are in each other's way, it is this one that fails, which is asked again alone. A program that has
-ranks, or a GPU whose memory two runs would share, runs by itself.
+The uncompiled one is begun when the program calls `torch.compile` for the first time, that below Inductor once a graph has
+come as far as Inductor, one after the other. By then the data of the program are made and its ports are open, so if two runs
+of one program are in each other's way, it is the later one that fails, which is asked again alone. A program that has ranks,
+or a GPU whose memory two runs would share, runs by itself.
 
-Where the script as it is fails, this run is told at which point, to go no further than it would have gone if it had been
+Where the script as it is fails, these runs are told at which point, to go no further than they would have gone if they had been
 begun afterwards (`agent/hooks/recorder.py`). A failure that two runs may have brought about, as they share files, ports and
 memory, counts for nothing: the script runs once more, alone.
 """
@@ -18,6 +19,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from triage.environments.machine import BYTES_PER_RUN, available_bytes
 from triage.model.outcome import BoundaryPoint, Outcome
@@ -26,6 +28,8 @@ from triage.probe.launch import Cancel
 from triage.probe.run import Probe, stop_at
 
 LOOK_SECONDS = 0.2
+MOST_READ = 4 * 1024 * 1024
+COMPILES, IN_INDUCTOR = '"compile_call"', '"inductor compiles '  # as the agent writes them down
 Begun = Callable[[Path], None]
 # What the operating system refuses: a port, a file or a lock that another has.
 SHARED = ("Error", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
@@ -35,10 +39,15 @@ SAYS_SO = ("in use", "locked", "unavailable", "EADDRINUSE", "out of memory", "ca
 
 
 class Ahead:
-    """One run of the program in a thread of its own. `run` is that of a probe; `ready` says whether a core has time for it."""
+    """One run of the program in a thread of its own. `run` is that of a probe; `ready` says whether a core has time for it.
 
-    def __init__(self, run: Callable[[Cancel, Begun], Probe], ready: Callable[[], bool], cancel: Cancel) -> None:
-        self._run, self._ready = run, ready
+    `sign` is in the line of the agent's events that it is begun after.
+    """
+
+    def __init__(
+        self, run: Callable[[Cancel, Begun], Probe], ready: Callable[[], bool], cancel: Cancel, sign: str = COMPILES
+    ) -> None:
+        self._run, self._ready, self._sign = run, ready, sign
         self._cancel = Cancel(cancel)
         self._first_ended = threading.Event()
         self.begun = False
@@ -47,11 +56,16 @@ class Ahead:
         self._channel: Path | None = None
         self._stop: BoundaryPoint | None = None
         self._thread = threading.Thread(target=self._work, name="ahead", daemon=True)
-        self._of_first: Path | None = None
+        self._events: _Events | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was begun, and has ended."""
+        return self._probe.done()
 
     def watch(self, channel: Path) -> None:
         """The script as it is begins, and its agents write into this directory."""
-        self._of_first = channel
+        self._events = _Events(channel)
         self._thread.start()
 
     def first_ended(self, stop: BoundaryPoint | None) -> None:
@@ -71,20 +85,19 @@ class Ahead:
         return self._probe.result() if self.begun else None
 
     def drop(self) -> None:
-        """End it; nobody asks for its answer."""
+        """End it, and do not wait for that (`join`): nobody asks for its answer."""
         self._first_ended.set()
         self._cancel.set()
+
+    def join(self) -> None:
+        """Wait until it has ended."""
         if self._thread.ident is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        told: tuple[int, bool] | None = None
-        while told is None or not (self._ready() and _has_room_beside(told[0])):
-            if self._first_ended.wait(LOOK_SECONDS) or self._cancel.is_set() or (told is not None and not told[1]):
+        while not self._may_begin():
+            if self._first_ended.wait(LOOK_SECONDS) or self._cancel.is_set():
                 return
-            told = told or self._compiles()
-        if not told[1]:
-            return
         self.begun = True
         try:
             self._probe.set_result(self._run(self._cancel, self._known))
@@ -100,15 +113,44 @@ class Ahead:
         if self._channel is not None and self._stop is not None:
             stop_at(self._channel, self._stop)
 
-    def _compiles(self) -> tuple[int, bool] | None:
-        """(process, whether a second run may be beside it) of the program that calls torch.compile; None before that."""
-        assert self._of_first is not None
-        with contextlib.suppress(OSError, ValueError):
-            for path in self._of_first.glob("events-*.jsonl"):
-                for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-                    if '"compile_call"' in line:
-                        return int(path.stem.rpartition("-")[2]), bool(json.loads(line).get("alone"))
-        return None
+    def _may_begin(self) -> bool:
+        assert self._events is not None
+        called = self._events.seen(COMPILES)
+        if called is None or self._events.seen(self._sign) is None or not self._ready():
+            return False
+        return bool(called.facts.get("alone")) and _has_room_beside(called.process)
+
+
+class _Event(NamedTuple):
+    """What an agent said, and in which process."""
+
+    process: int
+    facts: dict[str, Any]
+
+
+class _Events:
+    """What the agents of a run that goes on have said so far."""
+
+    def __init__(self, channel: Path) -> None:
+        self._channel = channel
+        self._read: dict[Path, int] = {}
+        self._seen: dict[str, _Event] = {}
+
+    def seen(self, sign: str) -> _Event | None:
+        """The first event whose line has this sign; None before there is one."""
+        self._look()
+        return self._seen.get(sign)
+
+    def _look(self) -> None:
+        for path in self._channel.glob("events-*.jsonl"):
+            with contextlib.suppress(OSError, ValueError), path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                *lines, _torn = file.read(MOST_READ).split(b"\n")
+                self._read[path] = self._read.get(path, 0) + sum(len(line) + 1 for line in lines)
+                for line in lines:
+                    for sign in (COMPILES, IN_INDUCTOR):
+                        if sign.encode() in line and sign not in self._seen:
+                            self._seen[sign] = _Event(int(path.stem.rpartition("-")[2]), json.loads(line))
 
 
 def may_be_in_the_way(outcome: Outcome) -> bool:

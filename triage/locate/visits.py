@@ -15,7 +15,7 @@ from pathlib import Path
 
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.judge.likeness import same_face
-from triage.locate.ahead import Ahead, Begun
+from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
@@ -48,7 +48,8 @@ class Visits(ABC):
     ready: Callable[[], bool] = field(
         default=lambda: True
     )  # whether a core has time for a run that nobody waits for yet
-    _ahead: Ahead | None = None  # the uncompiled run, begun beside the first one
+    _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
+    _dropped: list[Ahead] = field(default_factory=list)
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
 
     @abstractmethod
@@ -144,24 +145,39 @@ class Visits(ABC):
             self._crowded += crowded
 
     def _asked(self, rung: Rung, name: str, cancel: Cancel) -> Probe:
-        """Run it, but for the uncompiled run that was begun before."""
-        ahead = self._ahead if name == UNCOMPILED.name else None
-        if ahead is not None:
-            self._ahead = None
-            probe = ahead.result(cancel)
-            if probe is not None:
-                return probe
+        """Run it, but for what was begun before. That recorded no values: a compiled run that fails is run with them."""
+        ahead = self._ahead.pop(name, None)
+        probe = ahead.result(cancel) if ahead is not None else None
+        if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
+            return probe
         return self.ask(rung, name, cancel=cancel)
 
-    def _begin_ahead(self) -> Ahead | None:
-        """What begins the uncompiled run beside that of the script as it is; None where one process is to run at a time."""
+    def _begin_ahead(self) -> dict[str, Ahead]:
+        """What begins runs beside that of the script as it is; nothing where one process is to run at a time."""
         if self.session.settings.screen or self.jobs() < 2:
-            return None
+            return {}
 
-        def run(cancel: Cancel, begun: Begun) -> Probe:
-            return self.ask(UNCOMPILED, UNCOMPILED.name, cancel=cancel, begun=begun, stop_later=True)
+        def running(rung: Rung) -> Callable[[Cancel, Begun], Probe]:
+            return lambda cancel, begun: self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True)
 
-        return Ahead(run, self.ready, self.session.cancel)
+        def idle() -> bool:
+            return self.ready() and (self.jobs() > 2 or uncompiled.ended)
+
+        below, cancel = LADDER[-2], self.session.cancel
+        uncompiled = Ahead(running(UNCOMPILED), self.ready, cancel)
+        return {UNCOMPILED.name: uncompiled, below.name: Ahead(running(below), idle, cancel, IN_INDUCTOR)}
+
+    def _drop_ahead(self, *keep: str) -> None:
+        """End what was begun beside the first run, but on these rungs. It is not waited for (`_ended_ahead`)."""
+        for name in set(self._ahead) - set(keep):
+            ahead = self._ahead.pop(name)
+            ahead.drop()
+            self._dropped.append(ahead)
+
+    def _ended_ahead(self) -> None:
+        """Wait until nothing is left of what was dropped."""
+        while self._dropped:
+            self._dropped.pop().join()
 
     def _ask_crowded(self) -> None:
         """Those that ran beside other work and failed otherwise, each alone."""

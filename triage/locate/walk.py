@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from triage.judge.likeness import same_face
 from triage.locate.ahead import may_be_in_the_way
@@ -74,30 +75,37 @@ class Walk(Visits):
         exception = probe.outcome.exception
         if exception is not None and exception.phase in ("compile", "call", "backward") and not exception.swallowed:
             self.stop_after = probe.notes.point
-        if self._ahead is not None:
-            self._ahead.first_ended(self.stop_after)
+        if self._ahead and probe.signature is not None:
+            self._drop_ahead(UNCOMPILED.name, self.rungs[self.suspected() - 1].name)
+        for ahead in self._ahead.values():
+            ahead.first_ended(self.stop_after)
         return probe
 
     def _as_it_is(self) -> Probe:
-        """The script as it is, and beside it the run that is needed where it fails; alone, if the two may have made it fail."""
+        """The script as it is, and beside it runs that are needed where it fails; alone, if these may have made it fail."""
         as_is = Rung(AS_IS, None, Stage.NONE)
-        ahead = self._ahead = self._begin_ahead()
+        self._ahead = self._begin_ahead()
+
+        def begun(channel: Path) -> None:
+            for ahead in self._ahead.values():
+                ahead.watch(channel)
+
         try:
-            probe = self.ask(as_is, AS_IS, capture=True, begun=ahead.watch if ahead is not None else None)
+            probe = self.ask(as_is, AS_IS, capture=True, begun=begun)
         except BaseException:
             self._drop_ahead()
+            self._ended_ahead()
             raise
-        if ahead is None:
-            return probe
-        in_the_way = ahead.begun and probe.outcome.failed and may_be_in_the_way(probe.outcome)
-        if in_the_way or not probe.outcome.failed or probe.notes.distributed:
+        beside = any(ahead.begun for ahead in self._ahead.values())
+        if not probe.outcome.failed or probe.notes.distributed:
             self._drop_ahead()
-        return self.ask(as_is, AS_IS, capture=True) if in_the_way else probe
-
-    def _drop_ahead(self) -> None:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            ahead.drop()
+        elif probe.outcome.kind is OutcomeKind.HANG:  # how long the others are waited for is told by what passes
+            self._drop_ahead(UNCOMPILED.name, *(name for name, ahead in self._ahead.items() if ahead.ended))
+        elif beside and may_be_in_the_way(probe.outcome):
+            self._drop_ahead()
+            self._ended_ahead()
+            return self.ask(as_is, AS_IS, capture=True)
+        return probe
 
     @property
     def evidence(self) -> dict[str, list[Probe]]:
@@ -160,6 +168,7 @@ class Walk(Visits):
     def stop(self) -> None:
         """End what still runs beside."""
         self._drop_ahead()
+        self._ended_ahead()
         self._beside.stop()
 
     def settle(self) -> Conclusion:
