@@ -12,6 +12,7 @@ from hook_programs import EVERY_WAY, FAILS, HANDLES, HIDES, LEAVES, RANKS, TESTS
 from triage.judge.signature import user_frame
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.staging import SITE
 from triage.probe.target import Target
 
 pytestmark = [pytest.mark.e2e, pytest.mark.quick, pytest.mark.timeout(240)]
@@ -186,3 +187,32 @@ def test_an_agent_that_cannot_start_stays_silent(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "fine\n")
     assert done.stderr.startswith("triage: the agent could not start") and len(done.stderr.splitlines()) == 1
+
+
+DIES = """
+import atexit, sys
+
+kept = open("kept.txt", "w")
+kept.write("not flushed")
+atexit.register(lambda: open("handled.txt", "w").close())
+import torch
+try:
+    raise KeyError("handled")
+except KeyError as error:
+    sys.excepthook(type(error), error, error.__traceback__)
+if "dies" in sys.argv:
+    raise ValueError("the end")
+"""
+
+
+@pytest.mark.parametrize("words", [["dies"], []])
+def test_a_program_ends_as_it_would_whatever_it_dies_of(tmp_path: Path, words: list[str]) -> None:
+    """What it wrote is on disk, its exit handlers have run, and those that were there before it (of a sitecustomize)."""
+    script(tmp_path, DIES)
+    early = script(tmp_path / "early", "import atexit\natexit.register(print, 'the last word')\n", "sitecustomize.py")
+    for env, last in (({}, ""), ({"PYTHONPATH": f"{SITE}{os.pathsep}{early}"}, "the last word\n")):
+        for name in ("kept.txt", "handled.txt"):
+            (tmp_path / name).unlink(missing_ok=True)
+        found = probe(tmp_path, sys.executable, "train.py", *words, **env)
+        assert found.outcome.exit_code == len(words) and output(tmp_path) == last
+        assert (tmp_path / "kept.txt").read_text() == "not flushed" and (tmp_path / "handled.txt").exists()

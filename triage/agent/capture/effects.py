@@ -31,6 +31,7 @@ _BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try)
 DEPTH = 3  # of functions called by functions that are looked into
 
 _known: Dict[Any, Tuple[List[str], List[Dict[str, str]]]] = {}
+_done: Dict[str, Any] = {}  # `told`, and the `key` it was told for
 
 
 def setup(
@@ -55,13 +56,10 @@ def setup(
 def _setup(
     registrations: List[Statement], first: List[str], namespaces: Set[str]
 ) -> Tuple[List[str], List[Dict[str, str]]]:
-    units = user_units()
-    order = _in_order(units)
-    effects = [statement for unit in order for statement in _effects(units, unit, unit.statements)]
-    packages = _packages(order)
+    units, order, every, packages = _what_was_done()
     carrier = Carrier(units, namespaces)
     keys = {item.key() for item in registrations}
-    effects = [item for item in effects if item.key() not in keys and _can_be_carried(units, item)]
+    effects = [item for item in every if item.key() not in keys]
     if not effects and not packages:
         return [], []
     for item in registrations + effects:
@@ -69,6 +67,27 @@ def _setup(
     lines = list(dict.fromkeys(first + packages + carrier.text([unit.file for unit in order])))
     places = [each for item in effects for each in _where(units, item)]
     return lines, [{"text": item.text, "place": "%s:%d" % (item.unit.file, item.node.lineno)} for item in places]
+
+
+def _what_was_done() -> Tuple[Dict[str, Unit], List[Unit], List[Statement], List[str]]:
+    """The user's files, in the order in which they ran, what in them has an effect and can be carried, and the packages.
+
+    Every graph asks; it is worked out again where a file came, or a name in one.
+    """
+    modules = [(name, module) for name, module in list(sys.modules.items()) if _is_users_module(module)]
+    key = tuple((name, module.__file__, len(vars(module))) for name, module in modules)
+    if _done.get("key") != key:
+        units = user_units()
+        order = _in_order(units)
+        effects = [item for unit in order for item in _effects(units, unit, unit.statements)]
+        effects = [item for item in effects if _can_be_carried(units, item)]
+        _done.update(key=key, told=(units, order, effects, _packages(order)))
+    return _done["told"]
+
+
+def _is_users_module(module: Any) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and is_users(file)
 
 
 def _where(units: Dict[str, Unit], statement: Statement) -> List[Statement]:

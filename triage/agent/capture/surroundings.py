@@ -9,6 +9,7 @@ import os
 from typing import Any, Dict, Iterator, List, Tuple
 
 _before: Dict[str, str] = {}
+_read: Dict[str, List[Tuple[str, set]]] = {}  # by config module
 
 
 def remember() -> None:
@@ -26,13 +27,21 @@ def settings_of(module: Any, names: List[str]) -> List[str]:
     """Dotted names of the settings of a config module that are read from these variables, e.g. `cpp.simdlen`."""
     if not names:
         return []
-    try:
-        with open(module.__file__, encoding="utf-8") as file:
-            tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError, AttributeError, TypeError):
-        return []
     wanted = set(names)
-    return [key for key, value in _assigned(tree.body, "") if _strings(value) & wanted]
+    return [key for key, strings in _settings(module) if strings & wanted]
+
+
+def _settings(module: Any) -> List[Tuple[str, set]]:
+    """The settings of a config module with the strings in what its file sets them to. Each graph asks; it is read once."""
+    name = getattr(module, "__name__", "")
+    if name not in _read:
+        try:
+            with open(module.__file__, encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            _read[name] = [(key, _strings(value)) for key, value in _assigned(tree.body, "")]
+        except (OSError, SyntaxError, ValueError, AttributeError, TypeError):
+            _read[name] = []
+    return _read[name]
 
 
 def _assigned(body: List[ast.stmt], prefix: str) -> Iterator[Tuple[str, ast.AST]]:

@@ -14,6 +14,7 @@ import os
 import symtable
 import sys
 import sysconfig
+import tempfile
 import tokenize
 from typing import Any, Dict, List, Optional, Set
 
@@ -158,18 +159,25 @@ def imported_name(node: ast.ImportFrom, unit: Unit) -> str:
 
 @functools.lru_cache(maxsize=None)  # one answer per loaded file
 def is_users(file: str) -> bool:
-    """Whether a source file is the user's: neither of the standard library, nor installed, nor ours."""
+    """Whether a source file is the user's: neither of the standard library, nor installed, nor ours, nor written by Inductor."""
     if not file.endswith(".py"):
         return False
     path = os.path.realpath(file)
     if path.startswith(_own_directory()) or "site-packages" in path or "dist-packages" in path:
         return False
-    return not any(path.startswith(home) for home in _standard_directories())
+    return not any(path.startswith(home) for home in _standard_directories() + _caches())
 
 
 def _own_directory() -> str:
     """Of the agent, whose rooms lie one level below it."""
     return os.path.realpath(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+
+
+def _caches() -> List[str]:
+    """Where Inductor writes the modules that it makes of graphs (torch/_inductor/runtime/cache_dir_utils.py)."""
+    named = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    default = os.path.join(os.path.realpath(tempfile.gettempdir()), "torchinductor_")
+    return [default] + ([os.path.realpath(named) + os.sep] if named else [])
 
 
 def _standard_directories() -> List[str]:

@@ -1,0 +1,33 @@
+"""Which loaded files are the user's, and what is read of torch's settings: both are asked for each graph."""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from triage.agent.capture import surroundings, units
+
+
+@pytest.fixture(autouse=True)
+def _torch_lies_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "_standard_directories", lambda: ["/opt/torch/"])
+    units.is_users.cache_clear()
+
+
+def test_modules_that_inductor_writes_are_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    written, default = tmp_path / "cache" / "ab" / "cab.py", tmp_path / "tmp" / "torchinductor_me" / "ab" / "cab.py"
+    assert units.is_users(str(written)) and not units.is_users(str(default))
+    units.is_users.cache_clear()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    assert not units.is_users(str(written)) and units.is_users(str(tmp_path / "cached.py"))
+
+
+def test_a_config_module_is_read_once(tmp_path: Path) -> None:
+    config = ModuleType("some.config")
+    config.__file__ = str(tmp_path / "config.py")
+    (tmp_path / "config.py").write_text("class cpp:\n    threads = env('THREADS')\n\nplain = 1\n")
+    assert surroundings.settings_of(config, ["THREADS"]) == ["cpp.threads"]
+    (tmp_path / "config.py").unlink()
+    assert surroundings.settings_of(config, ["THREADS", "X"]) == ["cpp.threads"]
+    assert surroundings.settings_of(config, ["X"]) == []
