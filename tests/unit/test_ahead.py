@@ -136,6 +136,14 @@ def test_it_is_ended_where_the_script_passes(walk: Callable[..., Walk], tmp_path
     assert ended == [True] and "uncompiled" not in found.seen
 
 
+def test_it_is_kept_for_a_wrong_result_where_it_has_ended(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = Compiling(tmp_path, {}, until="nothing", waits=1.0)
+    found = walk(machine, jobs=2)
+    found.first()
+    found.visit([found.rungs[0]])
+    assert machine.visited().count("uncompiled") == 1 and len(found.seen["uncompiled"]) == 1
+
+
 def test_an_interrupt_ends_it(walk: Callable[..., Walk], tmp_path: Path) -> None:
     machine = fails(tmp_path)
     ended: list[bool] = []

@@ -97,8 +97,10 @@ class Walk(Visits):
             self._ended_ahead()
             raise
         beside = any(ahead.begun for ahead in self._ahead.values())
-        if not probe.outcome.failed or probe.notes.distributed:
+        if probe.notes.distributed:
             self._drop_ahead()
+        elif not probe.outcome.failed:  # a wrong result may be found yet, and needs the uncompiled run
+            self._drop_ahead(*(name for name, ahead in self._ahead.items() if name == UNCOMPILED.name and ahead.ended))
         elif probe.outcome.kind is OutcomeKind.HANG:  # how long the others are waited for is told by what passes
             self._drop_ahead(UNCOMPILED.name, *(name for name, ahead in self._ahead.items() if ahead.ended))
         elif beside and may_be_in_the_way(probe.outcome):
