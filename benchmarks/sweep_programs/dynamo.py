@@ -37,22 +37,6 @@ for wrap in (lambda step: step, torch.compile):
     seen.append(noted)
 assert seen[0] == seen[1], f"uncompiled {{seen[0]}}, compiled {{seen[1]}}"
 """
-CLASS_LIST = """
-
-class {name}(torch.nn.Module):
-    {field} = []
-
-    def forward(self, x):
-        {name}.{field}.append(x.{kept})
-        return x.{body}
-
-
-model = {name}()
-model.forward = torch.compile(model.forward)
-for _ in range({calls}):
-    model(torch.randn({rows}))
-assert len({name}.{field}) == {calls}, f"{{len({name}.{field})}} kept of {calls}"
-"""
 STATE = """
 
 class {name}:
@@ -175,14 +159,6 @@ print(step(torch.randn({rows})).sum())
         (
             COUNTED.format(seen="seen = []", touch="seen.append(1)", body="sin()", rows=3, calls=3),
             COUNTED.format(seen='seen = {"n": 0}', touch='seen["n"] += 1', body="relu() + 1", rows=5, calls=2),
-        ),
-    ),
-    Bug(  # pytorch/pytorch#169253
-        "list_of_a_class",
-        "dynamo",
-        (
-            CLASS_LIST.format(name="Model", field="items", kept="sum()", body="cos()", rows=4, calls=2),
-            CLASS_LIST.format(name="Probe", field="shapes", kept="shape", body="exp().mean()", rows=7, calls=3),
         ),
     ),
     Bug(  # pytorch/pytorch#196173
