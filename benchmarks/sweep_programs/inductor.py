@@ -175,11 +175,25 @@ with torch.no_grad():
         (
             *tuple(INJECTED.format(kind="accuracy", rows=n, body="(x + 1).relu() * 2") for n in (6, 64)),
             WRONG
-            + GRADIENT.format(
-                rows="4, 3",
-                loss="loss = step(x.clamp(-1, 1)).sum()",
-                body="torch.where(x > 9, x, torch.relu(1 - x.abs()))",
-            ),
+            + """
+
+class Clip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.relu(1 - x.abs())
+
+
+x = torch.randn(4, 3, requires_grad=True)
+for step in (Clip.apply, torch.compile(Clip.apply)):
+    (step(x).exp().sum() * 1.0).backward()
+print(x.grad.norm())
+""",
             WRONG
             + """
 model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.LayerNorm(8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()

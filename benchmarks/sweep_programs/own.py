@@ -311,7 +311,9 @@ BUGS = (
         "decomp_partition",
         (
             OWN_DECOMPOSITION.format(layers="torch.nn.Linear(12, 12), torch.nn.Hardswish()", rows=4, width=12),
-            OWN_DECOMPOSITION.format(layers="torch.nn.Hardswish(), torch.nn.Flatten(0)", rows=3, width=8),
+            OWN_DECOMPOSITION.format(
+                layers="torch.nn.Linear(8, 8), torch.nn.Hardswish(), torch.nn.Softmax(-1)", rows=3, width=8
+            ),
         ),
     ),
     Bug(
