@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from command import Command
 from four_breaks import FOUR_BREAKS, MENDED, lines_of
-
-from triage.environments.index_settings import IndexSettings
-from triage.environments.installer import find_installer, interpreter_in
+from releases import interpreter_with
 
 pytestmark = [
     pytest.mark.e2e,
@@ -26,15 +22,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def old_torch(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An interpreter with torch 2.4.1."""
-    venv = tmp_path_factory.mktemp("torch-2.4") / "venv"
-    installer = find_installer()
-    wanted = ["torch==2.4.1", "numpy<2", "setuptools<80"]
-    for words in (
-        installer.make_venv(sys.executable, venv),
-        installer.install(venv, wanted, [], [], IndexSettings()),
-    ):
-        subprocess.run(words, check=True, env=os.environ, stdout=subprocess.DEVNULL)
-    return str(interpreter_in(venv))
+    return interpreter_with(tmp_path_factory.mktemp("torch-2.4"), "torch==2.4.1", "numpy<2", "setuptools<80")
 
 
 @pytest.fixture

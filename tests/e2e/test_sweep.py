@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command import Command, nobody_left
-from swept_programs import LERP, MISSING, PASSES
+from swept_programs import FLAKY, LERP, MISSING, PASSES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("sweep")]
 
@@ -82,6 +82,21 @@ def test_against_an_earlier_one_only_what_is_new_counts(swept: Command) -> None:
     assert done.returncode == 1
     assert (against["new"], against["fixed"]) == (["models/fine.py"], ["models/missing.py"])
     assert against["only_there"] == ["models/lerp.py", "models/mixer.py"]
+
+
+def test_a_script_that_is_said_to_be_flaky_is_run_more_than_once(tmp_path: Path) -> None:
+    command = Command(tmp_path)
+    command.script(FLAKY, "lucky.py")
+    (tmp_path / "sweep.toml").write_text('[[script]]\npath = "lucky.py"\n')
+    assert command("sweep", "sweep.toml", "--out", "out").returncode == 0
+    assert found(command)["results"][0]["fate"] == "passes"  # as nobody says so, it is asked once
+    (tmp_path / "runs").unlink()
+    (tmp_path / "sweep.toml").write_text('flaky = true\n[[script]]\npath = "lucky.py"\n')
+    assert command("sweep", "sweep.toml", "--out", "again").returncode == 1
+    command.out = tmp_path / "again"
+    (result,) = found(command)["results"]
+    assert result["fate"] == "flaky"
+    assert [each["members"] for each in found(command)["clusters"]] == [["lucky.py"]]
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,22 @@ def test_a_cluster_in_which_nobody_was_asked_all_gets_it_for_its_smallest() -> N
     assert [(script.name, which) for script, which in last_passes(other, joined(members(other)))] == [
         ("two", Pass.WHOLE)
     ]
+
+
+def test_what_passes_and_is_said_to_fail_is_asked_more_than_once() -> None:
+    passes = Facts(Fate.PASSES, True, "none", "none")
+    known = [replace(each, doubted=each.name != "fine") for each in scripts(fine=passes, lucky=passes, mended=passes)]
+    assert asked(known) == [("lucky", Pass.WHOLE), ("mended", Pass.WHOLE)]
+    known = answered(known, "mended", Pass.WHOLE, passes)
+    known = answered(known, "lucky", Pass.WHOLE, fails(raised(), None, fate=Fate.FLAKY))
+    assert asked(known) == []
+    assert [(member.script, member.facts.fate) for member in members(known)] == [("lucky", Fate.FLAKY)]
+
+
+def test_two_that_fail_after_all_are_told_each_by_its_own_runs() -> None:
+    passes = Facts(Fate.PASSES, True, "none", "none")
+    known = [replace(each, doubted=True) for each in scripts(one=passes, two=passes)]
+    known = answered(known, "one", Pass.WHOLE, fails(raised(), None, fate=Fate.FLAKY))
+    known = answered(known, "two", Pass.WHOLE, fails(wrong(), None, fate=Fate.FLAKY))
+    assert asked(known) == []
+    assert [cluster.members for cluster in clustered(members(known))] == [("one",), ("two",)]

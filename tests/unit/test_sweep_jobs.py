@@ -68,12 +68,14 @@ def test_settings_name_commands_interpreters_and_folders(tmp_path: Path) -> None
         [[script]]
         name = "two ranks"
         command = ["torchrun", "--nproc-per-node", "2", "train.py"]
+        flaky = true
         """
     )
     one, two = find_jobs(["sweep.toml"], tmp_path)
     assert (one.words, one.python) == (("models/a.py", "--n", "3"), "new/bin/python")
     assert (two.name, two.python, two.files) == ("two ranks", "old/bin/python", (tmp_path / "train.py",))
     assert two.words == ("--", "torchrun", "--nproc-per-node", "2", "train.py")
+    assert (one.flaky, two.flaky) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -82,3 +82,15 @@ def test_a_reader_sees_what_was_written_while_the_sweep_goes_on(tmp_path: Path) 
     assert reader.execute("SELECT name, code FROM answers").fetchall() == [("a.py", 1)]
     reader.close()
     store.close()
+
+
+def test_what_failed_is_known_after_its_answers_are_forgotten(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for name, fate in {"fails.py": Fate.FAILS, "script.py": Fate.SCRIPT, "fine.py": Fate.PASSES}.items():
+        store.enrol(name, 0, "1", f"runs/{name}")
+        store.answer(name, "screen", Answer(0, 1.5, Facts(fate, True, "none", "none")))
+    assert not store.failed_before("fails.py")  # it is still known how
+    store.enrol("fails.py", 0, "changed", "runs/fails.py")
+    store.forget()
+    assert [store.failed_before(name) for name in ("fails.py", "script.py", "fine.py")] == [True, True, False]
+    store.close()

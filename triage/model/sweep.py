@@ -25,6 +25,11 @@ class Fate(enum.Enum):
         """Whether the compiler may be to blame, so that it belongs to a cluster."""
         return self in (Fate.FAILS, Fate.FLAKY, Fate.KNOWN)
 
+    @property
+    def ended_badly(self) -> bool:
+        """Whether it was seen to fail, with whomever to blame."""
+        return self.failed or self is Fate.SCRIPT
+
 
 @dataclass(frozen=True)
 class ScriptResult:

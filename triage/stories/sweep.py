@@ -21,7 +21,7 @@ from triage.report.redact import Redactor, redactor_here
 from triage.report.sweep_files import write_sweep
 from triage.session.events import Emitter
 from triage.session.settings import Settings
-from triage.stories.sweep_against import against
+from triage.stories.sweep_against import against, failing_in
 from triage.stories.sweep_pass import Limits, answer, stamp, work
 from triage.stories.sweep_setup import Ready
 from triage.sweep.clusters import Member, clustered, joined
@@ -96,6 +96,7 @@ class _Sweeping:
     def enrol(self, jobs: Sequence[Job]) -> None:
         """Take the jobs in. What is known of one that has changed since, or is asked in another way, is forgotten."""
         torches: dict[str, str] = {}
+        failed_there = failing_in(self.base) if self.base is not None else frozenset()
         for place, job in enumerate(jobs):
             python = job.python or self._python
             if python not in torches:
@@ -103,7 +104,9 @@ class _Sweeping:
             digest = job.digest(python, torches[python], self.settings.accuracy)
             directory = self.store.enrol(job.name, place, digest, f"{RUNS}/{job.directory}")
             self._jobs[job.name] = job
-            self.scripts[job.name] = Script(job.name, place, directory, self.store.answers(job.name))
+            doubted = job.flaky or job.name in failed_there or self.store.failed_before(job.name)
+            answers = self.store.answers(job.name)
+            self.scripts[job.name] = Script(job.name, place, directory, answers, doubted=doubted)
 
     def go(self) -> None:
         """Until nothing is left to be asked."""

@@ -11,16 +11,20 @@ from triage.report.sweep_files import load_sweep
 from triage.stories.compare_runs import Likeness, compare
 from triage.sweep.likeness import plain
 
-_FAILING = (Fate.FAILS, Fate.FLAKY, Fate.KNOWN, Fate.SCRIPT)
-_TOLD = (*_FAILING, Fate.PASSES, Fate.ROUNDING)
+_FINE = (Fate.PASSES, Fate.ROUNDING)
+
+
+def failing_in(base: Path) -> frozenset[str]:
+    """The scripts that failed in that sweep. Raises UsageError where it is none."""
+    return frozenset(result.script for result in load_sweep(base).results if result.fate.ended_badly)
 
 
 def against(found: SweepReport, folder: Path, base: Path) -> Against:
     """How the scripts of both fare, the earlier sweep being that of the directory `base`. Raises UsageError where it is none."""
     earlier = load_sweep(base)
     root = base if base.is_dir() else base.parent
-    before = {result.script: result for result in earlier.results if result.fate in _TOLD}
-    now = {result.script: result for result in found.results if result.fate in _TOLD}
+    before = {result.script: result for result in earlier.results if _told(result)}
+    now = {result.script: result for result in found.results if _told(result)}
     kinds: dict[str, list[str]] = {"new": [], "fixed": [], "changed": [], "still": [], "flaky": []}
     for script, result in now.items():
         if script in before:
@@ -35,8 +39,12 @@ def against(found: SweepReport, folder: Path, base: Path) -> Against:
     )
 
 
+def _told(result: ScriptResult) -> bool:
+    return result.fate.ended_badly or result.fate in _FINE
+
+
 def _kind(before: ScriptResult, now: ScriptResult, root: Path, folder: Path) -> str | None:
-    failed = before.fate in _FAILING, now.fate in _FAILING
+    failed = before.fate.ended_badly, now.fate.ended_badly
     if failed == (False, False):
         return None
     if Fate.FLAKY in (before.fate, now.fate):

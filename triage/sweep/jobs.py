@@ -30,18 +30,22 @@ NO_PROGRAMS = ("__init__.py", "__main__.py", "conftest.py", "setup.py", "noxfile
 NO_FOLDERS = ("__pycache__", "node_modules", "site-packages", "triage-out")
 _TEST = re.compile(r"test_.*\.py$|.*_test\.py$")  # what pytest collects by default
 _PATTERN = re.compile(r"[*?\[]")
-_KEYS = ("path", "args", "command", "cwd", "python", "name")
+_KEYS = ("path", "args", "command", "cwd", "python", "name", "flaky")
 
 
 @dataclass(frozen=True)
 class Job:
-    """`words` follow `triage run OPTIONS`. `files` are those whose content decides whether it is still the same job."""
+    """`words` follow `triage run OPTIONS`. `files` are those whose content decides whether it is still the same job.
+
+    `flaky`: it is said to fail in some runs only.
+    """
 
     name: str
     words: tuple[str, ...]
     cwd: Path
     files: tuple[Path, ...] = ()
     python: str | None = None
+    flaky: bool = False
 
     def digest(self, *circumstances: str) -> str:
         """What changes when the job does: its command, the content of its files, and the circumstances it is run under."""
@@ -169,7 +173,7 @@ def _of_list(path: Path) -> Iterator[Job]:
 
 
 def _of_settings(path: Path, cwd: Path) -> Iterator[Job]:
-    """`[[script]]` tables, each with `path` and `args`, or `command`; `cwd` and `python` there or above all of them."""
+    """`[[script]]` tables, each with `path` and `args`, or `command`; `cwd`, `python`, `flaky` there or above all of them."""
     facts = _read(path, tomllib.loads)
     tables = facts.get("script", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
@@ -198,7 +202,8 @@ def _of_table(table: Mapping[str, Any], above: Mapping[str, Any], folder: Path) 
         jobs = list(_jobs_of(str(table["path"]), place))
         jobs = [replace(job, words=(*job.words, *args)) for job in jobs]
     for job in jobs:
-        yield replace(job, python=str(python) if python else None, name=str(table.get("name", job.name)))
+        name, flaky = str(table.get("name", job.name)), bool(table.get("flaky", above.get("flaky", False)))
+        yield replace(job, python=str(python) if python else None, name=name, flaky=flaky)
 
 
 def _files_in(words: Sequence[str], place: Path) -> Iterator[Path]:

@@ -5,6 +5,8 @@
    screening saw, they are done, and its stage and operation are theirs.
 3. All others are reduced by themselves, as nothing less tells which operation is to blame.
 4. A cluster in which nobody was told about in whole gets that for its smallest reproducer.
+5. What passes although it is said to fail (by who named it, an earlier attempt, an earlier sweep) is run twice more, so that one
+   lucky run does not make it right.
 """
 
 from __future__ import annotations
@@ -29,13 +31,17 @@ class Pass(enum.Enum):
 
 @dataclass(frozen=True)
 class Script:
-    """One job, and what is known of it. `place` is its turn, `running` the pass that is going on."""
+    """One job, and what is known of it. `place` is its turn, `running` the pass that is going on.
+
+    `doubted`: somebody saw it fail, or says so.
+    """
 
     name: str
     place: int
     directory: str
     answers: Mapping[str, Answer]
     running: Pass | None = None
+    doubted: bool = False
 
     @property
     def screened(self) -> Facts | None:
@@ -65,8 +71,15 @@ class Script:
 
     @property
     def failing(self) -> bool:
-        """Whether its screening saw a failure, of whatever kind."""
-        return self.screened is not None and self.screened.fate not in (Fate.PASSES, Fate.UNKNOWN)
+        """Whether its screening saw a failure, of whatever kind, or a later run did."""
+        return any(
+            facts is not None and facts.fate not in (Fate.PASSES, Fate.UNKNOWN) for facts in (self.screened, self.told)
+        )
+
+    @property
+    def passed_once(self) -> bool:
+        """Whether one run is all that speaks for it."""
+        return self.screened is not None and self.screened.fate is Fate.PASSES and not self.treated
 
 
 def next_passes(scripts: Sequence[Script]) -> list[tuple[Script, Pass]]:
@@ -74,6 +87,7 @@ def next_passes(scripts: Sequence[Script]) -> list[tuple[Script, Pass]]:
     wanted = [(script, Pass.SCREEN) for script in scripts if not script.asked(Pass.SCREEN)]
     if wanted:
         return wanted
+    wanted = [(script, Pass.WHOLE) for script in scripts if script.doubted and script.passed_once]
     for group in groups(scripts):
         first = group[0]
         if not first.treated:
@@ -92,7 +106,7 @@ def groups(scripts: Sequence[Script]) -> list[list[Script]]:
         screened = script.screened
         if screened is not None and script.failing:
             key = (screened.fingerprint, screened.named, screened.own, screened.known_cause, screened.direction)
-            found.setdefault(key, []).append(script)
+            found.setdefault(key if screened.fate is not Fate.PASSES else script.name, []).append(script)
     ordered = [sorted(group, key=_first) for group in found.values()]
     return sorted(ordered, key=lambda group: (-len(group), group[0].place))
 

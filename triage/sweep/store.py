@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS answers (
     name TEXT NOT NULL, pass TEXT NOT NULL, code INTEGER, seconds REAL NOT NULL, facts TEXT, error TEXT, ended REAL NOT NULL,
     PRIMARY KEY (name, pass)
 );
+CREATE TABLE IF NOT EXISTS failed (name TEXT PRIMARY KEY);
 """
 
 
@@ -117,6 +118,7 @@ class Store:
         if row is not None:
             directory = f"{directory}-{self._attempt()}"  # the earlier run stays where it is
         with self._whole():
+            self._remember(name)
             self._database.execute("DELETE FROM answers WHERE name = ?", (name,))
             self._database.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", (name, place, digest, directory))
         return directory
@@ -130,8 +132,19 @@ class Store:
     def forget(self) -> None:
         """Every answer: all is to be asked anew, in directories of its own, as the earlier ones would answer from memory."""
         with self._whole():
+            for (name,) in self._database.execute("SELECT DISTINCT name FROM answers").fetchall():
+                self._remember(name)
             self._database.execute("DELETE FROM answers")
             self._database.execute("UPDATE jobs SET digest = 'forgotten at ' || ?", (str(time.time()),))
+
+    def _remember(self, name: str) -> None:
+        """Of answers that are about to be forgotten: that it failed."""
+        if any(answer.facts is not None and answer.facts.fate.ended_badly for answer in self.answers(name).values()):
+            self._database.execute("INSERT OR REPLACE INTO failed VALUES (?)", (name,))
+
+    def failed_before(self, name: str) -> bool:
+        """Whether it failed in an earlier attempt, whose answers are forgotten."""
+        return self._database.execute("SELECT 1 FROM failed WHERE name = ?", (name,)).fetchone() is not None
 
     def answer(self, name: str, which: str, answer: Answer) -> None:
         facts = json.dumps(encode(answer.facts)) if answer.facts is not None else None
