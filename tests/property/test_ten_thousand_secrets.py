@@ -1,4 +1,4 @@
-"""Ten thousand secrets of sixty kinds, left where people leave them: none is in any file that a person may publish."""
+"""Ten thousand secrets of a hundred kinds, left where people leave them: none is in any file that a person may publish."""
 
 from __future__ import annotations
 
