@@ -46,10 +46,20 @@ for (const live of document.querySelectorAll("[data-live]")) {
 }
 for (const input of document.querySelectorAll("input[data-filters]")) {
   const log = document.getElementById(input.dataset.filters);
-  const lines = log.textContent.split("\n");
+  const told = document.getElementById(input.id + "-told");
+  const lines = [...log.childNodes].flatMap((node) =>
+    node.textContent.split(/(?<=\n)/).map((text) => [node.className || "", text]));
   input.hidden = false;
   input.addEventListener("input", () => {
     const wanted = input.value.toLowerCase();
-    log.textContent = lines.filter((line) => line.toLowerCase().includes(wanted)).join("\n");
+    const shown = document.createDocumentFragment();
+    let count = 0;
+    for (const [style, text] of lines) {
+      if (!text.toLowerCase().includes(wanted)) continue;
+      count += 1;
+      shown.append(style ? Object.assign(document.createElement("span"), { className: style, textContent: text }) : text);
+    }
+    log.replaceChildren(shown);
+    told.textContent = wanted ? `${count} of ${lines.length} lines` : "";
   });
 }

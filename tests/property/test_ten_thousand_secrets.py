@@ -1,20 +1,31 @@
-"""Ten thousand secrets of sixty kinds, left where people leave them: none is in any file that a person may publish."""
+"""Ten thousand secrets of a hundred kinds, left where people leave them: none is in any file that a person may publish."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from page_samples import BISECTED, EXPLAINED, SWEPT
 from planted_secrets import CONTEXTS, KINDS, Planted, in_json, split_by_colours
 
-from triage.model.codec import decode
+from triage.model.bisection import from_json, to_json
+from triage.model.codec import decode, encode
+from triage.model.explanation import Explanation
 from triage.model.report import TriageReport
+from triage.model.sweep import SweepReport
+from triage.report.bisection import bisection_html
+from triage.report.explanation_files import write_explanation
+from triage.report.issue import bisection_page
 from triage.report.redact import Redactor
 from triage.report.store import FILES, write_report
+from triage.report.sweep_files import write_sweep
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
 BATCHES, EACH = 5, 2_000
@@ -84,6 +95,38 @@ def test_no_secret_is_published(seed: int, tmp_path: Path) -> None:
     }
     assert read == set()
     assert sum(json.loads(files["report.json"])["redacted"].values()) >= EACH
+
+
+def filled(value: Any, texts: Iterator[str], key: str = "") -> Any:
+    """The tree with a secret behind every text that is not one of a fixed set of words."""
+    if isinstance(value, dict):
+        return {name: filled(item, texts, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, texts, key) for item in value]
+    fixed = key in ("symptom", "stage", "outcome", "kind", "fate", "verdict", "mode", "axis", "versions", "version")
+    return f"{value}\n{next(texts)}" if isinstance(value, str) and not fixed else value
+
+
+@pytest.mark.parametrize("seed", range(BATCHES, BATCHES + 3))
+def test_nor_in_what_explain_sweep_and_bisect_write(seed: int, tmp_path: Path) -> None:
+    batch = batch_of(seed)
+    texts = itertools.cycle(batch.texts)
+    write_explanation(tmp_path, decode(Explanation, filled(encode(EXPLAINED), texts)), Redactor())
+    write_sweep(tmp_path, decode(SweepReport, filled(encode(SWEPT), texts)), Redactor())
+    bisected = from_json(Redactor().tree(filled(to_json(BISECTED), texts)))
+    (tmp_path / "bisect.json").write_text(json.dumps(to_json(bisected)))
+    (tmp_path / "bisect.md").write_text(bisection_page(bisected))
+    (tmp_path / "bisect.html").write_text(bisection_html(bisected))
+    files = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    assert len(files) == 10 and all("<secret>" in text or "&lt;secret&gt;" in text for text in files.values())
+    read = {
+        (planted.kind, name, fragment)
+        for planted in batch.planted
+        for fragment in {piece for secret in planted.secrets for piece in (secret[:FRAGMENT], secret[-FRAGMENT:])}
+        for name, text in files.items()
+        if fragment in text
+    }
+    assert read == set()
 
 
 def test_there_are_as_many_as_is_said() -> None:

@@ -1,4 +1,4 @@
-"""Secrets to plant: forty kinds and more, made anew each time, and the places where a person leaves them.
+"""Secrets to plant: a hundred kinds, made anew each time, and the places where a person leaves them.
 
 Prefixes are joined at run time, so that no scanner takes this file for a leak.
 """
@@ -121,6 +121,55 @@ kind("netrc", "", ALNUM, 20, around="machine api.example.com login me password {
 kind("password_setting", "", ALNUM + "!#$%", 14, around="DB_PASSWORD={}")
 kind("password_literal", "", ALNUM + " ,.;", 20, around='password = "{}"')
 kind("option", "", ALNUM, 24, around="train.py --hub-token {} --lr 0.1")
+
+
+kind_of_parts(
+    "1password", lambda r: "-".join(("A" + "3", *(some(r, UPPER + DIGITS, size) for size in (6, 6, 5, 5, 5, 5))))
+)
+kind("1password_service", "ops|_eyJ", BASE64, 260)
+kind("adobe", "p8|e-", ALNUM, 32)
+kind("alibaba", "LT|AI", ALNUM, 20)
+kind("artifactory_reference", "cmVm|d", ALNUM, 59)
+kind("bedrock", "AB|SK", BASE64, 120)
+kind("clickhouse", "4b|1d", ALNUM, 38)
+kind("clojars", "CLO|JARS_", LOWER + DIGITS, 60)
+kind("cloudflare_origin", "v1|.0-0123456789abcdef01234567-", HEX, 146)
+kind("defined", "dn|key-abcdefghijklmnopqrstuvwxy1-", URLSAFE, 52)
+kind("dropbox", "s|l.", URLSAFE, 136)
+kind("duffel", "duffel|_live_", URLSAFE, 43)
+kind_of_parts("dynatrace", lambda r: "dt0" + "c01." + some(r, ALNUM, 24) + "." + some(r, ALNUM, 64))
+kind("easypost", "EZ|AK", ALNUM, 54)
+kind("facebook", "123456789|012345%7C", ALNUM, 27)
+kind("flutterwave", "FLWSECK|_TEST-", HEX, 32, "-X")
+kind("fly", "fo|1_", URLSAFE, 43)
+kind("frameio", "fio|-u-", URLSAFE, 64)
+kind("gitlab_session", "", LOWER + DIGITS, 32, around="_gitlab_session={}")
+kind_of_parts("harness", lambda r: ".".join(("pa" + "t", some(r, ALNUM, 22), some(r, HEX, 24), some(r, ALNUM, 20))))
+kind("infracost", "ic|o-", ALNUM, 32)
+kind("intra42", "s-s4|t2af-", HEX, 64)
+kind("lob", "live|_", HEX, 35)
+kind_of_parts("mapbox", lambda r: "p" + "k." + some(r, LOWER + DIGITS, 60) + "." + some(r, LOWER + DIGITS, 22))
+kind_of_parts("maxmind", lambda r: some(r, ALNUM, 6) + "_" + some(r, ALNUM, 29) + "_m" + "mk")
+kind("new_relic_insert", "NR|II-", ALNUM, 32)
+kind("octopus", "AP|I-", UPPER + DIGITS, 26)
+kind("openshift", "sha|256~", URLSAFE, 43)
+kind_of_parts("plaid", lambda r: "access-" + "production-" + "-".join(some(r, HEX, n) for n in (8, 4, 4, 4, 12)))
+kind("prefect", "pn|u_", ALNUM, 36)
+kind("pulumi", "pu|l-", HEX, 40)
+kind("readme", "rd|me_", LOWER + DIGITS, 70)
+kind("scalingo", "tk|-us-", URLSAFE, 48)
+kind("settlemint", "sm|_pat_", ALNUM, 16)
+kind("shippo", "shippo|_live_", HEX, 40)
+kind("sourcegraph", "sg|p_", HEX, 40)
+kind("twitter_bearer", "A" * 22, ALNUM, 90)
+kind("typeform", "tf|p_", URLSAFE, 59)
+kind_of_parts("yandex", lambda r: "t" + "1." + some(r, ALNUM, 12) + "." + some(r, URLSAFE, 86))
+kind("datadog", "", HEX, 40, around="datadog: {}")
+kind("cohere", "", ALNUM, 40, around="COHERE={}")
+kind("cloudant", "", HEX, 64, around="cloudant => '{}'")
+kind("curl_user", "", ALNUM, 12, around="curl -s -u me:{} https://api.example.com")
+kind("xml_password", "", ALNUM, 16, around='<add key="Password" value="{}" />')
+kind("arrow", "", ALNUM, 24, around="'client_secret' => '{}'")
 
 
 def _private_key(header: str, ending: str) -> Make:

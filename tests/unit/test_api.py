@@ -13,7 +13,7 @@ import pytest
 
 import triage
 from triage.api import notebook
-from triage.api.answers import with_directory
+from triage.api.answers import BisectReport, with_directory
 from triage.errors import UsageError
 from triage.model.bisection import Bisection, Kind, to_json
 from triage.model.report import TriageReport as Tree
@@ -129,7 +129,7 @@ def test_a_bisection_is_that_of_the_command(tmp_path: Path, monkeypatch: pytest.
     assert "&lt;b&gt;since 2.9.0" in found._repr_html_()
 
 
-def test_nothing_of_the_program_is_markup_in_a_notebook(tmp_path: Path) -> None:
+def test_nothing_of_the_program_is_markup_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = load_report(FIRST)
     assert tree.signature is not None and tree.reproducer is not None
     evil = "<script>alert('1')</script>"
@@ -141,10 +141,26 @@ def test_nothing_of_the_program_is_markup_in_a_notebook(tmp_path: Path) -> None:
     )
     (tmp_path / "repro.py").write_text(f"# {evil}\n")
     (tmp_path / "report.html").write_text("")
+    monkeypatch.chdir(tmp_path.parent)
     text = with_directory(tree, tmp_path)._repr_html_()
     assert "<script" not in text
     assert text.count("&lt;script&gt;") == 3
-    assert f'href="{(tmp_path / "report.html").as_uri()}"' in text
+    assert f'href="{tmp_path.name}/report.html"' in text
+
+
+def test_a_notebook_that_is_passed_on_tells_no_directory_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home" / "annika"
+    (home / "project" / "triage-out" / "run").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    report = with_directory(load_report(FIRST), home / "project" / "triage-out" / "run")
+    found = BisectReport("t.py", Kind.REGRESSED, (), directory=report.directory, summary="since 2.9.0")
+    for here, told in ((home / "project", "triage-out/run/report.json"), (tmp_path, "~"), (tmp_path / "home", "~")):
+        monkeypatch.chdir(here)
+        for text in (repr(report), report._repr_html_()):
+            assert told in text and str(tmp_path) not in text
+        assert str(tmp_path) not in repr(found) + found._repr_html_() and "since 2.9.0" in repr(found)
 
 
 def test_a_cell_is_a_script(asked: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

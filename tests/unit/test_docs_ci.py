@@ -52,6 +52,21 @@ def test_the_step_that_renders_leaves_what_the_next_ones_take(tmp_path: Path) ->
 
 def test_the_yaml_is_yaml() -> None:
     yaml = pytest.importorskip("yaml")
-    workflow, hooks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
-    assert [step for step in workflow["jobs"]["triage"]["steps"] if not {"uses", "run"} & set(step)] == []
+    *workflows, hooks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+    assert len(workflows) == 2
+    for workflow in workflows:
+        assert [step for step in workflow["jobs"]["triage"]["steps"] if not {"uses", "run"} & set(step)] == []
     assert hooks["repos"][0]["hooks"][0]["pass_filenames"] is False
+
+
+def test_the_action_takes_what_the_page_gives_it() -> None:
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    workflow = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
+    given = workflow["jobs"]["triage"]["steps"][-1]["with"]
+    needed = {name for name, each in action["inputs"].items() if each.get("required")}
+    assert needed <= set(given) <= set(action["inputs"])
+    told = re.search(r"Its inputs are (.*?), its outputs (.*?)\.", PAGE)
+    assert told is not None
+    named = [re.findall(r"`(\w+)`", words) for words in told.groups()]
+    assert named == [list(action["inputs"]), list(action["outputs"])]

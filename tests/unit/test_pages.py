@@ -7,131 +7,15 @@ from dataclasses import replace
 
 import pytest
 from page_elements import EVIL, Elements, poisoned
+from page_samples import BISECTED, EXPLAINED, at
 
-from triage.model.bisection import Bisection, Commit, CommitWindow, Kind, Standing, TestedVersion
+from triage.model.bisection import Bisection, Standing
 from triage.model.codec import decode, encode
-from triage.model.explanation import (
-    CompileTime,
-    Explanation,
-    FusedTime,
-    GraphBreak,
-    GraphTime,
-    Interval,
-    ModeRow,
-    Profile,
-    ProfiledOperation,
-    ProfiledStep,
-    Recompilation,
-    SourceLine,
-)
+from triage.model.explanation import Explanation
 from triage.report.bisection import CELLS, bisection_html, strip
 from triage.report.explanation_html import explanation_html
 from triage.report.pages import bars
 
-STEP = ProfiledStep("default", 0.004, 6, "profile/default.json", (ProfiledOperation("aten::mm", 2, 0.001),))
-EXPLAINED = Explanation(
-    graphs=3,
-    graph_breaks=(
-        GraphBreak(
-            "train.py",
-            12,
-            "    print(x.mean())",
-            "Failed to trace builtin operator",
-            "GB0059",
-            ("a hint",),
-            3,
-            "noisy",
-            "it cannot",
-            "https://meta-pytorch.org/compile-graph-break-site/gb/gb0059.html",
-            "leave it out",
-            seconds=0.3,
-            source=(
-                SourceLine(11, "def noisy(x):"),
-                SourceLine(12, "    print(x.mean())"),
-                SourceLine(13, "    return x"),
-            ),
-        ),
-    ),
-    recompiles=(
-        Recompilation(
-            "loss", "train.py", 30, "size mismatch at index 1", 3, "dynamic=True", True, "size", "dynamic=True", 0
-        ),
-    ),
-    compile=CompileTime(
-        4.0,
-        3.5,
-        {"dynamo": 1.0, "kernel_build": 3.0},
-        (GraphTime("0/0", "noisy", "train.py", 11, 3.0, 7),),
-        0.001,
-        9,
-        0.5,
-        0.4,
-    ),
-    command=("train.py",),
-    modes=(
-        ModeRow(
-            "uncompiled",
-            "measured",
-            None,
-            None,
-            Interval(0.004, 0.0039, 0.0041),
-            40,
-            21,
-            Interval(1, 1, 1),
-            compared=True,
-        ),
-        ModeRow(
-            "default",
-            "measured",
-            None,
-            3.0,
-            Interval(0.002, 0.0019, 0.0021),
-            40,
-            21,
-            Interval(2, 1.9, 2.1),
-            1500,
-            wrong="a NaN",
-        ),
-        ModeRow("backend tvm", "not_run", "no tvm here"),
-    ),
-    outside=("The optimizer's `step` is not compiled.",),
-    profile=Profile(
-        STEP,
-        replace(STEP, mode="compiled"),
-        (FusedTime(("cpp_fused_relu",), ("relu",), 0.001, 0.002),),
-        ("`mm` is slower",),
-    ),
-    environment={"torch": "2.13.0", "python": "3.11.7"},
-)
-
-
-def at(version: str, verdict: Standing, **more: object) -> TestedVersion:
-    return TestedVersion(version, verdict, runs=1, failures=int(verdict is Standing.BAD), seconds=20.0, **more)  # type: ignore[arg-type]
-
-
-BISECTED = Bisection(
-    "train.py",
-    Kind.REGRESSED,
-    ("triage", "bisect", "train.py"),
-    "2.8.0",
-    "2.9.0",
-    True,
-    tested=(
-        at("2.4.0", Standing.SKIP, note="cannot be installed"),
-        at("2.8.0", Standing.GOOD, log="logs/2.8.0.log"),
-        at("2.9.0", Standing.BAD, error="AssertionError: wrong"),
-    ),
-    versions=("2.4.0", "2.5.0", "2.6.0", "2.8.0", "2.9.0", "2.10.0"),
-    summary="Broken between torch 2.8.0 (passes) and 2.9.0 (fails).",
-    commits=CommitWindow(
-        "a" * 40,
-        "b" * 40,
-        "https://github.com/pytorch/pytorch/compare/a...b",
-        412,
-        (Commit("c" * 40, "a subject", 1.0, "its path"),),
-    ),
-    notes=("a note",),
-)
 PAGES = {"explain": explanation_html(EXPLAINED), "bisect": bisection_html(BISECTED)}
 
 

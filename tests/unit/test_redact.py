@@ -111,6 +111,9 @@ def test_a_secret_goes_by_its_shape(name: str, around: str) -> None:
         ("running on gpubox7.lab.example.com now", "lab.example"),
         ("gpubox7:0", "gpubox7"),
         ("cut in the middle: plainlookingv", "plainlooking"),
+        ("DATADOG: " + made("0123456789abcdef", 32), made("0123456789abcdef", 32)),
+        ("twitter_bot => '" + made(ALNUM, 40) + "'", made(ALNUM, 40)),
+        ("curl -u me:" + made(ALNUM, 9) + " https://a.example.com", made(ALNUM, 9)),
     ],
 )
 def test_it_goes(text: str, gone: str) -> None:
@@ -167,6 +170,9 @@ def test_it_becomes(text: str, becomes: str) -> None:
         "self.task-specific-head-of-the-model and disk-backed-storage-of-tensors",
         "torch._inductor.exc.InductorError: LoweringException: AssertionError: buf12 0x7f3a9c",
         "x[::2]: 5 and {1: x[1:2:3]}",
+        "sentry: sentry_sdk.integrations.pytorch2024, discord==2.14.0.20260101, linear: 3f6a91c2d84be7503f6a91c2d84be750",
+        "telegram=telegram_bot_client_for_training, travis: builds/2024/1234567890123, confluence, 128 pages",
+        "api-documentation, test_0123456789_is_a_name, pk.items_of_the_whole, live_update_of_all_the_models_2024",
         "frame #3: c10::Error::Error(c10::SourceLocation, std::string) + 0x68",
     ],
 )

@@ -1,4 +1,9 @@
-"""SARIF 2.1.0: what the standard requires of a log, a run and a result, and what GitHub needs to show one."""
+"""SARIF 2.1.0: what the standard requires of a log, a run and a result, and what GitHub needs to show one.
+
+`sarif-2.1.0.schema.json` is the standard's own schema, with its errata (OASIS,
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json; copyright OASIS Open, which permits
+that it is copied and published with this notice).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ from triage.report.sources import Sources
 from triage.report.store import load_report
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+STANDARD = Path(__file__).parents[1] / "support" / "sarif-2.1.0.schema.json"
 CASES = sorted(place.parent for place in GOLDEN.glob("*/report.json"))
 FIRST = load_report(GOLDEN / "inductor_exception")
 
@@ -27,6 +33,11 @@ def log_of(report: TriageReport) -> dict[str, Any]:
     return log
 
 
+def errors(log: dict[str, Any]) -> list[str]:
+    validator = pytest.importorskip("jsonschema").Draft4Validator(json.loads(STANDARD.read_text(encoding="utf-8")))
+    return [f"{'/'.join(map(str, each.absolute_path))}: {each.message[:200]}" for each in validator.iter_errors(log)]
+
+
 def located(**changes: Any) -> str:
     """`file:line` of the one result."""
     assert FIRST.signature is not None
@@ -34,6 +45,26 @@ def located(**changes: Any) -> str:
     report = replace(FIRST, signature=replace(FIRST.signature, user_line=line), **changes)
     place = log_of(report)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     return f"{place['artifactLocation']['uri']}:{place['region']['startLine']}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_it_fits_the_schema_of_the_standard(case: Path) -> None:
+    report = load_report(case)
+    assert errors(log_of(report)) == []
+    assert errors(log_of(replace(report, complete=False, incomplete_reason="the budget ended"))) == []
+
+
+def test_what_is_no_sarif_does_not_fit() -> None:
+    log = log_of(FIRST)
+    del log["runs"][0]["tool"]["driver"]["name"]
+    log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
+    log["runs"][0]["results"][0]["levle"] = "error"
+    assert len(errors(log)) >= 3
+
+
+def test_github_is_told_all_that_it_asks_of_a_rule() -> None:
+    for rule in log_of(FIRST)["runs"][0]["tool"]["driver"]["rules"]:
+        assert all(rule[name]["text"].strip() for name in ("shortDescription", "fullDescription", "help"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -60,7 +91,8 @@ def test_the_structure_is_that_of_the_standard(case: Path) -> None:
 def test_a_failure_is_one_result_with_its_fingerprint() -> None:
     assert FIRST.signature is not None
     (result,) = log_of(FIRST)["runs"][0]["results"]
-    assert result["partialFingerprints"] == {"triage/v1": FIRST.signature.fingerprint}
+    fingerprint = FIRST.signature.fingerprint  # the first name is the one that GitHub knows an alert again by
+    assert result["partialFingerprints"] == {"primaryLocationLineHash": fingerprint, "triage/v1": fingerprint}
     assert (result["ruleId"], result["level"]) == ("torch-compile/inductor", "error")
 
 

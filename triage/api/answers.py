@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from triage.model.bisection import Bisection, from_json
 from triage.model.report import TriageReport as Tree
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
     from triage.stories.run import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TriageReport(Tree):
-    """`report.json` as an object, of the run in `directory`. `exit_code` is that of `triage run`."""
+    """`report.json` as an object, of the run in `directory`. `exit_code` is that of `triage run`.
+
+    A notebook is saved and passed on with what it shows of this, as text and as HTML: no directory of this machine is in it.
+    """
 
     directory: Path = Path()
     exit_code: int | None = None  # None of a report that was only loaded
@@ -56,12 +61,15 @@ class TriageReport(Tree):
         stage = f"stage {self.verdict.stage.value}; {self.verdict.summary}"
         code = f"<pre><code>{escape(self.reproducer_text)}</code></pre>" if self.reproducer is not None else ""
         note = f"<p>No reproducer: {escape(self.reproducer_note)}</p>" if self.reproducer_note and not code else ""
-        page = self.path
-        link = f'<a href="{escape(page.resolve().as_uri())}">{escape(page.name)}</a>'
+        shown, beside = _shown(self.path)
+        link = f'<a href="{escape(quote(shown))}">{escape(self.path.name)}</a>' if beside else escape(shown)
         return f"<div><p><b>{escape(self.title)}</b></p><p>{escape(stage)}</p>{code}{note}<p>{link}</p></div>"
 
+    def __repr__(self) -> str:
+        return f"<triage: {self.title}; stage {self.verdict.stage.value}; {_shown(self.path)[0]}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class BisectReport(Bisection):
     """`bisect.json` as an object, of the bisection in `directory`. `exit_code` is that of `triage bisect`."""
 
@@ -73,6 +81,22 @@ class BisectReport(Bisection):
             f"<tr><td>{escape(row.version)}</td><td>{escape(row.verdict.value)}</td></tr>" for row in self.tested
         )
         return f"<div><p><b>{escape(self.summary)}</b></p><table>{rows}</table></div>"
+
+    def __repr__(self) -> str:
+        return f"<triage: {self.summary}; {_shown(self.directory / 'bisect.json')[0]}>"
+
+
+def _shown(file: Path) -> tuple[str, bool]:
+    """The path from here, and whether it lies below here, so that a link can lead to it; else what redaction leaves of it."""
+    from triage.report.redact import Redactor
+
+    here = Path.cwd()
+    redactor = Redactor.of_this_machine(os.environ, here)
+    above_home = here in Path(redactor.home).parents  # from there the path itself would name the user
+    with contextlib.suppress(ValueError, OSError):
+        if not above_home:
+            return file.resolve().relative_to(here).as_posix(), True
+    return redactor.text(str(file)), False
 
 
 def report_of(done: Run) -> TriageReport:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from triage.report import services
 from triage.report.shapes import PRIVATE_KEY, shapes_in
 
 SECRET = "<secret>"
@@ -34,6 +35,12 @@ _AWS_SECRET = re.compile(
 _HEX_KEY = re.compile(
     r"(?i)(?P<name>\b(?:wandb|(?<!cache )key|api[ _-]?key|login|password|token)\b\W{0,4}(?:\w{1,12}\W{1,4}){0,3}?)[0-9a-f]{40}\b"
 )
+_CURL_USER = re.compile(
+    r"(?P<name>\bcurl\b[^\n]{0,2000}?\s(?:-u|--user)[=\s]{0,5}[\"']?[^\s:\"'<>/]{1,200}:)(?P<value>[^\s\"'/<>]{3,})"
+)
+_XML_PASSWORD = re.compile(
+    r"(?i)(?P<name><add key=\\{0,4}\"(?:cleartext)?password\\{0,4}\"\s{0,4}value=\\{0,4}\")[^\"\\]{4,200}"
+)
 _NETRC = re.compile(r"(?P<name>\blogin\s+\S+\s+password\s+)\S+")
 # Only a name that may say secret, so that "failed: API_KEY=..." is not read as an assignment to "failed".
 _NAME = (
@@ -41,12 +48,12 @@ _NAME = (
     r"[A-Za-z][\w.-]{2,60})"
 )
 _ASSIGNED = re.compile(
-    _NAME + r"(?P<gap>(?:\\{0,4}[\"'])?\s*(?:=|:)\s*)"
+    _NAME + r"(?P<gap>(?:\\{0,4}[\"'])?\s*(?:=>?|[:?]=|:)\s*)"
     r"(?P<quote>b?\\{0,4}[\"'])?(?P<value>(?![A-Z_]{3,}=)[^\s\"'`,;|&<>()\[\]{}\\]{4,})(?P<next>[(\[]?)"
 )
 # A literal beside a name that says password: all of it, blanks and commas too.
 _QUOTED = re.compile(
-    _NAME + r"(?P<gap>(?:\\{0,4}[\"'])?\s*(?:=|:)\s*b?\\{0,4})"
+    _NAME + r"(?P<gap>(?:\\{0,4}[\"'])?\s*(?:=>?|[:?]=|:)\s*b?\\{0,4})"
     r"(?P<quote>[\"'])(?P<value>[^\"'\n\\]{4,200})(?=\\{0,4}(?P=quote))"
 )
 _QUERY = re.compile(
@@ -66,6 +73,7 @@ _ENDINGS = (
     "APIKEY",
     "CREDENTIAL",
     "CREDENTIALS",
+    "CREDS",
     "COOKIE",
 )
 _WORDS = frozenset({"KEY", "AUTH", "AUTHORIZATION", "COOKIES", "DSN", "PWD", "PASS", "PAT", "SIGNATURE"})
@@ -172,6 +180,8 @@ def scrub(text: str, tally: Counter[str] | None = None) -> str:
         text = take_out(pattern, SECRET, kind, text, tally)
     for pattern, replace, kind in _RULES:
         text = take_out(pattern, replace, kind, text, tally)
+    if services.named_in(text):
+        text = take_out(services.BESIDE, _without_key_beside, "service_key", text, tally)
     return text
 
 
@@ -213,6 +223,10 @@ def _without_quoted(found: re.Match[str]) -> str:
     return f"{name}{found['gap']}{found['quote']}{SECRET}"
 
 
+def _without_key_beside(found: re.Match[str]) -> str:
+    return f"{found['name']}{SECRET}" if services.is_key(found["value"]) else found[0]
+
+
 def _of_the_family(name: str) -> bool:
     """Whether the name says secret whatever the value looks like."""
     return any(part in name.upper().replace("-", "_") for part in _FAMILY)
@@ -227,6 +241,8 @@ _RULES: tuple[tuple[re.Pattern[str], str | Replace, str], ...] = (
     (_AWS_SECRET, rf"\g<name>{SECRET}", "aws_secret"),
     (_HEX_KEY, rf"\g<name>{SECRET}", "named_secret"),
     (_NETRC, rf"\g<name>{SECRET}", "named_secret"),
+    (_CURL_USER, rf"\g<name>{SECRET}", "named_secret"),
+    (_XML_PASSWORD, rf"\g<name>{SECRET}", "named_secret"),
     (_OPTION, _without_option, "named_secret"),
     (_QUOTED, _without_quoted, "named_secret"),
     (_ASSIGNED, _without_assigned, "named_secret"),

@@ -89,8 +89,33 @@ def picture(nodes: Sequence[Drawn], report: TriageReport) -> dict[str, Any]:
     guilty = _guilty(nodes, report)
     if not guilty:
         return {}
+    shown = _near({node.name: node for node in nodes}, guilty)
+    words = " and ".join(dict.fromkeys(node.target for node in nodes if node.name in guilty))
+    told = f"{len(shown)} of the {len(nodes)} operations of graph {report.culprit.graph if report.culprit else ''}, round {words}"
+    lines = dict.fromkeys(node.where for node in nodes if node.name in guilty and node.where)
+    return {**_laid_out(nodes, guilty, shown), "told": told, "lines_of": tuple(lines)}
+
+
+def reduced_picture(nodes: Sequence[Drawn], report: TriageReport) -> dict[str, Any]:
+    """What is left of it in the reproducer, all of it where that is little; the guilty one is marked where it is known."""
+    if not nodes:
+        return {}
+    words = _words(report.culprit.op or "") if report.culprit is not None else set()
+    named = [node.name for node in nodes if words & _words(node.target)]
+    guilty = dict.fromkeys(named or ([nodes[0].name] if len(nodes) == 1 else []))
+    shown = (
+        [node.name for node in nodes]
+        if len(nodes) <= MOST_NODES
+        else _near({each.name: each for each in nodes}, guilty)
+    )
+    if not shown:
+        return {}
+    told = f"{len(nodes)} {'operation' if len(nodes) == 1 else 'operations'} left: {', '.join(node.target for node in nodes[:8])}"
+    return {**_laid_out(nodes, guilty, shown), "told": told}
+
+
+def _laid_out(nodes: Sequence[Drawn], guilty: Mapping[str, None], shown: Sequence[str]) -> dict[str, Any]:
     known = {node.name: node for node in nodes}
-    shown = _near(known, guilty)
     rows = _rows(shown, known)
     widest = max(len(row) for row in rows)
     at = {
@@ -115,9 +140,7 @@ def picture(nodes: Sequence[Drawn], report: TriageReport) -> dict[str, Any]:
         for of in known[name].takes
         if of in at
     ]
-    words = " and ".join(dict.fromkeys(known[name].target for name in guilty))
-    told = f"{len(shown)} of the {len(nodes)} operations of graph {report.culprit.graph if report.culprit else ''}, round {words}"
-    return {"boxes": boxes, "lines": lines, "told": told, "width": widest * ACROSS, "height": len(rows) * DOWN}
+    return {"boxes": boxes, "lines": lines, "width": widest * ACROSS, "height": len(rows) * DOWN}
 
 
 def _guilty(nodes: Sequence[Drawn], report: TriageReport) -> dict[str, None]:

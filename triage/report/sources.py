@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from triage.model.report import LadderRow, TriageReport
 from triage.report.graph_picture import Drawn, graph_of
 from triage.report.logs import telling_log
 from triage.report.redact import Redactor
+from triage.report.reduced_graph import drawn_of
+from triage.report.timeline import Span, spans_of
 
 ERROR_LOG = "error.log"
 JOURNAL = "journal.jsonl"
@@ -35,6 +37,8 @@ class Sources:
     curve: tuple[tuple[int, int], ...] = ()
     curve_unit: str = "operations"
     graph: tuple[Drawn, ...] = ()  # of the program, the one that is to blame
+    reduced: tuple[Drawn, ...] = ()  # what is left of it in the reproducer
+    spans: tuple[Span, ...] = ()  # what ran when
 
 
 def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sources:
@@ -42,13 +46,17 @@ def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sou
     reproducer = _read(run_dir, report.reproducer.path) if report.reproducer is not None else ""
     passing = _read(run_dir, report.nearest_passing.path) if report.nearest_passing is not None else ""
     curve, unit = _curve(run_dir)
+    quoted = redactor.source(reproducer)
+    spans = spans_of(run_dir / JOURNAL)
     return Sources(
-        reproducer=redactor.source(reproducer),
+        reproducer=quoted,
         passing=redactor.source(passing),
         error_log=redactor.text(_read(run_dir, report.artifacts.get("error_log", ""))),
         curve=curve,
         curve_unit=unit,
         graph=graph_of(run_dir, report, redactor),
+        reduced=drawn_of(quoted, Path(report.reproducer.path).name if report.reproducer is not None else ""),
+        spans=tuple(replace(span, name=redactor.text(span.name), told=redactor.text(span.told)) for span in spans),
     )
 
 

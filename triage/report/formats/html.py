@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from triage.model.formats import FORMATS
 from triage.model.report import AblationRow, LadderRow, SubsystemRow, TriageReport
 from triage.model.stage import Symptom
 from triage.report import wording
 from triage.report.bisection import strip_of
-from triage.report.graph_picture import picture
+from triage.report.graph_picture import picture, reduced_picture
 from triage.report.kinds import kind_of
+from triage.report.log_lines import coloured
 from triage.report.markdown import clean
 from triage.report.pages import bars, page
 from triage.report.redaction_words import redacted_words
-from triage.report.sources import Sources
+from triage.report.sources import ERROR_LOG, Sources
+from triage.report.timeline import timeline
+from triage.report.trace import TRACE_LOG
 
 MOST_LOG = 200_000  # characters, from its end
 MOST_ROWS = 200
@@ -39,12 +43,14 @@ def render(report: TriageReport, sources: Sources) -> str:
         **_values(report),
         curve=_curve(sources),
         graph=picture(sources.graph, report),
+        reduced=reduced_picture(sources.reduced, report),
         history=strip_of(report.regression),
         times=_times(report),
-        log=log[-MOST_LOG:],
-        log_cut=len(log) > MOST_LOG,
+        ran=timeline(sources.spans),
+        log=coloured(log[-MOST_LOG:]),
+        log_cut=min(len(log), MOST_LOG) if len(log) > MOST_LOG else 0,
         versions=wording.environment_line(report.environment),
-        files=sorted({name for name in report.artifacts.values() if name and not name.endswith(".html")}),
+        files=_files(report),
         command=f"triage run {wording.shell(report.command)}",
         redacted=redacted_words(report.redacted),
     )
@@ -103,6 +109,23 @@ def _rung(row: LadderRow) -> dict[str, str]:
     on = "on the captured graph" if row.on == "graph" else ""
     note = "; ".join(filter(None, (spent, on, row.note or "")))
     return {"rung": row.rung, "style": style, "outcome": outcome, "note": note}
+
+
+def _files(report: TriageReport) -> list[tuple[str, str]]:
+    """(file of the run directory, what must be known before it is passed on), the ones that may be attached first."""
+    named: list[str | None] = [name for key, name in report.artifacts.items() if not key.endswith("_html")]
+    named += [each.log for each in report.ladder]
+    named += [each.path for each in (report.reproducer, report.nearest_passing, *report.siblings) if each is not None]
+    named += [each.patch for each in report.ways_round]
+    named += [report.subsystem.before, report.subsystem.after] if report.subsystem is not None else []
+    rows = [(name, _raw(name)) for name in dict.fromkeys(filter(None, named))]
+    return sorted(rows, key=lambda row: (row[1] != "", row[0]))
+
+
+def _raw(name: str) -> str:
+    """What is in the run directory as it was written, and not redacted."""
+    redacted = name in {ERROR_LOG, TRACE_LOG, *(row.file for row in FORMATS)}
+    return "" if redacted else "as it was written: look through it before you pass it on"
 
 
 def _tables(report: TriageReport) -> list[tuple[str, str, list[dict[str, str]]]]:

@@ -20,6 +20,10 @@ from triage.report.sources import Sources
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _PLACE = re.compile(r"^(?P<file>[^\n]+?):(?P<line>\d+) in ")
+_HELP = (
+    "The stage is the first backend on the ladder eager, aot_eager, aot_eager_decomp_partition, inductor with which the program "
+    "fails where it passed with the one below. The run directory has a reproducer, the log and the ways round that were tried."
+)
 _LONGEST = 4_000  # characters of a message: views show its first paragraph
 
 
@@ -32,11 +36,24 @@ def render(report: TriageReport, sources: Sources) -> str:
 
 def _driver(report: TriageReport) -> dict[str, Any]:
     """The tool, with a rule for each stage that can be to blame."""
-    rules = [
-        {"id": _rule(stage), "shortDescription": {"text": f"A failure under torch.compile: {stage.value}"}}
-        for stage in Stage
-    ]
+    rules = [_described(stage) for stage in Stage]
     return {"name": report.tool.get("name", "triage"), "version": report.tool.get("version", ""), "rules": rules}
+
+
+def _described(stage: Stage) -> dict[str, Any]:
+    """What GitHub asks of a rule: both descriptions, and a text for who wants to know more."""
+    blamed = wording.STAGES.get(stage)
+    told = (
+        f"The program fails under torch.compile; to blame is {blamed}."
+        if blamed
+        else "No stage of the compiler is to blame."
+    )
+    return {
+        "id": _rule(stage),
+        "shortDescription": {"text": f"A failure under torch.compile: {stage.value}"},
+        "fullDescription": {"text": told},
+        "help": {"text": f"{told} {_HELP}"},
+    }
 
 
 def _rule(stage: Stage) -> str:
@@ -62,7 +79,12 @@ def _result(report: TriageReport) -> dict[str, Any]:
         "level": "note" if report.verdict.symptom is Symptom.ROUNDING else "error",
         "message": {"text": clip(_message(report), _LONGEST)},
         "locations": _locations(report),
-        **({"partialFingerprints": {"triage/v1": fingerprint}} if fingerprint else {}),
+        # GitHub knows an alert again by the first of these alone, and makes one of the line where it is missing.
+        **(
+            {"partialFingerprints": {"primaryLocationLineHash": fingerprint, "triage/v1": fingerprint}}
+            if fingerprint
+            else {}
+        ),
     }
 
 

@@ -1,0 +1,100 @@
+"""What ran when, as the journal tells it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from triage.report.timeline import MOST_ROWS, Span, spans_of, timeline
+
+
+def journal(folder: Path, *events: dict[str, Any]) -> Path:
+    file = folder / "journal.jsonl"
+    file.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    return file
+
+
+def at(time: float, kind: str, **facts: Any) -> dict[str, Any]:
+    return {"t": 1000.0 + time, "kind": kind, **facts}
+
+
+def probe(name: str, start: float, end: float, outcome: str, rung: str = "") -> list[dict[str, Any]]:
+    rung = rung or name
+    return [
+        at(start, "probe_started", name=name, rung=rung, timeout=300),
+        at(
+            end,
+            "probe_ended",
+            name=name,
+            rung="inductor" if name == "as_is" else rung,
+            outcome=outcome,
+            seconds=end - start,
+        ),
+    ]
+
+
+def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> None:
+    uncompiled, eager = probe("uncompiled", 6, 9, "ok"), probe("eager", 6.5, 8, "ok")
+    file = journal(
+        tmp_path,
+        at(0, "run_started"),
+        *probe("as_is", 0, 5, "exception"),
+        *sorted([*uncompiled, *eager], key=lambda event: event["t"]),
+        at(9.5, "probe_ended", name="graph-inductor", rung="inductor", outcome="wrong_result", seconds=0.5),
+        at(10, "engine_started", engine="native"),
+        at(11, "query", number=1),
+        at(12, "query", number=2),
+        at(13, "reproducer_found"),
+        at(14, "verify_started", runs=3),
+        at(20, "verify_ended", runs=3, same=2),
+        at(20, "step_started", step="ablate"),
+        at(21, "step_ended", step="ablate"),
+    )
+    assert spans_of(file) == (
+        Span("the script as it is", 0, 5, "bad", "exception"),
+        Span("uncompiled", 6, 9, "ok", "passes"),
+        Span("eager", 6.5, 8, "ok", "passes"),
+        Span("inductor, the graph alone", 9, 9.5, "bad", "wrong result"),
+        Span("reducing", 10, 13, "", "2 candidates"),
+        Span("fresh processes", 14, 20, "", "2 of 3 the same failure"),
+        Span("other settings", 20, 21, "", ""),
+    )
+
+
+def test_the_hours_before_a_run_was_gone_on_with_are_left_out(tmp_path: Path) -> None:
+    began = at(5, "probe_started", name="eager", rung="eager")
+    again = [{**event, "t": event["t"] + 90_000} for event in (at(0, "run_started"), *probe("inductor", 1, 3, "hang"))]
+    file = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "hang"), began, at(6, "query"), *again)
+    assert [(span.name, span.start, span.end, span.told) for span in spans_of(file)] == [
+        ("the script as it is", 0, 4, "hang"),
+        ("eager", 5, 6, "not ended"),
+        ("inductor", 7, 9, "hang"),
+    ]
+
+
+def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    file = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "ok"))
+    with file.open("a", encoding="utf-8") as torn:
+        torn.write('{"t": 1009.0, "kind": "probe_started", "na')
+    assert [span.name for span in spans_of(file)] == ["the script as it is"]
+    assert spans_of(tmp_path / "gone.jsonl") == ()
+
+
+def test_of_many_the_longest_are_drawn(tmp_path: Path) -> None:
+    runs = [
+        event
+        for number in range(100)
+        for event in probe(f"run {number}", number * 200, number * 200 + number + 1, "ok")
+    ]
+    found = spans_of(journal(tmp_path, at(0, "run_started"), *runs))
+    assert [span.name for span in found] == [f"run {number}" for number in range(100 - MOST_ROWS, 100)]
+
+
+def test_a_bar_stands_where_its_time_is() -> None:
+    drawn = timeline((Span("a", 0, 5, "ok", "passes"), Span("b", 5, 10, "bad", "exception")))
+    first, second = drawn["rows"]
+    assert (first["x"], first["width"]) == (190.0, 165.0)
+    assert (second["x"], second["width"], second["words"]) == (355.0, 165.0, "5.0 s, exception")
+    assert drawn["told"] == "a, 0.0 to 5.0 s: passes; b, 5.0 to 10.0 s: exception"
+    assert timeline((Span("a", 0, 5),)) == {}
