@@ -64,6 +64,21 @@ def test_an_interrupt_keeps_what_the_graph_told_and_the_run_goes_on_from_there(t
     assert not any("had not ended" in note for note in report["notes"])
 
 
+def test_an_interrupt_ends_what_runs_ahead_of_the_first_failure(triage: Command) -> None:
+    triage.script("import time\nimport torch\n\ntorch.compile(lambda x: x + 1)\ntime.sleep(200)\n")
+    process = triage.start("run", "--out", "out", "train.py")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "uncompiled: running" in line:
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err, err
+    time.sleep(1.0)
+    assert not left_over(triage.tag)
+    assert triage.report()["incomplete_reason"] == "interrupted"
+
+
 def test_where_the_script_disagrees_with_its_graph_the_script_counts(triage: Command) -> None:
     triage.script(FAILS.format(later="sys.exit('no weights here')"))
     done = triage("run", "--out", "out", "train.py")
