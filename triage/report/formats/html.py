@@ -109,7 +109,8 @@ def _rung(row: LadderRow) -> dict[str, str]:
     spent = wording.seconds(row.seconds) if row.seconds else ""
     on = "on the captured graph" if row.on == "graph" else ""
     note = "; ".join(filter(None, (spent, on, row.note or "")))
-    return {"rung": row.rung, "style": style, "outcome": outcome, "note": note}
+    rung = "as the script has it" if row.rung == "as_is" else row.rung
+    return {"rung": rung, "style": style, "outcome": outcome, "note": note}
 
 
 def _files(report: TriageReport) -> list[tuple[str, str]]:
