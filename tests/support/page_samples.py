@@ -75,7 +75,7 @@ def everything() -> tuple[TriageReport, Sources]:
         ),
         reduced=drawn_of(REPRODUCER, "repro.py"),
         spans=(
-            Span("the script as it is", 0.0, 24.0, "bad", "exception"),
+            Span("as it is", 0.0, 24.0, "bad", "exception"),
             Span("uncompiled", 24.0, 27.0, "ok", "passes"),
             Span("reducing", 27.0, 40.0, "", "15 candidates"),
         ),

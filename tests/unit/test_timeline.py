@@ -40,6 +40,7 @@ def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> Non
         tmp_path,
         at(0, "run_started"),
         *probe("as_is", 0, 5, "exception"),
+        *probe("as_is-compared", 5, 5.5, "wrong_result", rung="as_is"),
         *sorted([*uncompiled, *eager], key=lambda event: event["t"]),
         at(9.5, "probe_ended", name="graph-inductor", rung="inductor", outcome="wrong_result", seconds=0.5),
         at(10, "engine_started", engine="native"),
@@ -52,7 +53,8 @@ def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> Non
         at(21, "step_ended", step="ablate"),
     )
     assert spans_of(file) == (
-        Span("the script as it is", 0, 5, "bad", "exception"),
+        Span("as it is", 0, 5, "bad", "exception"),
+        Span("as it is, compared with eager", 5, 5.5, "bad", "wrong result"),
         Span("uncompiled", 6, 9, "ok", "passes"),
         Span("eager", 6.5, 8, "ok", "passes"),
         Span("inductor, the graph alone", 9, 9.5, "bad", "wrong result"),
@@ -67,7 +69,7 @@ def test_the_hours_before_a_run_was_gone_on_with_are_left_out(tmp_path: Path) ->
     again = [{**event, "t": event["t"] + 90_000} for event in (at(0, "run_started"), *probe("inductor", 1, 3, "hang"))]
     file = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "hang"), began, at(6, "query"), *again)
     assert [(span.name, span.start, span.end, span.told) for span in spans_of(file)] == [
-        ("the script as it is", 0, 4, "hang"),
+        ("as it is", 0, 4, "hang"),
         ("eager", 5, 6, "not ended"),
         ("inductor", 7, 9, "hang"),
     ]
@@ -77,7 +79,7 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     file = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "ok"))
     with file.open("a", encoding="utf-8") as torn:
         torn.write('{"t": 1009.0, "kind": "probe_started", "na')
-    assert [span.name for span in spans_of(file)] == ["the script as it is"]
+    assert [span.name for span in spans_of(file)] == ["as it is"]
     assert spans_of(tmp_path / "gone.jsonl") == ()
 
 

@@ -51,6 +51,17 @@ HANG = replace(
     culprit=None,
     accuracy=None,
 )
+TORCHS = 'Stack when it ended (most recent call last):\n  File "torch/__init__.py", line 2568, in __call__\n'
+OWN_HANG = replace(
+    HANG,
+    verdict=ReportVerdict(Symptom.HANG, Stage.BACKEND),
+    signature=ReportSignature(
+        "hang",
+        "lowering of the forward graph 0/0",
+        hangs_in="torch/__init__.py:__call__",
+        excerpt=f'{TORCHS}  File "nets/never.py", line 8, in simplified\nNo end within 25 s while compiling',
+    ),
+)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +80,11 @@ HANG = replace(
         (replace(WRONG, accuracy={}), "[inductor] `aten.sum`: wrong result under torch.compile"),
         (HANG, "[inductor] torch.compile does not finish while compiling, in torch/_inductor/sizevars.py:simplify"),
         (replace(HANG, signature=None), "[inductor] torch.compile does not finish"),
+        (OWN_HANG, "[custom backend] torch.compile does not finish while compiling, in never.py:simplified"),
+        (
+            replace(OWN_HANG, signature=replace(OWN_HANG.signature, excerpt=TORCHS)),  # type: ignore[type-var]
+            "[custom backend] torch.compile does not finish while compiling, in torch/__init__.py:__call__",
+        ),
         # Nothing is known to be wrong in a result: the error itself is all there is.
         (
             replace(DIES_IN_ITS_VIEW, signature=ReportSignature("RuntimeError", VIEW)),

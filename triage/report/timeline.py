@@ -79,7 +79,8 @@ class _Reader:
         self._now = max(self._now, time - self._zero)
         name, rung = str(entry.get("name", "")), str(entry.get("rung", ""))
         if kind == "probe_started":
-            self._begin(name, "the script as it is" if rung == "as_is" else rung)
+            compared = ", compared with eager" if name.endswith("-compared") else ""
+            self._begin(name, ("as it is" if rung == "as_is" else rung) + compared)
         elif kind in ("probe_ended", "probe_cancelled"):
             self._probe_ended(name, rung, entry, cancelled=kind == "probe_cancelled")
         elif kind == "engine_started":

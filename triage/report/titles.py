@@ -6,6 +6,8 @@ decomposition, and `view size is not compatible` finds no duplicate of it.
 
 from __future__ import annotations
 
+import re
+from pathlib import PurePath
 from typing import Any
 
 from triage.judge.signature import headline
@@ -22,6 +24,7 @@ _TAGS = {
     Stage.INDUCTOR: "inductor",
     Stage.BACKEND: "custom backend",
 }
+_FRAME = re.compile(r"(?m)^ +File \"([^\"\n]+)\", line \d+, in (\S+)$")
 _DECOMPOSITION = "decomposition"
 _GUARDS = "guards"
 
@@ -93,7 +96,17 @@ def _hang(report: TriageReport) -> str:
     signature, door = report.signature, report.verdict.door or "torch.compile"
     told = headline(f"{door} does not finish", signature.message if signature is not None else "")
     told = told if "does not finish while " in told else f"{door} does not finish"
-    return f"{told}, in {signature.hangs_in}" if signature is not None and signature.hangs_in else told
+    where = "" if signature is None else _own_function(report) or signature.hangs_in
+    return f"{told}, in {where}" if where else told
+
+
+def _own_function(report: TriageReport) -> str:
+    """Where the program's own backend goes on for ever, its function: what of torch called that says nothing."""
+    frames = _FRAME.findall(report.signature.excerpt) if report.signature is not None else []
+    if report.verdict.stage is not Stage.BACKEND or not frames or frames[-1][0].startswith("torch/"):
+        return ""
+    file, function = frames[-1]
+    return f"{PurePath(file).name}:{function}"
 
 
 def _wrong_of(report: TriageReport) -> dict[str, Any]:

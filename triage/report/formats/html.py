@@ -47,6 +47,7 @@ def render(report: TriageReport, sources: Sources) -> str:
         history=strip_of(report.regression),
         times=_times(report),
         ran=timeline(sources.spans),
+        error=coloured(clean(report.signature.excerpt)) if report.signature is not None else [],
         log=coloured(log[-MOST_LOG:]),
         log_cut=min(len(log), MOST_LOG) if len(log) > MOST_LOG else 0,
         versions=wording.environment_line(report.environment),
@@ -90,10 +91,10 @@ def _facts(report: TriageReport) -> list[tuple[str, str]]:
         ("Line", f"`{line.replace('`', '')}`" if line else ""),
         ("Operation", f"`{culprit.op}`" if culprit is not None and culprit.op else ""),
         ("Part", culprit.subsystem if culprit is not None and culprit.subsystem else ""),
+        ("Way round", way or next(iter(report.workarounds), "")),
         ("Direction", verdict.direction or ""),
         ("How often", f"{verdict.failures} of {wording.plural(verdict.runs, 'run')}" if verdict.runs else ""),
         ("Reproducer", size),
-        ("Way round", way or next(iter(report.workarounds), "")),
     )
     return [(name, value) for name, value in found if value]
 
@@ -108,7 +109,8 @@ def _rung(row: LadderRow) -> dict[str, str]:
     spent = wording.seconds(row.seconds) if row.seconds else ""
     on = "on the captured graph" if row.on == "graph" else ""
     note = "; ".join(filter(None, (spent, on, row.note or "")))
-    return {"rung": row.rung, "style": style, "outcome": outcome, "note": note}
+    rung = "as the script has it" if row.rung == "as_is" else row.rung
+    return {"rung": rung, "style": style, "outcome": outcome, "note": note}
 
 
 def _files(report: TriageReport) -> list[tuple[str, str]]:
@@ -135,7 +137,11 @@ def _tables(report: TriageReport) -> list[tuple[str, str, list[dict[str, str]]]]
         ("Parts of the compiler, each switched off", "part", [_cell(row.subsystem, row) for row in parts]),
         ("Settings", "setting", [_cell(row.setting, row) for row in report.ablation]),
     )
-    return [(heading, first, rows[:MOST_ROWS]) for heading, first, rows in found if rows]
+    order = list(_OUTCOMES)
+    ordered = (
+        (heading, first, sorted(rows, key=lambda row: order.index(row["outcome"]))) for heading, first, rows in found
+    )
+    return [(heading, first, rows[:MOST_ROWS]) for heading, first, rows in ordered if rows]
 
 
 def _cell(name: str, row: AblationRow | SubsystemRow) -> dict[str, str]:
