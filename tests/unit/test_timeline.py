@@ -64,6 +64,21 @@ def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> Non
     )
 
 
+def test_a_run_of_which_is_told_later_ended_when_it_did(tmp_path: Path) -> None:
+    """It began beside the first one, and what it means is known once that has failed."""
+    ran = probe("uncompiled", 2, 20, "ok")
+    file = journal(
+        tmp_path,
+        at(0, "run_started"),
+        at(0, "probe_started", name="as_is", rung="as_is"),
+        ran[0],
+        at(6, "probe_facts", probe={"name": "uncompiled", "rung": "uncompiled"}),
+        at(20, "probe_ended", name="as_is", rung="inductor", outcome="exception", seconds=20),
+        ran[1],
+    )
+    assert [(span.name, span.start, span.end) for span in spans_of(file)] == [("as it is", 0, 20), ("uncompiled", 2, 6)]
+
+
 def test_the_hours_before_a_run_was_gone_on_with_are_left_out(tmp_path: Path) -> None:
     began = at(5, "probe_started", name="eager", rung="eager")
     again = [{**event, "t": event["t"] + 90_000} for event in (at(0, "run_started"), *probe("inductor", 1, 3, "hang"))]

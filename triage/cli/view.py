@@ -173,13 +173,21 @@ class _State:
         elif event.kind == "step_started":
             self.step, self.detail = _STEPS.get(facts["step"], facts["step"]), ""
         elif event.kind == "ladder":
-            known, self.rows = self.rows, {name: {} for name in facts["rungs"]}
+            known = self.rows  # also of runs that began beside the first one
+            self.rows = {name: known.get(name, {}) for name in facts["rungs"]}
             self.rows[facts["top"]] = known.get("as_is", {})
         elif event.kind == "probe_started":
             row = self.rows.setdefault(facts["rung"], {})
             row.update(running=time.monotonic(), limit=facts["timeout"])
         elif event.kind == "probe_cancelled":
             self.rows.setdefault(facts["rung"], {}).pop("running", None)
+        elif (
+            event.kind == "probe_facts"
+        ):  # what it means is told later, of a run that began beside the first one much later
+            probe = facts["probe"]
+            if probe.name == probe.rung and probe.name in self.rows:
+                self.rows[probe.name].pop("running", None)
+                self.rows[probe.name].update(outcome=probe.outcome.kind, seconds=probe.outcome.seconds)
         elif event.kind == "probe_ended":
             row = self.rows.setdefault(facts["rung"], {})
             row.pop("running", None)

@@ -158,7 +158,13 @@ class Visits(ABC):
             return {}
 
         def running(rung: Rung) -> Callable[[Cancel, Begun], Probe]:
-            return lambda cancel, begun: self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True)
+            def run(cancel: Cancel, begun: Begun) -> Probe:
+                probe = self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True)
+                if probe.cancelled:  # nobody asks for it
+                    self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
+                return probe
+
+            return run
 
         def idle() -> bool:
             return self.ready() and (self.jobs() > 2 or uncompiled.ended)

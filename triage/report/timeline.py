@@ -21,7 +21,7 @@ SHORTEST = 0.05  # seconds: what is shorter is no bar
 _LEFT, _RIGHT, _DOWN = 190.0, 520.0, 22
 _KIND = re.compile(r'^\{"t": [\d.]+, "kind": "(?P<kind>\w+)"')
 _WANTED = {
-    *("run_started", "probe_started", "probe_ended", "probe_cancelled", "engine_started", "query"),
+    *("run_started", "probe_started", "probe_facts", "probe_ended", "probe_cancelled", "engine_started", "query"),
     *("reproducer_found", "verify_started", "verify_ended", "step_started", "step_ended"),
 }
 _STEPS = {"ablate": "other settings", "blame": "which part of the compiler", "conditions": "what it needs"}
@@ -68,6 +68,7 @@ class _Reader:
     def __init__(self) -> None:
         self._begun: dict[str, Span] = {}
         self._ended: list[Span] = []
+        self._rested: dict[str, float] = {}  # when runs ended of which nobody has been told
         self._zero: float | None = None
         self._now, self._candidates = 0.0, 0
 
@@ -81,6 +82,8 @@ class _Reader:
         if kind == "probe_started":
             compared = ", compared with eager" if name.endswith("-compared") else ""
             self._begin(name, ("as it is" if rung == "as_is" else rung) + compared)
+        elif kind == "probe_facts":  # it has ended; what that means is told later, of some much later
+            self._rested[str((entry.get("probe") or {}).get("name", ""))] = self._now
         elif kind in ("probe_ended", "probe_cancelled"):
             self._probe_ended(name, rung, entry, cancelled=kind == "probe_cancelled")
         elif kind == "engine_started":
@@ -113,7 +116,7 @@ class _Reader:
     def _end(self, key: str, told: str = "", style: str = "") -> None:
         span = self._begun.pop(key, None)
         if span is not None:
-            self._ended.append(replace(span, end=self._now, told=told, style=style))
+            self._ended.append(replace(span, end=self._rested.pop(key, self._now), told=told, style=style))
 
     def _end_all(self) -> None:
         for key in list(self._begun):
