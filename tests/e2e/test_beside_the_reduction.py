@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -36,18 +37,23 @@ def triage(tmp_path: Path) -> Command:
     return Command(tmp_path)
 
 
-def test_an_interrupt_keeps_what_the_graph_told_and_the_run_goes_on_from_there(triage: Command) -> None:
-    triage.script(FAILS.format(later="time.sleep(200)"))
-    process = triage.start("run", "--out", "out", "train.py")
+def interrupted_at(words: str, process: subprocess.Popen[str], triage: Command) -> None:
+    """Interrupt it once it says so: it ends as it should, and leaves nothing behind."""
     assert process.stderr is not None
     for line in process.stderr:
-        if "verified in fresh processes" in line:
+        if words in line:
             break
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err, err
     time.sleep(1.0)
     assert not left_over(triage.tag)
+
+
+def test_an_interrupt_keeps_what_the_graph_told_and_the_run_goes_on_from_there(triage: Command) -> None:
+    triage.script(FAILS.format(later="time.sleep(200)"))
+    process = triage.start("run", "--out", "out", "train.py")
+    interrupted_at("verified in fresh processes", process, triage)
     report = triage.report()
     assert (report["complete"], report["incomplete_reason"]) == (False, "interrupted")
     assert report["verdict"]["stage"] == "decomp_partition"
@@ -67,15 +73,7 @@ def test_an_interrupt_keeps_what_the_graph_told_and_the_run_goes_on_from_there(t
 def test_an_interrupt_ends_what_runs_ahead_of_the_first_failure(triage: Command) -> None:
     triage.script("import time\nimport torch\n\ntorch.compile(lambda x: x + 1)\ntime.sleep(200)\n")
     process = triage.start("run", "--out", "out", "train.py")
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "uncompiled: running" in line:
-            break
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in err, err
-    time.sleep(1.0)
-    assert not left_over(triage.tag)
+    interrupted_at("uncompiled: running", process, triage)
     assert triage.report()["incomplete_reason"] == "interrupted"
 
 

@@ -63,6 +63,19 @@ def walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Walk]
     return walk_of(tmp_path)
 
 
+def until_cancelled(told: list[bool]) -> Callable[[ProbeRequest, Cancel | None], None]:
+    """A run that goes on until it is cancelled, and tells whether it was."""
+
+    def hold(request: ProbeRequest, cancel: Cancel | None) -> None:
+        assert cancel is not None
+        end = time.monotonic() + 5
+        while not cancel.is_set() and time.monotonic() < end:
+            time.sleep(0.01)
+        told.append(cancel.is_set())
+
+    return hold
+
+
 def fails(folder: Path, **named: object) -> Compiling:
     return Compiling(folder, {"inductor": itertools.repeat(error())}, **named)
 
@@ -122,14 +135,7 @@ def test_it_is_ended_where_the_script_passes(walk: Callable[..., Walk], tmp_path
     machine = Compiling(tmp_path, {})
     ended: list[bool] = []
 
-    def hold(request: ProbeRequest, cancel: Cancel | None) -> None:
-        assert cancel is not None
-        end = time.monotonic() + 5
-        while not cancel.is_set() and time.monotonic() < end:
-            time.sleep(0.01)
-        ended.append(cancel.is_set())
-
-    machine.hold, machine.waits = hold, 1.0
+    machine.hold, machine.waits = until_cancelled(ended), 1.0
     found = walk(machine, jobs=2)
     found.first()
     found.stop()
@@ -148,14 +154,7 @@ def test_an_interrupt_ends_it(walk: Callable[..., Walk], tmp_path: Path) -> None
     machine = fails(tmp_path)
     ended: list[bool] = []
 
-    def hold(request: ProbeRequest, cancel: Cancel | None) -> None:
-        assert cancel is not None
-        end = time.monotonic() + 5
-        while not cancel.is_set() and time.monotonic() < end:
-            time.sleep(0.01)
-        ended.append(cancel.is_set())
-
-    machine.hold, machine.waits = hold, 1.0
+    machine.hold, machine.waits = until_cancelled(ended), 1.0
     found = walk(machine, jobs=2)
     found.first()
     found.stop()
