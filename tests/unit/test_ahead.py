@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, error, walk_of
 
-from triage.locate.ahead import may_be_in_the_way
+from triage.locate.ahead import COMPILES, IN_INDUCTOR, _Events, may_be_in_the_way
 from triage.locate.walk import Walk
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
@@ -148,6 +149,16 @@ def test_it_is_kept_for_a_wrong_result_where_it_has_ended(walk: Callable[..., Wa
     found.first()
     found.visit([found.rungs[0]])
     assert machine.visited().count("uncompiled") == 1 and len(found.seen["uncompiled"]) == 1
+
+
+def test_a_run_that_ended_while_it_was_looked_at_has_said_nothing_more(tmp_path: Path) -> None:
+    channel = tmp_path / "channel"
+    channel.mkdir()
+    (channel / "events-7.jsonl").write_text('{"e": "compile_call", "alone": true}\n')
+    events = _Events(channel)
+    assert events.seen(COMPILES) == (7, {"e": "compile_call", "alone": True})
+    shutil.rmtree(channel)
+    assert events.seen(COMPILES) is not None and events.seen(IN_INDUCTOR) is None
 
 
 def test_an_interrupt_ends_it(walk: Callable[..., Walk], tmp_path: Path) -> None:

@@ -142,7 +142,11 @@ class _Events:
         return self._seen.get(sign)
 
     def _look(self) -> None:
-        for path in self._channel.glob("events-*.jsonl"):
+        try:
+            paths = sorted(self._channel.glob("events-*.jsonl"))
+        except OSError:  # the run has ended, and its directory has gone
+            return
+        for path in paths:
             with contextlib.suppress(OSError, ValueError), path.open("rb") as file:
                 file.seek(self._read.get(path, 0))
                 *lines, _torn = file.read(MOST_READ).split(b"\n")
