@@ -92,7 +92,7 @@ def test_a_script_that_is_said_to_be_flaky_is_run_more_than_once(tmp_path: Path)
     assert found(command)["results"][0]["fate"] == "passes"  # as nobody says so, it is asked once
     (tmp_path / "runs").unlink()
     (tmp_path / "sweep.toml").write_text('flaky = true\n[[script]]\npath = "lucky.py"\n')
-    assert command("sweep", "sweep.toml", "--out", "again").returncode == 1
+    assert command("sweep", "sweep.toml", "--out", "again", "--budget", "60").returncode == 1
     command.out = tmp_path / "again"
     (result,) = found(command)["results"]
     assert result["fate"] == "flaky"
