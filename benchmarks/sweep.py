@@ -64,7 +64,8 @@ def main() -> int:
 
 def failing_programs(most: int = 10**9) -> list[tuple[str, Bug, str]]:
     """Names, what is wrong with each, and texts without their head; of those for clusters at most so many, whole bugs by lot."""
-    chosen, left = [], most
+    chosen: list[Bug] = []
+    left = most
     for bug in random.Random(DRAW).sample(BUGS, len(BUGS)):
         room = left - len(bug.faces) if bug.fate in FAILING else left
         if room >= 0:
@@ -142,7 +143,8 @@ def kinds(truth: Truth) -> dict[str, list[str]]:
 
 def drawn(truth: Truth, count: int, seed: int) -> list[str]:
     """So many programs, of each kind its share, at least two of each where there are so many."""
-    dice, names = random.Random(seed), []
+    dice = random.Random(seed)
+    names: list[str] = []
     for group in kinds(truth).values():
         wanted = max(2, round(count * len(group) / len(truth)))
         names += dice.sample(group, min(wanted, len(group)))
