@@ -1,10 +1,12 @@
 """`triage sweep` over programs whose truth is known: is the fate of each right, and are the clusters the bugs?
 
-    python benchmarks/sweep.py [--scripts N] [--only NAME...] [--out DIR] [--jobs N] [--single N [--seed S]] [--score DIR]
+    python benchmarks/sweep.py [--scripts N] [--failing N] [--only NAME...] [--out DIR] [--jobs N]
+                               [--single N [--seed S]] [--score DIR]
 
-Programs are the failing ones of `sweep_programs/`, and as many passing ones of its models as make N. Of the clusters of failing
-programs: pairwise *precision* is the share of pairs in one cluster that are one bug, *recall* the share of pairs of one bug that
-are in one cluster. `--only` takes those whose names begin so. `--score` reads an earlier sweep and runs nothing of it anew.
+Programs are those of `sweep_programs/`: bugs and known causes with all their faces, by lot until `--failing` programs fail so;
+those that are no bug of the compiler; and as many passing ones as make `--scripts`. Of the clusters of failing programs:
+pairwise *precision* is the share of pairs in one cluster that are one bug, *recall* the share of pairs of one bug that are in one
+cluster. `--only` takes those of all whose names begin so. `--score` reads an earlier sweep and runs nothing of it anew.
 `--single N` also runs N of its programs by themselves, by `triage run`, one after the other: passing and failing ones in
 proportion, drawn by the seed; and says how long all would take so. Exit status 1 where a fate, a stage or a pair is wrong.
 """
@@ -30,11 +32,13 @@ from sweep_programs import BUGS, HEAD, Bug, passing
 Pair = frozenset[str]
 Truth = Mapping[str, Mapping[str, str]]
 FAILING = ("fails", "known_cause")
+DRAW = 0  # decides which bugs a smaller sweep has
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scripts", type=int, default=200)
+    parser.add_argument("--failing", type=int, default=80)
     parser.add_argument("--only", nargs="+", default=())
     parser.add_argument("--out", type=Path, default=Path("benchmarks/out/sweep") / time.strftime("%Y%m%d-%H%M%S"))
     parser.add_argument("--jobs", type=int, default=0)
@@ -44,7 +48,7 @@ def main() -> int:
     given = parser.parse_args()
     folder = given.score or given.out
     if given.score is None:
-        truth = write_programs(folder / "programs", given.scripts, given.only)
+        truth = write_programs(folder / "programs", given.scripts, given.failing, given.only)
         (folder / "truth.json").write_text(json.dumps(truth, indent=1))
         words = [sys.executable, "-m", "triage", "sweep", "programs", "--out", "sweep", "--python", sys.executable]
         subprocess.run([*words, "--jobs", str(given.jobs)], cwd=folder, check=False)
@@ -58,14 +62,23 @@ def main() -> int:
     return status
 
 
-def failing_programs() -> list[tuple[str, Bug, str]]:
-    """Names, what is wrong with each, and texts without their head."""
-    return [(f"{bug.name}_{number}", bug, text) for bug in BUGS for number, text in enumerate(bug.faces, 1)]
+def failing_programs(most: int = 10**9) -> list[tuple[str, Bug, str]]:
+    """Names, what is wrong with each, and texts without their head; of those for clusters at most so many, whole bugs by lot."""
+    chosen: list[Bug] = []
+    left = most
+    for bug in random.Random(DRAW).sample(BUGS, len(BUGS)):
+        room = left - len(bug.faces) if bug.fate in FAILING else left
+        if room >= 0:
+            chosen.append(bug)
+            left = room
+    return [(f"{bug.name}_{number}", bug, text) for bug in chosen for number, text in enumerate(bug.faces, 1)]
 
 
-def write_programs(folder: Path, count: int, only: Sequence[str] = ()) -> dict[str, dict[str, str]]:
+def write_programs(
+    folder: Path, count: int, failing_ones: int = 10**9, only: Sequence[str] = ()
+) -> dict[str, dict[str, str]]:
     """The programs as files; their truth by name, as the sweep names them."""
-    failing = failing_programs()
+    failing = failing_programs(10**9 if only else failing_ones)
     rows = [(name, text, {"fate": bug.fate, "stage": bug.stage, "bug": bug.name}) for name, bug, text in failing]
     nothing = {"fate": "passes", "stage": "none", "bug": ""}
     rows += [(name, text, nothing) for name, text in list(passing())[: max(0, count - len(rows))]]
@@ -130,7 +143,8 @@ def kinds(truth: Truth) -> dict[str, list[str]]:
 
 def drawn(truth: Truth, count: int, seed: int) -> list[str]:
     """So many programs, of each kind its share, at least two of each where there are so many."""
-    dice, names = random.Random(seed), []
+    dice = random.Random(seed)
+    names: list[str] = []
     for group in kinds(truth).values():
         wanted = max(2, round(count * len(group) / len(truth)))
         names += dice.sample(group, min(wanted, len(group)))

@@ -345,7 +345,7 @@ BUGS = (
         "own_backend_crashes",
         "backend",
         (
-            CRASHING_BACKEND.format(when="len(values) == 1", rows=4, body="x.sin()"),
+            CRASHING_BACKEND.format(when="values", rows=4, body="x.sin()"),
             CRASHING_BACKEND.format(when="values", rows="3, 3", body="x @ x + 1"),
         ),
     ),

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,12 @@ def test_a_wrong_stage_or_fate_is_told(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_two_hundred_programs_are_written_with_their_truth(tmp_path: Path) -> None:
-    truth = write_programs(tmp_path / "programs", 200)
+    truth = write_programs(tmp_path / "programs", 200, 80)
     assert len(truth) == 200
+    faces = Counter(facts["bug"] for facts in truth.values() if facts["fate"] in ("fails", "known_cause"))
+    assert 60 <= sum(faces.values()) <= 80
+    assert len(faces) >= 25
+    assert sum(count > 1 for count in faces.values()) >= 10
     assert {Path(name).name for name in truth} == {path.name for path in (tmp_path / "programs").iterdir()}
     texts = [path.read_text() for path in (tmp_path / "programs").iterdir()]
     assert len(set(texts)) == 200  # no two are one
@@ -74,7 +79,7 @@ def test_two_hundred_programs_are_written_with_their_truth(tmp_path: Path) -> No
 
 
 def test_some_of_the_programs_by_name(tmp_path: Path) -> None:
-    truth = write_programs(tmp_path / "programs", 200, ["lerp_", "attention_trained"])
+    truth = write_programs(tmp_path / "programs", 200, 80, ["lerp_", "attention_trained"])
     lerps = [name for name, _, _ in failing_programs() if name.startswith("lerp_")]
     assert {Path(name).stem for name in truth} == {*lerps, "attention_trained"}
 

@@ -11,10 +11,42 @@ from triage.model.sweep import Doubt, Fate
 from triage.sweep.clusters import Member, clustered, joined
 from triage.sweep.facts import Answer, Facts
 from triage.sweep.likeness import one_bug, shares
+from triage.sweep.outline import outline_of
 from triage.sweep.plan import Pass, Script, last_passes, members, next_passes
 
 LERP = "torch/_decomp/decompositions.py:lerp"
 BUILD = "torch/_inductor/cpp_builder.py:run_compile_cmd"
+ALIASING = "torch/_functorch/_aot_autograd/runtime_wrappers.py:merge_view_inputs"
+CHECK = "torch/testing/_comparison.py:assert_close"
+COUNTING = """
+def make():
+    log = []
+    class Meter:
+        def touch(self, x):
+            log.append(1)
+            return x
+    def step(x):
+        return Meter().touch(x).sin()
+    return step, log
+step, log = make()
+torch.compile(step)(torch.ones(3))
+assert len(log) == 1, log
+"""
+NOTING = COUNTING.replace("[]", "{}").replace("log.append(1)", "log[x.shape] = 1").replace(".sin()", ".relu() + 1")
+STATE = """
+class Phase:
+    def __init__(self):
+        self.even, self.odd = object(), object()
+        self.now = self.even
+def step(x, state):
+    first = state.now is state.even
+    state.now = state.odd
+    return x.exp() if first else x
+def run(step):
+    state, x = Phase(), torch.arange(3.0)
+    return [step(x, state) for _ in range(2)]
+torch.testing.assert_close(run(torch.compile(step)), run(step))
+"""
 
 
 def raised(message: str = "bad operand", frame: str = LERP, kind: str = "TypeError") -> FailureSignature:
@@ -28,6 +60,12 @@ def wrong(kind: str = "values") -> FailureSignature:
 def fails(signature: FailureSignature, op: str | None = "aten.lerp.Scalar", **more: object) -> Facts:
     facts = Facts(Fate.FAILS, True, "decomp_partition", "exception", "forward", signature, signature.message, op=op)
     return replace(facts, **more)
+
+
+def checked(source: str, message: str = "not close", *frames: str) -> Facts:
+    """What only a check of the program's own shows, in a program of which `source` is left."""
+    signature = FailureSignature(OutcomeKind.EXCEPTION, "AssertionError", message, frames, message)
+    return fails(signature, None, stage="dynamo", outline=outline_of(source))
 
 
 SCREENED = fails(raised(), None, named="torch.lerp", settled=False, stage="none")
@@ -46,6 +84,14 @@ SCREENED = fails(raised(), None, named="torch.lerp", settled=False, stage="none"
         (fails(wrong()), fails(wrong("nan")), True),
         (fails(raised(), known_cause="no_compiler"), fails(raised("other"), known_cause="no_compiler"), False),
         (fails(raised(), own="lowering my::op"), fails(raised("other"), own="lowering my::op"), False),
+        (fails(wrong(), "aten.pinverse"), fails(wrong(), "aten.linalg_pinv"), False),  # a second name
+        (
+            fails(raised("mutated", ALIASING, "AssertionError"), "aten.abs"),
+            fails(raised("mutated", ALIASING, "AssertionError"), "aten.add"),
+            True,
+        ),
+        (checked(COUNTING, "1 is not 0"), checked(NOTING, "1 is not {}"), True),
+        (checked(STATE, "not close", CHECK), checked(STATE.replace("even", "left"), "not close", CHECK), False),
     ],
 )
 def test_what_is_one_bug(left: Facts, right: Facts, doubted: bool) -> None:
@@ -65,6 +111,9 @@ def test_what_is_one_bug(left: Facts, right: Facts, doubted: bool) -> None:
         (fails(raised(), own="lowering my::op"), fails(raised())),
         (fails(raised(), own="lowering my::op"), fails(raised(), own="lowering my::other")),
         (fails(FailureSignature(OutcomeKind.CRASH, "SIGSEGV", ""), "aten.a"), fails(raised(), "aten.a")),
+        (checked(STATE, "not close", CHECK), checked(COUNTING, "not close", CHECK)),
+        (checked("", "not close", CHECK), checked("", "not close", CHECK)),  # said of every wrong result
+        (fails(raised("no kernel", ALIASING), "aten.abs"), fails(raised("no kernel", ALIASING), "aten.add")),
         (fails(raised(), subsystem="codegen"), fails(wrong(), subsystem="codegen")),  # one does not build, one is wrong
     ],
 )
@@ -203,3 +252,16 @@ def test_two_that_fail_after_all_are_told_each_by_its_own_runs() -> None:
     known = answered(known, "two", Pass.WHOLE, fails(wrong(), None, fate=Fate.FLAKY))
     assert asked(known) == []
     assert [cluster.members for cluster in clustered(members(known))] == [("one",), ("two",)]
+
+
+def test_an_assertion_of_aotautograd_is_shared_by_whoever_meets_it() -> None:
+    seen = fails(raised("mutated", ALIASING, "AssertionError"), None, settled=False, stage="none")
+    assert shares(seen, seen, fails(raised("mutated", ALIASING, "AssertionError"), "aten.abs", stage="aot_autograd"))
+    other = fails(raised("no kernel", ALIASING), None, settled=False, stage="none")
+    assert shares(other, other, fails(raised("no kernel", ALIASING), "aten.abs", stage="aot_autograd")) is None
+
+
+def test_what_is_no_program_has_no_outline() -> None:
+    assert outline_of("def (") == ()
+    assert outline_of("x\0") == ()
+    assert outline_of("import torch\nx = len(y)") == ("Assign", "Name", "Call", "len", "Name")

@@ -96,7 +96,7 @@ class _Sweeping:
     def enrol(self, jobs: Sequence[Job]) -> None:
         """Take the jobs in. What is known of one that has changed since, or is asked in another way, is forgotten."""
         torches: dict[str, str] = {}
-        failed_there = failing_in(self.base) if self.base is not None else frozenset()
+        failed_there: frozenset[str] = failing_in(self.base) if self.base is not None else frozenset()
         for place, job in enumerate(jobs):
             python = job.python or self._python
             if python not in torches:

@@ -17,6 +17,7 @@ from triage.stories.runs import is_run
 from triage.sweep.engines.interface import Done, Work
 from triage.sweep.facts import Answer, Facts, facts_of
 from triage.sweep.jobs import Job
+from triage.sweep.outline import outline_of
 from triage.sweep.plan import Pass
 
 OPTIONS = {Pass.SCREEN: ("--screen",), Pass.REPRODUCER: ("--reproducer-only",), Pass.WHOLE: ("--whole",)}
@@ -95,7 +96,13 @@ def _facts(directory: Path) -> Facts:
     report = load_report(directory)
     face = face_of(report)
     told = title(report) if report.verdict.symptom is not Symptom.NONE else ""
-    return facts_of(report, face.signature if face is not None else None, told)
+    facts = facts_of(report, face.signature if face is not None else None, told)
+    if facts.op is not None or not facts.verified or facts.reproducer is None:
+        return facts
+    with contextlib.suppress(OSError):
+        source = (directory / facts.reproducer).read_text(encoding="utf-8", errors="replace")
+        facts = replace(facts, outline=outline_of(source))
+    return facts
 
 
 def _last_words(log: Path) -> str:

@@ -8,6 +8,7 @@ from triage.judge.signature import FailureSignature, one_line
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.sweep import Fate
+from triage.sweep.outline import Outline
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Facts:
     rungs: tuple[tuple[str, str], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     note: str | None = None
+    outline: Outline = ()  # of the verified reproducer, where no operation is to blame
 
     @property
     def fingerprint(self) -> str | None:

@@ -10,15 +10,74 @@ import re
 from dataclasses import dataclass
 
 from triage.judge.likeness import same_failure
+from triage.judge.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Stage
 from triage.model.sweep import Fate
 from triage.sweep.facts import Facts
+from triage.sweep.outline import alike
 
 # Files of torch in which each function is one operation's, or one construct's of Python: who fails there fails for one reason.
 _TELLING = re.compile(
     r"(?:^|/)torch/(?:_decomp/|_refs/|_meta_registrations\.py|_inductor/(?:decomposition|lowering)\.py|_inductor/(?:kernel|fx_passes)/"
     r"|_dynamo/(?:variables/|symbolic_convert\.py|bytecode_transformation\.py|resume_execution\.py|convert_frame\.py))"
 )
+# What AOTAutograd refuses by an assertion of its own is refused for how inputs and outputs hang together, whatever computes them.
+_ASSERTING = re.compile(r"(?:^|/)torch/_functorch/_aot_autograd/")
+# A check of the program's own: what it says is said of every wrong result.
+_CHECKING = re.compile(r"(?:^|/)torch/testing/")
+# Operators that are another one by a second name: "Alias for" in the documentation of torch.
+_ALIASES = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "clip": "clamp",
+    "concat": "cat",
+    "concatenate": "cat",
+    "det": "linalg_det",
+    "divide": "div",
+    "fix": "trunc",
+    "ger": "outer",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "inverse": "linalg_inv",
+    "less": "lt",
+    "less_equal": "le",
+    "matrix_power": "linalg_matrix_power",
+    "moveaxis": "movedim",
+    "multiply": "mul",
+    "negative": "neg",
+    "not_equal": "ne",
+    "orgqr": "linalg_householder_product",
+    "pinverse": "linalg_pinv",
+    "row_stack": "vstack",
+    "slogdet": "linalg_slogdet",
+    "special_digamma": "digamma",
+    "special_erf": "erf",
+    "special_erfc": "erfc",
+    "special_erfinv": "erfinv",
+    "special_exp2": "exp2",
+    "special_expit": "sigmoid",
+    "special_expm1": "expm1",
+    "special_gammaln": "lgamma",
+    "special_log1p": "log1p",
+    "special_log_softmax": "log_softmax",
+    "special_logit": "logit",
+    "special_logsumexp": "logsumexp",
+    "special_polygamma": "polygamma",
+    "special_psi": "digamma",
+    "special_round": "round",
+    "special_sinc": "sinc",
+    "special_softmax": "softmax",
+    "subtract": "sub",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+    "true_divide": "div",
+}
 _COMPILERS = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR, Stage.BACKEND)
 _LINE = re.compile(r"^.*?:\d+ in ")
 
@@ -32,15 +91,16 @@ class Join:
 
 
 def plain(op: str) -> str:
-    """The operator without overload, namespace of the caller, and the mark of one that works in place.
+    """The operator by its first name, without overload, namespace of the caller, and the mark of one that works in place.
 
-    >>> plain("aten.add_.Tensor"), plain("torch.lerp"), plain("mylib.keep.default")
-    ('aten.add', 'aten.lerp', 'mylib.keep')
+    >>> plain("aten.add_.Tensor"), plain("torch.lerp"), plain("mylib.keep.default"), plain("torch.pinverse")
+    ('aten.add', 'aten.lerp', 'mylib.keep', 'aten.linalg_pinv')
     """
     space, _, rest = op.partition(".")
     name = rest.split(".")[0] if space not in ("torch", "_C") else rest.rsplit(".", 1)[-1]
     space = "aten" if space in ("torch", "_C") else space
-    return f"{space}.{name.rstrip('_') or name}"
+    name = name.rstrip("_") or name
+    return f"{space}.{_ALIASES.get(name, name) if space == 'aten' else name}"
 
 
 def shares(member: Facts, screened: Facts, told: Facts) -> str | None:
@@ -65,7 +125,7 @@ def shares(member: Facts, screened: Facts, told: Facts) -> str | None:
         return None
     if member.known_cause != screened.known_cause:
         return None
-    if member.named is None and member.known_cause is None and not _telling(one.frames):
+    if member.named is None and member.known_cause is None and not _telling(one):
         return None
     return f"fails with the same error{f' of {member.named}' if member.named else ''} at the same line of torch"
 
@@ -98,10 +158,12 @@ def _of_own_code(left: Facts, right: Facts) -> Join | None:
 
 def _without_operation(left: Facts, right: Facts, same: bool) -> Join | None:
     assert left.signature is not None and right.signature is not None
-    if not same:
+    if _of_a_check(left.signature) and _of_a_check(right.signature) and left.op is None and right.op is None:
+        return _of_two_checks(left, right, same)
+    if not same or _of_a_check(left.signature):
         return None
     if left.signature.frames:
-        doubt = None if _telling(left.signature.frames) else "no operation is known for one of them"
+        doubt = None if _telling(left.signature) else "no operation is known for one of them"
         return Join("one error at one line of torch", doubt)
     if left.op is None and right.op is None and left.subsystem == right.subsystem:
         return Join("they end alike", "neither a line of torch nor an operation is known")
@@ -111,7 +173,7 @@ def _without_operation(left: Facts, right: Facts, same: bool) -> Join | None:
 def _of_two_operations(left: Facts, right: Facts, same: bool) -> Join | None:
     """One function of torch that fails for several operations, in the same words."""
     assert left.signature is not None and right.signature is not None
-    if same and _telling(left.signature.frames):
+    if same and _telling(left.signature):
         return Join("one error at one line of torch", f"{left.op} and {right.op} are to blame")
     return None
 
@@ -141,5 +203,30 @@ def _of_one_operation(op: str, left: Facts, right: Facts, same: bool) -> Join | 
     return None
 
 
-def _telling(frames: tuple[str, ...]) -> bool:
-    return bool(frames) and _TELLING.search(frames[0]) is not None
+def _of_two_checks(left: Facts, right: Facts, same: bool) -> Join | None:
+    """Only the program itself saw that something is wrong: what is left of the two after their reduction decides."""
+    if left.outline and right.outline:
+        if alike(left.outline, right.outline):
+            return Join(
+                "what is left of them is one program but for its names", None if same else "they say different things"
+            )
+        return None
+    assert left.signature is not None
+    if same and not left.signature.frames:  # words of the program's own
+        return Join("they end alike", "neither a line of torch nor an operation is known")
+    return None
+
+
+def _of_a_check(signature: FailureSignature) -> bool:
+    """Whether a check of values or of the program's own failed, and no line of the compiler."""
+    if signature.frames:
+        return _CHECKING.search(signature.frames[0]) is not None
+    return signature.kind is OutcomeKind.WRONG_RESULT or signature.exception_type == "AssertionError"
+
+
+def _telling(signature: FailureSignature) -> bool:
+    if not signature.frames:
+        return False
+    if _TELLING.search(signature.frames[0]) is not None:
+        return True
+    return signature.exception_type == "AssertionError" and _ASSERTING.search(signature.frames[0]) is not None
