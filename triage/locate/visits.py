@@ -45,9 +45,7 @@ class Visits(ABC):
     stop_after: BoundaryPoint | None = None
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     probe: Callable[..., Probe] = run_probe
-    ready: Callable[[], bool] = field(
-        default=lambda: True
-    )  # whether a core has time for a run that nobody waits for yet
+    ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _dropped: list[Ahead] = field(default_factory=list)
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone

@@ -42,8 +42,7 @@ def setup(
 
     `registrations` (of custom operators) and the lines of `first` are carried too, where there is anything else.
     """
-    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    users = frozenset(file for file in files if isinstance(file, str) and is_users(file))
+    users = frozenset(module.__file__ for _, module in _users_modules())
     key = (users, tuple(item.key() for item in registrations), tuple(first))
     if key not in _known:
         try:
@@ -74,8 +73,7 @@ def _what_was_done() -> Tuple[Dict[str, Unit], List[Unit], List[Statement], List
 
     Every graph asks; it is worked out again where a file came, or a name in one.
     """
-    modules = [(name, module) for name, module in list(sys.modules.items()) if _is_users_module(module)]
-    key = tuple((name, module.__file__, len(vars(module))) for name, module in modules)
+    key = tuple((name, module.__file__, len(vars(module))) for name, module in _users_modules())
     if _done.get("key") != key:
         units = user_units()
         order = _in_order(units)
@@ -85,9 +83,10 @@ def _what_was_done() -> Tuple[Dict[str, Unit], List[Unit], List[Statement], List
     return _done["told"]
 
 
-def _is_users_module(module: Any) -> bool:
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and is_users(file)
+def _users_modules() -> List[Tuple[str, Any]]:
+    """Names and modules of the user's files that are loaded."""
+    named = [(name, module, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
+    return [(name, module) for name, module, file in named if isinstance(file, str) and is_users(file)]
 
 
 def _where(units: Dict[str, Unit], statement: Statement) -> List[Statement]:

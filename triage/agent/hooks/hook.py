@@ -8,7 +8,8 @@ many calls and seconds without a compile end a program that is explained), `comp
 besides), `seed` (of all random numbers), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled
 functions are measured), `turns` (so, in turns with other modes, see `turns`), `shared` (where answers about the machine's
 compiler lie, see `shared_cache`), `stop_after` (`calls`, `backwards`, and the `seconds` that the program has at least),
-`stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
+`stop_later` (that is told in a file while the program runs), `stacks_after` (seconds until the stacks of all threads are
+written, because the time limit is near).
 """
 
 import atexit
