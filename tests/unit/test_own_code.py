@@ -16,7 +16,7 @@ def frames(*told: str) -> tuple[Frame, ...]:
     found = []
     for number, text in enumerate(told, 1):
         file, function, code = (*text.split(":", 2), "")[:3]
-        place = f"{SITE}/{file}" if file.startswith(("torch/", "numpy/", "kernels/")) else f"/home/ann/{file}"
+        place = f"{SITE}/{file}" if file.startswith(("torch/", "numpy/", "kernels/", "sympy/")) else f"/home/ann/{file}"
         found.append(Frame(place, number, function, code.strip()))
     return tuple(found)
 
@@ -77,6 +77,15 @@ def test_a_runtime_error_of_a_line_that_raises_none_is_torchs() -> None:
 def test_what_numpy_raises_is_the_lines_own() -> None:
     own = found(*LOWERING, "nms.py:lower: np.zeros(-1)", "numpy/core.py:zeros")
     assert own is not None and own.raised and own.library == "numpy"
+
+
+def test_what_torchs_own_dependencies_raise_is_their_callers() -> None:
+    below = ("sympy/core/relational.py:__bool__: raise TypeError", "sympy/core/expr.py:__gt__")
+    assert found(*LOWERING, *below) is None
+    error = RaisedException("TypeError", "no", frames(*LOWERING, *below))
+    assert raised_in(error, None) == "torch"
+    own = found(*LOWERING, "nms.py:lower: if rows > 2:", *below)
+    assert own is not None and own.raised and own.place == "nms.py:6" and own.library is None
 
 
 def test_a_librarys_lowering_is_said_to_be_the_librarys() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from triage.model.own_code import Finding, OperatorCheck
+from triage.model.own_code import NO_FAKE_KERNEL, Finding, OperatorCheck
 
 _MUTATED = re.compile(r"Argument (\w+) is not defined as mutable but was mutated")
 _ALIASED = re.compile(r"Argument (\w+) is not defined to alias output but was aliasing")
@@ -71,7 +71,7 @@ def _lacks_fake(check: OperatorCheck) -> Finding | None:
         return None
     return _finding(
         check,
-        "has no fake kernel",
+        NO_FAKE_KERNEL,
         "The compiler runs the fake kernel to learn shape, dtype and strides of the result before anything is computed.",
         f'Register one: `@torch.library.register_fake("{check.operator}")`, which returns an empty result of the right shape.',
     )

@@ -42,6 +42,11 @@ _DISPATCHER = re.compile(r"torch/_ops\.py:")
 _FAKE = re.compile(r"torch/(?:_subclasses/|_dynamo/)")
 _OF_SUBCLASSES = re.compile(r"__(?:torch|tensor|coerce)_\w+__$")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)")
+# What torch itself requires (`Requires-Dist` of its wheel, and what those require): it raises for whoever called it, as Python's own
+# library does. A comparison of sizes that sympy refuses inside a lowering of torch's is no lowering of sympy's.
+_OF_TORCH_TOO = re.compile(
+    r"/(?:site|dist)-packages/(?:sympy|mpmath|networkx|jinja2|markupsafe|fsspec|filelock|typing_extensions)(?:/|\.py$)"
+)
 _STATEMENT = re.compile(r"(?:raise|assert)\b")
 # What torch's C++ raises has no frame of its own: it seems to come from the line that called it.
 _FROM_CPP = ("RuntimeError", "NotImplementedError", "IndexError", "OutOfMemoryError")
@@ -69,7 +74,7 @@ def raised_in(error: RaisedException | None, own: OwnCode | None) -> str | None:
     if error is None:
         return None
     frames = (error.innermost().cause or error.innermost()).frames or error.frames
-    known = [frame for frame in frames if not is_standard_library(frame)]
+    known = [frame for frame in frames if not _is_any_callers(frame)]
     if not known:
         return None
     if _is_torchs(known[-1]):
@@ -86,7 +91,7 @@ def _blocks(frames: Sequence[Frame]) -> Iterator[tuple[int, int]]:
     for index in range(len(frames) - 1, -1, -1):
         frame = frames[index]
         if not _is_torchs(frame):
-            if not is_standard_library(frame):
+            if not _is_any_callers(frame):
                 start = index
                 end = index if end is None else end
         elif end is not None and not _WRAPPERS.match(torch_frame(frame) or ""):
@@ -174,9 +179,14 @@ def _call_site(error: RaisedException, own: Frame) -> Frame | None:
     for frame in error.frames:
         if (torch_frame(frame) or "").startswith("torch/_dynamo/"):
             break
-        if not _is_torchs(frame) and not is_standard_library(frame):
+        if not _is_torchs(frame) and not _is_any_callers(frame):
             before = frame
     return before
+
+
+def _is_any_callers(frame: Frame) -> bool:
+    """Whether the line is of a library that torch and the program both call: it tells nothing about who is to blame."""
+    return is_standard_library(frame) or _OF_TORCH_TOO.search(frame.file.replace("\\", "/")) is not None
 
 
 def _is_torchs(frame: Frame) -> bool:

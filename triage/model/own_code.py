@@ -95,6 +95,9 @@ class OperatorCheck:
         return found
 
 
+NO_FAKE_KERNEL = "has no fake kernel"  # the end of the title of a finding that stands for the known cause of that name
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something that the program can mend. `explains` says that it is why the program fails: no bug of PyTorch."""
@@ -104,6 +107,11 @@ class Finding:
     cure: str
     place: str | None = None
     explains: bool = True
+
+    @property
+    def lacks_fake_kernel(self) -> bool:
+        """Whether it says what the known cause `no_fake_kernel` would say, with the operator and its line."""
+        return self.explains and self.title.endswith(NO_FAKE_KERNEL)
 
     @property
     def headline(self) -> str:

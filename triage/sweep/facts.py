@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triage.judge.signature import FailureSignature, one_line
-from triage.model.report import TriageReport
+from triage.model.report import KnownCause, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.sweep import Fate
 from triage.sweep.outline import Outline
@@ -55,12 +55,12 @@ class Answer:
 
 def facts_of(report: TriageReport, signature: FailureSignature | None, title: str = "") -> Facts:
     """The facts of a run's report, and of the signature that can be made of it."""
-    verdict, culprit, made, cause = report.verdict, report.culprit, report.reproducer, report.known_cause
+    verdict, culprit, made, cause = report.verdict, report.culprit, report.reproducer, _cause(report)
     own = report.own_code
     settled = verdict.symptom is Symptom.NONE or verdict.stage is not Stage.NONE or report.complete
     by_error = culprit is not None and culprit.detail == "named by the error"
     return Facts(
-        fate=_fate(report),
+        fate=_fate(report, cause),
         settled=settled,
         stage=verdict.stage.value,
         symptom=verdict.symptom.value,
@@ -86,7 +86,15 @@ def facts_of(report: TriageReport, signature: FailureSignature | None, title: st
     )
 
 
-def _fate(report: TriageReport) -> Fate:
+def _cause(report: TriageReport) -> KnownCause | None:
+    """The known cause; also where a report says it as a finding, with the operator of that program."""
+    if report.known_cause is not None:
+        return report.known_cause
+    found = next((finding for finding in report.findings if finding.lacks_fake_kernel), None)
+    return KnownCause("no_fake_kernel", f"{found.title}.", found.cure, "") if found is not None else None
+
+
+def _fate(report: TriageReport, cause: KnownCause | None) -> Fate:
     symptom, stage = report.verdict.symptom, report.verdict.stage
     if symptom is Symptom.NONE:
         return Fate.PASSES if report.complete else Fate.UNKNOWN
@@ -94,7 +102,7 @@ def _fate(report: TriageReport) -> Fate:
         return Fate.ROUNDING
     if stage is Stage.SCRIPT:
         return Fate.SCRIPT
-    if report.known_cause is not None:
+    if cause is not None:
         return Fate.KNOWN
     return Fate.FLAKY if symptom is Symptom.NONDETERMINISTIC else Fate.FAILS
 

@@ -21,8 +21,10 @@ _TELLING = re.compile(
     r"(?:^|/)torch/(?:_decomp/|_refs/|_meta_registrations\.py|_inductor/(?:decomposition|lowering)\.py|_inductor/(?:kernel|fx_passes)/"
     r"|_dynamo/(?:variables/|symbolic_convert\.py|bytecode_transformation\.py|resume_execution\.py|convert_frame\.py))"
 )
-# What AOTAutograd refuses by an assertion of its own is refused for how inputs and outputs hang together, whatever computes them.
-_ASSERTING = re.compile(r"(?:^|/)torch/_functorch/_aot_autograd/")
+# What AOTAutograd refuses, by an assertion or in words of its own, is refused for how inputs, outputs and passes hang together,
+# whatever computes them. Any other exception may be an operator's, called by code that it wrote.
+_REFUSING = re.compile(r"(?:^|/)torch/_functorch/_aot_autograd/")
+_REFUSES = re.compile(r"\b(?:not|n't) (?:(?:currently|yet) )?(?:support|handle|implement)")
 # A check of the program's own: what it says is said of every wrong result.
 _CHECKING = re.compile(r"(?:^|/)torch/testing/")
 # Operators that are another one by a second name: "Alias for" in the documentation of torch.
@@ -229,4 +231,6 @@ def _telling(signature: FailureSignature) -> bool:
         return False
     if _TELLING.search(signature.frames[0]) is not None:
         return True
-    return signature.exception_type == "AssertionError" and _ASSERTING.search(signature.frames[0]) is not None
+    if _REFUSING.search(signature.frames[0]) is None:
+        return False
+    return signature.exception_type == "AssertionError" or _REFUSES.search(signature.skeleton) is not None
