@@ -42,8 +42,8 @@ _DISPATCHER = re.compile(r"torch/_ops\.py:")
 _FAKE = re.compile(r"torch/(?:_subclasses/|_dynamo/)")
 _OF_SUBCLASSES = re.compile(r"__(?:torch|tensor|coerce)_\w+__$")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)")
-# What torch itself requires (`Requires-Dist` of its wheel, and what those require): it raises for whoever called it, as Python's own
-# library does. A comparison of sizes that sympy refuses inside a lowering of torch's is no lowering of sympy's.
+# What torch itself requires (`Requires-Dist` of its wheel, and what those require) raises for whoever called it, as Python's own
+# library does: a comparison of sizes that sympy refuses inside a lowering of torch is no lowering of sympy.
 _OF_TORCH_TOO = re.compile(
     r"/(?:site|dist)-packages/(?:sympy|mpmath|networkx|jinja2|markupsafe|fsspec|filelock|typing_extensions)(?:/|\.py$)"
 )
