@@ -2,10 +2,10 @@
 
 import pytest
 
-from triage.culprit.own_code import own_code_of, raised_in
-from triage.model.outcome import Frame, RaisedException
+from triage.culprit.own_code import own_code_of, own_code_that_died, raised_in
+from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.own_code import OwnCode
-from triage.model.stage import Stage
+from triage.model.stage import OutcomeKind, Stage
 from triage.stories.headline import with_headline
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
@@ -143,3 +143,49 @@ def test_the_error_is_quoted_once() -> None:
     ) == (f"{whose}. `inductor` passes, the script's own backend is the first that fails.")
     assert with_headline(whose, "It fails, with TorchRuntimeError: no.").endswith("with TorchRuntimeError: no.")
     assert with_headline("", "The script passes.") == "The script passes."
+
+
+def stacks(*told: str) -> str:
+    """As faulthandler writes them: the innermost line first, other threads before the one that the signal came to."""
+    lines = [f'  File "{each.file}", line {each.line} in {each.function}' for each in reversed(frames(*told))]
+    waiting = 'Thread 0x01 (most recent call first):\n  File "/home/ann/feed.py", line 3 in wait\n'
+    return "\n".join([waiting, "Current thread 0x02 (most recent call first):", *lines])
+
+
+RUNNING = (
+    "train.py:main",
+    "torch/_dynamo/eval_frame.py:compile_wrapper",
+    "train.py:step",
+    "torch/_dynamo/eval_frame.py:_fn",
+)
+CALLED = (*ENTRY, "torch/_inductor/output_code.py:__call__", "torch/_ops.py:__call__")
+
+
+@pytest.mark.parametrize(
+    ("told", "stage", "headline"),
+    [
+        ((*RUNNING, "npu.py:run"), Stage.BACKEND, "Crashes in your backend, npu.py:5: SIGSEGV"),
+        ((*RUNNING, "npu.py:run"), Stage.INDUCTOR, None),
+        ((*RUNNING, "npu.py:run", "torch/fx/graph_module.py:call"), Stage.BACKEND, None),
+        ((*CALLED, "ops.py:kernel"), Stage.INDUCTOR, "Crashes in the kernel of your custom operator, ops.py:6: SIGSEGV"),
+        ((*LOWERING, "nms.py:lower"), Stage.INDUCTOR, "Crashes in your lowering, nms.py:6: SIGSEGV"),
+        (("train.py:main", "torch/autograd/function.py:apply", "ops.py:forward"), Stage.INDUCTOR, None),
+        ((*RUNNING, "npu.py:run"), Stage.SCRIPT, None),
+        (("train.py:main",), Stage.INDUCTOR, None),
+        ((), Stage.INDUCTOR, None),
+    ],
+)  # fmt: skip
+def test_a_process_that_died_was_in_a_line_of_somebodys(
+    told: tuple[str, ...], stage: Stage, headline: str | None
+) -> None:
+    died = Outcome(OutcomeKind.CRASH, signal="SIGSEGV", stacks=stacks(*told))
+    own = own_code_that_died(died, stage)
+    assert (own.headline if own is not None else None) == headline
+
+
+def test_what_triage_put_on_the_stack_is_not_the_programs() -> None:
+    step = '  File "/home/ann/train.py", line 3'
+    between = f'  File "/opt/triage/agent/hooks/frames.py", line 9 in run\n{step}'
+    told = stacks(*RUNNING, "npu.py:run").replace(step, between)
+    own = own_code_that_died(Outcome(OutcomeKind.CRASH, signal="SIGSEGV", stacks=told), Stage.BACKEND)
+    assert own is not None and own.place == "npu.py:5"

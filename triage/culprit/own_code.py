@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from triage.judge.signature import is_generated, is_standard_library, torch_frame
 from triage.judge.skeleton import short_type, unwrap_text
-from triage.model.outcome import Frame, RaisedException
+from triage.judge.stacks import crashed_thread
+from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.own_code import OF_OPERATORS, OwnCode
-from triage.model.stage import Stage
+from triage.model.stage import OutcomeKind, Stage
 from triage.model.text import first_line
 
 # The frame of torch above a line that is not torch's, and what that line is then. Source: torch 2.13's own files.
@@ -38,6 +40,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
 _PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 # They stand between a caller and what it calls, whoever both are.
 _WRAPPERS = re.compile(r"torch/(?:_dynamo/eval_frame\.py:_fn|_compile\.py:|utils/_contextlib\.py:|utils/_stats\.py:)")
+_IN_GRAPH = ("autograd.Function", "tensor subclass", "graph function")
 _DISPATCHER = re.compile(r"torch/_ops\.py:")
 _FAKE = re.compile(r"torch/(?:_subclasses/|_dynamo/)")
 _OF_SUBCLASSES = re.compile(r"__(?:torch|tensor|coerce)_\w+__$")
@@ -67,6 +70,20 @@ def own_code_of(error: RaisedException | None, stage: Stage) -> OwnCode | None:
             if role is not None:
                 return _own_code(role, raised, end, error)
     return None
+
+
+def own_code_that_died(outcome: Outcome, stage: Stage) -> OwnCode | None:
+    """The same for a process that a signal ended, where the line it was in is not torch's: what it called has no lines.
+
+    A kernel of torch's leaves none either. So what stands in the graph (an `autograd.Function`, a tensor subclass) is not
+    looked at: it calls torch's kernels, and a line that does is no more to blame than the kernel.
+    """
+    if outcome.kind is not OutcomeKind.CRASH or stage in (Stage.SCRIPT, Stage.NONE):
+        return None
+    signal = outcome.signal or "a signal"
+    died = RaisedException(signal, "", crashed_thread(outcome.stacks), in_graph=True)
+    own = own_code_of(died, stage)
+    return replace(own, died=True) if own is not None and own.raised and own.role not in _IN_GRAPH else None
 
 
 def raised_in(error: RaisedException | None, own: OwnCode | None) -> str | None:

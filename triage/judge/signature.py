@@ -154,9 +154,13 @@ def is_user_frame(frame: Frame) -> bool:
     name = frame.file.replace("\\", "/")
     if not name or name.startswith("<") or _GENERATED_FILE.search(name) or torch_frame(frame):
         return False
-    if re.search(r"/(?:site|dist)-packages/|/lib/python3(?:\.\d+)?/|/triage/agent/", name):
-        return False
-    return "/_triage_" not in name
+    return not re.search(r"/(?:site|dist)-packages/|/lib/python3(?:\.\d+)?/", name) and not is_agent_frame(frame)
+
+
+def is_agent_frame(frame: Frame) -> bool:
+    """Whether triage put this line there."""
+    name = frame.file.replace("\\", "/")
+    return "/triage/agent/" in name or "/_triage_" in name
 
 
 def user_frame(exception: RaisedException) -> Frame | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from triage.judge.signature import is_user_frame
+from triage.judge.signature import is_agent_frame, is_user_frame
 from triage.model.outcome import Frame
 
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _HEADER = "most recent call first"
+_CRASHED = "Current thread "  # the one that a fatal signal came to
 
 
 def threads_of(stacks: str) -> list[tuple[Frame, ...]]:
@@ -21,6 +22,13 @@ def threads_of(stacks: str) -> list[tuple[Frame, ...]]:
         elif _HEADER in line:
             threads.append([])
     return [tuple(reversed(thread)) for thread in threads if thread]
+
+
+def crashed_thread(stacks: str) -> tuple[Frame, ...]:
+    """The frames of the thread that a fatal signal came to, outermost first, without those of triage's agent."""
+    _, crashed, rest = stacks.rpartition(_CRASHED)
+    threads = threads_of(crashed + rest) if crashed else []
+    return tuple(frame for frame in (threads or [()])[0] if not is_agent_frame(frame))
 
 
 def program_thread(stacks: str) -> tuple[Frame, ...]:

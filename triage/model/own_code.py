@@ -42,6 +42,7 @@ class OwnCode:
     library: str | None = None  # the installed package it belongs to; null for the program's own
     call_site: str | None = None  # where compiled code was called
     needed: bool = False
+    died: bool = False  # a signal ended the process in that line; `error` is its name
 
     @property
     def name(self) -> str:
@@ -59,7 +60,8 @@ class OwnCode:
         told = f": {self.error}" if self.error else ""
         if self.needed:
             return f"Fails because of {self.name}, {self.place}"
-        return f"Raised {'in' if self.raised else 'through'} {self.name}, {self.place}{told}"
+        ended = "Crashes" if self.died else "Raised"
+        return f"{ended} {'in' if self.raised else 'through'} {self.name}, {self.place}{told}"
 
 
 @dataclass(frozen=True)

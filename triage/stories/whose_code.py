@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from triage.culprit.contracts import broken_by, findings_of
 from triage.culprit.needed_code import needed_code
 from triage.culprit.operation import operator_name
-from triage.culprit.own_code import own_code_of
+from triage.culprit.own_code import own_code_of, own_code_that_died
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase
@@ -92,7 +92,8 @@ def raised_by(conclusion: Conclusion) -> RaisedException | None:
 
 def own_code(found: Findings, conclusion: Conclusion) -> OwnCode | None:
     """The program's own code under the compiler that the failure comes of: seen in its traceback, or needed by the reproducer."""
-    return own_code_of(raised_by(conclusion), conclusion.stage) or _needed_by_reproducer(found)
+    died = own_code_that_died(conclusion.outcome, conclusion.stage) if conclusion.outcome is not None else None
+    return own_code_of(raised_by(conclusion), conclusion.stage) or died or _needed_by_reproducer(found)
 
 
 def _needed_by_reproducer(found: Findings) -> OwnCode | None:
@@ -140,6 +141,11 @@ def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | Non
         agree = " What it returns has to agree with the operator's own result in shape, dtype, strides and values."
         cure = f"Correct {own.place}.{agree if own.role in OF_OPERATORS else ''}"
         return Finding(f"{_capital(own.name)} makes it fail", because, cure, own.place)
+    if own.died:
+        because = f"The process ended in its line: `{own.line}`."
+        return Finding(
+            f"{_capital(own.name)} crashes", because, f"Look at {own.place} first.", own.place, own.role == "backend"
+        )
     if own.raised and own.role in WHILE_COMPILING:
         because = f"The exception is its own: `{own.line}`."
         return Finding(f"{_capital(own.name)} raises", because, f"Correct {own.place}.", own.place)
@@ -155,7 +161,7 @@ def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | Non
 
 def _refused(found: Findings, own: OwnCode | None) -> Finding | None:
     """A kernel or backward that refuses what compiled code gives it. It explains where opcheck meets the same by itself."""
-    if own is None or not own.raised or own.role not in ("kernel", "backward", "setup_context"):
+    if own is None or not own.raised or own.died or own.role not in ("kernel", "backward", "setup_context"):
         return None
     messages = [failure.message for check in found.operator_checks for failure in check.failures]
     if any(own.error in message for message in messages):
