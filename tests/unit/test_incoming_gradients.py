@@ -8,11 +8,11 @@ import pytest
 from reduce_cases import case, input_names, meta, op, tensor
 
 from triage.judge.comparison import CheckOracle
-from triage.judge.judgement import CandidateResult
+from triage.judge.judgement import CandidateResult, Judgement
 from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce import compare
 from triage.reduce.graph.canonical import canonical
 from triage.reduce.graph.edits import Cut, Keep
@@ -131,6 +131,37 @@ def test_no_whole_graph_is_asked_twice() -> None:
     forward = replace(training(), backward=False, direction="forward")
     _, texts = compared("nothing", forward, training())
     assert len(texts) == len(set(texts)) > 4
+
+
+class Answering:
+    """Judges all alike."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        return Judgement(self.verdict)
+
+
+def test_what_passed_is_not_asked_again_and_all_of_it_is_known_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (training(),), Path("x"))
+
+    def ask(verdict: Verdict, passing: compare.Passing, problem: Problem = problem) -> int:
+        runner: Any = Asked("nothing")
+        assert compare.comparison_of(problem, runner, Answering(verdict), Clock(0.0), passing) is None
+        return len(runner.texts)
+
+    passing = compare.Passing()
+    count = ask(Verdict.UNRESOLVED, passing)
+    assert count > 0 and not passing.all_of_them and ask(Verdict.NO_FAILURE, passing) == count
+    assert passing.all_of_them and ask(Verdict.NO_FAILURE, passing) == 0 and passing.all_of_them
+    more = [replace(training(), graph_id=f"0/{number}") for number in range(compare.CASES + 1)]
+    ask(Verdict.NO_FAILURE, passing, replace(problem, cases=tuple(more)))
+    assert not passing.all_of_them  # one was left out
+    monkeypatch.setattr(compare, "SECONDS", -1.0)
+    ask(Verdict.NO_FAILURE, passing)
+    assert not passing.all_of_them
 
 
 def test_likely_questions_come_before_dear_ones_and_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from triage.judge.asking import Budget
@@ -53,12 +53,29 @@ class Shows(NamedTuple):
     result: CandidateResult
 
 
-def comparison_of(problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget) -> Shows | None:
+@dataclass
+class Passing:
+    """Whole graphs, as texts, that gave what eager gives.
+
+    `all_of_them`: each that was asked last did, under each comparison, and no graph of the program was left out.
+    """
+
+    texts: set[str] = field(default_factory=set)
+    all_of_them: bool = False
+
+
+def comparison_of(
+    problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, passing: Passing | None = None
+) -> Shows | None:
     """The first captured graph and comparison that fail as a whole; None where none does.
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
+    `passing` is kept between such questions: what passed is not asked again.
     """
-    end, asked = time.monotonic() + SECONDS, set[str]()
+    passing = Passing() if passing is None else passing
+    passing.all_of_them = False
+    end, asked = time.monotonic() + SECONDS, set(passing.texts)
+    doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}
     for way in forms_of(problem.signature.wrong):
         for case in _cases(problem.cases[:CASES]):
             # Gradients of the script's own may be of any size, and those of a mean over many elements are small.
@@ -70,8 +87,14 @@ def comparison_of(problem: Problem, runner: CandidateRunner, oracle: Oracle, bud
                 continue
             asked.add(source)
             result = runner.run(source)
-            if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
+            verdict = oracle.judge(result).verdict
+            if verdict is Verdict.SAME_FAILURE:
                 return Shows(case, form, source, result)
+            if verdict is Verdict.NO_FAILURE:
+                passing.texts.add(source)
+            else:
+                doubted = True
+    passing.all_of_them = bool(passing.texts) and not doubted
     return None
 
 

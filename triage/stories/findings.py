@@ -15,7 +15,7 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
 from triage.probe.target import Target
 from triage.reduce.choose import Reproduced
-from triage.reduce.compare import Shows
+from triage.reduce.compare import Passing, Shows
 from triage.reduce.interface import Problem
 from triage.report.trace import TraceWork
 from triage.session.session import Session
@@ -42,6 +42,7 @@ class Findings:
     cases: tuple[GraphCase, ...] = ()
     capture_note: str | None = None
     asked: Asked | None = None  # what answered for the rungs
+    passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None
     operator_checks: tuple[OperatorCheck, ...] = ()  # of the custom operators in the failing graph

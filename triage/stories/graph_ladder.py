@@ -142,7 +142,7 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     oracle, budget = ComparisonOracle(conclusion.signature), _time_to_ask(found)
     problem = problem_of(found, conclusion)
     place = [rung.name for rung in walk.rungs].index(problem.rung)
-    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget))
+    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing))
     if shows is None:
         return None
     found.asked = Asked(problem, shows.source, shows)

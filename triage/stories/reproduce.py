@@ -18,7 +18,7 @@ from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe.run import Probe
 from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
-from triage.reduce.compare import Shows, comparison_of, forms_of
+from triage.reduce.compare import Passing, Shows, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
@@ -48,6 +48,7 @@ FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 SCRIPT_ALONE = "The script itself is what reproduces the failure."
 CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place of the script's own check."
+GRAPHS_PASS = "Each captured graph gives by itself what eager gives, so the program's text was reduced."
 
 
 def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
@@ -93,7 +94,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             if found.asked is not None and found.walk.on_graph:
                 problem, attempts = _as_asked(problem, attempts, found.asked)
             elif conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
-                problem, attempts = comparing(problem, attempts, runner, searching)
+                steady = repeats_for(conclusion) == Repeats()
+                problem, attempts = comparing(problem, attempts, runner, searching, found.passing, steady)
             elif any(case.setup for case in problem.cases):
                 limit = seconds_for(found) if patience is None else patience.seconds()
                 problem, _ = prepared(problem, failing_source(runner, oracle, searching, limit))
@@ -252,15 +254,22 @@ def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience 
 
 
 def comparing(
-    problem: Problem, attempts: list[Attempt], runner: ForkServerRunner, budget: Budget
+    problem: Problem, attempts: list[Attempt], runner: ForkServerRunner, budget: Budget, passing: Passing, steady: bool
 ) -> tuple[Problem, list[Attempt]]:
-    """For a check of the script's own: the graph and the comparison that show the same, if one is found, come first."""
+    """For a check of the script's own: the graph and the comparison that show the same, if one is found, come first.
+
+    Where each graph gives what eager gives, on the script's own values, and the failure is a steady one, no graph is reduced:
+    what one operation of it does on made-up values is another failure.
+    """
     first = next((attempt for attempt in attempts if isinstance(attempt.engine, NativeEngine)), None)
     if first is None:
         return problem, attempts
     oracle = first.oracle
-    _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget))
-    return (problem, attempts) if found is None else _showing(problem, attempts, found)
+    _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, passing))
+    if found is not None:
+        return _showing(problem, attempts, found)
+    of_text = [replace(attempt, note=GRAPHS_PASS) for attempt in attempts if attempt.of_text]
+    return problem, of_text if of_text and steady and passing.all_of_them else attempts
 
 
 def _as_asked(problem: Problem, attempts: list[Attempt], asked: Asked) -> tuple[Problem, list[Attempt]]:
