@@ -80,7 +80,11 @@ def notes(rows: Sequence[ModeRow], step_function: str | None) -> list[str]:
     drawn = f"in {several} processes each, one after the other" if several > 1 else (
         "in one process each: the next run may differ by more than the intervals"
     )  # fmt: skip
-    told = [f"A step is {step}. All modes were measured in turns, {rounds} rounds {drawn}; intervals are of 95 %."]
+    told = [
+        f"A step is {step}. All modes were measured in turns, {rounds} rounds {drawn}; intervals are of 95 %.",
+        "What a step takes holds for this run: a machine that is slower in the next one is so in every mode. "
+        "Compare the times faster.",
+    ]
     if any(row.repeated for row in measured):
         told.append("The program made too few calls: its last one was made again, with the same inputs.")
     return told
