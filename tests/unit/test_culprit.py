@@ -49,6 +49,15 @@ def test_the_last_one_where_nothing_tells_them_apart():
     assert found is not None and found.op == "aten.real"
 
 
+def test_none_where_so_many_are_left_that_the_last_is_there_by_chance():
+    names = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "neg", "relu")
+    long = case([tensor("x", 4)], [op(name, f"torch.{name}", "%x", out=meta(4)) for name in names], "relu")
+    found = culprit_of(concluded("compile"), long, None)
+    assert found is not None and found.op is None and str(found.detail).endswith("aten.neg and 1 more")
+    found = culprit_of(concluded("sqrt"), long, None)
+    assert found is not None and found.op == "aten.sqrt"
+
+
 @pytest.mark.parametrize(
     ("message", "name"),
     [

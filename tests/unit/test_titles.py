@@ -94,3 +94,18 @@ OWN_HANG = replace(
 )
 def test_what_is_told_first(report: TriageReport, says: str) -> None:
     assert title(report) == says
+
+
+@pytest.mark.parametrize(
+    ("message", "line", "told"),
+    [
+        ("", "train.py:24 in <module>: assert torch.equal(a, b)", "AssertionError: assert torch.equal(a, b)"),
+        ("", "train.py:24 in check: assert d[k] == {1: 2}, k", "AssertionError: assert d[k] == {1: 2}, k"),
+        ("", "train.py:24 in check: self.fail()", "AssertionError"),
+        ("they differ", "train.py:24 in <module>: assert same", "AssertionError: they differ"),
+    ],
+)
+def test_an_assertion_without_a_message_is_told_by_its_statement(message: str, line: str, told: str) -> None:
+    signature = ReportSignature("AssertionError", message, user_line=line)
+    found = replace(DIES_IN_ITS_VIEW, signature=signature, culprit=None, accuracy=None)
+    assert title(found) == f"[decomp] {told}"

@@ -38,6 +38,7 @@ _PREFIXES = {  # of the operator's name, by the module of the function
     "torch.fft": "fft_",
 }
 _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a node of the backward graph
+MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
 _ONLY = "the only operation left in the reproducer"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A custom operator in the words of Dynamo and of the dispatcher; what is C++ is none.
@@ -99,7 +100,8 @@ def culprit_of(
             return Culprit(told, graph, subsystem, detail)
         if targets:
             told = _most_telling(targets, named, conclusion.outcome.exception)
-            return Culprit(told, graph, subsystem, "the reproducer needs " + ", ".join(targets[:8]))
+            more = f" and {len(targets) - MOST_SHOWN} more" if len(targets) > MOST_SHOWN else ""
+            return Culprit(told, graph, subsystem, f"the reproducer needs {', '.join(targets[:MOST_SHOWN])}{more}")
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None
@@ -139,14 +141,17 @@ def operators_of(case: GraphCase) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _most_telling(targets: Sequence[str], named: Sequence[str], error: RaisedException | None) -> str:
-    """Of several operators the one that the error names, or in whose decomposition or lowering it was raised; else the last."""
+def _most_telling(targets: Sequence[str], named: Sequence[str], error: RaisedException | None) -> str | None:
+    """Of several operators the one that the error names, or in whose decomposition or lowering it was raised.
+
+    Else the last, at which a failing chain ends; None where so many are left that the last one is there by chance.
+    """
     functions = [frame.function for frame in reversed(error.innermost().frames)] if error is not None else []
     plain = {target.split(".")[1 if "." in target else 0].rstrip("_"): target for target in targets}
     for name in (*(name.split(".")[1] for name in named if "." in name), *functions):
         if name in plain:
             return plain[name]
-    return targets[-1]
+    return targets[-1] if len(targets) <= MOST_BLAMED else None
 
 
 def operator_name(node: GraphNode) -> str:

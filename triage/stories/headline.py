@@ -142,4 +142,11 @@ def _face(conclusion: Conclusion) -> str:
         return f"a wrong result ({conclusion.wrong.sentence()}); {then} {own}"
     if outcome.kind is OutcomeKind.HANG:
         return f"{headline(f'no end within {outcome.seconds:.0f} s', message)}"
-    return headline(signature.exception_type, message)
+    return headline(signature.exception_type, message or _asserted(outcome))
+
+
+def _asserted(outcome: Outcome) -> str:
+    """The statement of an `assert` without a message; empty where something else failed."""
+    frames = outcome.exception.frames if outcome.exception is not None else ()
+    code = frames[-1].code if frames else ""
+    return clip(code, 120) if code.startswith("assert ") else ""
