@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from triage.culprit.parts import COUNTS
+from triage.culprit.parts import COUNTS, applications
 from triage.culprit.settings import SWITCHES, inserted, switches_for, why_not
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.judgement import CandidateResult
@@ -193,3 +193,9 @@ def test_where_the_frame_of_the_question_passes_nobody_is_blamed():
     machine = Passes("fusion", 1, COUNTED)
     found = search_parts(SOURCE, "inductor", machine, SignatureOracle(SIGNATURE), Budget(), lambda *a, **k: None, 9.0)
     assert found is None and len(machine.asked) == 1
+
+
+def test_an_operator_is_told_by_its_name_and_not_as_torch_prints_it() -> None:
+    line = json.dumps(["decomposition", 1, "<OpOverload(op='aten.nan_to_num', overload='default')>"])
+    torn = '["decomposition", 2, "<OpOv'
+    assert applications(f"{line}\n{torn}") == {"decomposition": {1: "aten.nan_to_num.default"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,6 +15,7 @@ from triage.model.stage import Verdict
 from triage.model.text import clip
 from triage.trial.interface import CandidateRunner
 
+_OVERLOAD = re.compile(r"<OpOverload\(op='([\w.:]+)', overload='(\w+)'\)>")  # as torch prints an operator
 COUNTS, BEFORE, AFTER = "parts.jsonl", "before.txt", "after.txt"  # of `agent/warm/parts.py`
 _OUTCOMES = {Verdict.SAME_FAILURE: "same_failure", Verdict.NO_FAILURE: "ok"}
 
@@ -56,7 +58,7 @@ def applications(text: str) -> dict[str, dict[int, str]]:
             part, number, what = json.loads(line)
         except ValueError:
             continue  # the line at which the process died
-        found.setdefault(part, {})[number] = what
+        found.setdefault(part, {})[number] = _OVERLOAD.sub(r"\1.\2", what)
     return found
 
 
