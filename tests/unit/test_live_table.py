@@ -6,7 +6,7 @@ from triage.cli.view import _cells, _State
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
-from triage.session.events import Event
+from triage.session.events import Emitter
 
 
 def words(state: _State, rung: str) -> list[str]:
@@ -15,21 +15,23 @@ def words(state: _State, rung: str) -> list[str]:
 
 def test_what_runs_beside_the_first_run_keeps_its_row_and_ends_when_it_ends() -> None:
     state = _State()
+    emit = Emitter(state.listen)  # which encodes what it is given, as in a run
     for rung in ("as_is", "uncompiled"):
-        state.listen(Event("probe_started", {"rung": rung, "name": rung, "timeout": 300.0}))
+        emit("probe_started", rung=rung, name=rung, timeout=300.0)
     assert words(state, "uncompiled")[1] == "running"
     outcome = Outcome(OutcomeKind.OK, 3.0, 0)
     for name in ("uncompiled", "uncompiled-other-random"):  # a run for another question says nothing of the rung
         probe = Probe(name, "uncompiled", outcome, None, AgentNotes(), Path("x"))
-        state.listen(Event("probe_facts", {"probe": probe}))
+        emit("probe_facts", probe=probe)
         outcome = Outcome(OutcomeKind.EXCEPTION, 9.0, 1)
     assert words(state, "uncompiled") == ["uncompiled", "passes", "3.0 s"]
-    state.listen(Event("ladder", {"rungs": ["uncompiled", "inductor"], "top": "inductor"}))
+    emit("ladder", rungs=["uncompiled", "inductor"], top="inductor")
     assert words(state, "uncompiled") == ["uncompiled", "passes", "3.0 s"] and words(state, "inductor")[1] == "running"
 
 
 def test_one_that_nobody_asks_for_any_more_is_not_running() -> None:
     state = _State()
-    state.listen(Event("probe_started", {"rung": "uncompiled", "name": "uncompiled", "timeout": 300.0}))
-    state.listen(Event("probe_cancelled", {"rung": "uncompiled", "name": "uncompiled"}))
+    emit = Emitter(state.listen)  # which encodes what it is given, as in a run
+    emit("probe_started", rung="uncompiled", name="uncompiled", timeout=300.0)
+    emit("probe_cancelled", rung="uncompiled", name="uncompiled")
     assert words(state, "uncompiled")[1] == "·"

@@ -106,17 +106,21 @@ def test_headers_go_where_there_are_too_many_and_others_remove_them_too(
     assert {path.name for path in store.iterdir()} == {"new.h", "new.h.gch", "newest.h", "newest.h.gch", "gone.h.gch"}
 
 
-def test_a_listener_that_raises_is_dropped_and_the_others_go_on() -> None:
+def test_a_listener_that_raises_ends_nothing_and_the_others_are_told_once() -> None:
     heard: list[Event] = []
+    seen: list[str] = []
 
     def broken(event: Event) -> None:
+        seen.append(event.kind)
         raise ValueError("no terminal")
 
     emit = Emitter(broken, heard.append)
     emit("one", stage=Stage.DYNAMO, path=Path("x"))
     emit("two")
-    assert [event.kind for event in heard] == ["one", "two"]
-    assert heard[0].facts == {"stage": "dynamo", "path": "x"}
+    assert [event.kind for event in heard] == ["listener_failed", "one", "two"]
+    assert heard[0].facts["event"] == "one" and heard[0].facts["error"] == "ValueError: no terminal"
+    assert heard[1].facts == {"stage": "dynamo", "path": "x"}
+    assert seen == ["one", "listener_failed", "two"]
 
 
 def test_the_journal_is_written_as_it_is_learned(tmp_path: Path) -> None:

@@ -181,13 +181,13 @@ class _State:
             row.update(running=time.monotonic(), limit=facts["timeout"])
         elif event.kind == "probe_cancelled":
             self.rows.setdefault(facts["rung"], {}).pop("running", None)
-        elif (
-            event.kind == "probe_facts"
-        ):  # what it means is told later, of a run that began beside the first one much later
+        elif event.kind == "probe_facts":
+            # What it means is told later: of a run that began beside the first one, much later.
             probe = facts["probe"]
-            if probe.name == probe.rung and probe.name in self.rows:
-                self.rows[probe.name].pop("running", None)
-                self.rows[probe.name].update(outcome=probe.outcome.kind, seconds=probe.outcome.seconds)
+            row = self.rows.get(probe["name"])
+            if row is not None and probe["name"] == probe["rung"]:
+                row.pop("running", None)
+                row.update(outcome=probe["outcome"]["kind"], seconds=probe["outcome"]["seconds"])
         elif event.kind == "probe_ended":
             row = self.rows.setdefault(facts["rung"], {})
             row.pop("running", None)

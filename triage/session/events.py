@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +27,19 @@ class Event:
 Listener = Callable[[Event], None]
 
 
+FAILED = "listener_failed"
+
+
 class Emitter:
-    """Hands events to listeners, from any thread, one at a time. A listener that raises is dropped, the run goes on."""
+    """Hands events to listeners, from any thread, one at a time.
+
+    A listener that raises does not end the run, and hears of what comes next; the others are told of it once, as an event
+    `listener_failed` with the error and where it was raised.
+    """
 
     def __init__(self, *listeners: Listener) -> None:
         self._listeners = list(listeners)
+        self._failed: set[Listener] = set()
         self._lock = threading.RLock()
 
     def add(self, listener: Listener) -> None:
@@ -42,8 +51,16 @@ class Emitter:
             for listener in list(self._listeners):
                 try:
                     listener(event)
-                except Exception:  # noqa: BLE001  a broken view must not end a run
-                    self._listeners.remove(listener)
+                except Exception as error:  # noqa: BLE001  a broken view must not end a run
+                    self._tell_of(listener, event, error)
+
+    def _tell_of(self, listener: Listener, event: Event, error: Exception) -> None:
+        if listener in self._failed:
+            return
+        self._failed.add(listener)
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        self(FAILED, event=event.kind, error=f"{type(error).__name__}: {error}", place=place)
 
 
 class Journal:
