@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from triage.model.own_code import OperatorCheck
     from triage.stories.run import Run
 
+SPINNER = 2  # columns it takes
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 _STEPS = {
     "script": "running the script as it is",
@@ -97,6 +98,8 @@ def plain_line(event: Event) -> str | None:
         return f"the report can be read: {shown(facts['directory'])}; ways round are added to it"
     if event.kind == "way_round":
         return f"way round: {facts['change']} ({facts['patch']})"
+    if event.kind == "verify_started":
+        return f"verifying in {facts['runs']} fresh processes"
     if event.kind == "verify_ended":
         return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
     return None
@@ -146,8 +149,8 @@ def _live() -> Iterator[Listener]:
     from rich.console import Console
     from rich.live import Live
 
-    state = _State()
     console = Console(stderr=True)
+    state = _State(lambda: console.width)
     with Live(console=console, refresh_per_second=8, get_renderable=state.render, transient=False):
         yield state.listen
         state.ended = True
@@ -156,7 +159,8 @@ def _live() -> Iterator[Listener]:
 class _State:
     """The ladder as it fills in, and the line below it that says what is going on and for how long."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: Callable[[], int] = lambda: 80) -> None:
+        self.width = width
         self.rows: dict[str, dict[str, Any]] = {}
         self.began = time.monotonic()
         self.step = "starting"
@@ -184,8 +188,8 @@ class _State:
         elif event.kind == "probe_facts":
             # What it means is told later: of a run that began beside the first one, much later.
             probe = facts["probe"]
-            row = self.rows.get(probe["name"])
-            if row is not None and probe["name"] == probe["rung"]:
+            if probe["name"] == probe["rung"] and probe["name"] in self.rows:
+                row = self.rows[probe["name"]]
                 row.pop("running", None)
                 row.update(outcome=probe["outcome"]["kind"], seconds=probe["outcome"]["seconds"])
         elif event.kind == "probe_ended":
@@ -214,7 +218,8 @@ class _State:
         if self.ended:
             return table
         elapsed = time.monotonic() - self.began
-        line = Text(f"{self.step}  {elapsed:.0f} s  {self.detail}", overflow="ellipsis", no_wrap=True)
+        line = Text(f"{self.step}  {elapsed:.0f} s  {self.detail}")
+        line.truncate(self.width() - SPINNER, overflow="ellipsis")
         news = [Text(self.news, "bold", overflow="fold")] if self.news else []
         return Group(table, *news, Spinner("dots", text=line))
 

@@ -99,9 +99,9 @@ def culprit_of(
             detail = f"the first in the program's graph with which values differ; the reproducer needs {others} as well"
             return Culprit(told, graph, subsystem, detail)
         if targets:
-            told = _most_telling(targets, named, conclusion.outcome.exception)
+            telling = _most_telling(targets, named, conclusion.outcome.exception)
             more = f" and {len(targets) - MOST_SHOWN} more" if len(targets) > MOST_SHOWN else ""
-            return Culprit(told, graph, subsystem, f"the reproducer needs {', '.join(targets[:MOST_SHOWN])}{more}")
+            return Culprit(telling, graph, subsystem, f"the reproducer needs {', '.join(targets[:MOST_SHOWN])}{more}")
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None
