@@ -56,7 +56,7 @@ def runs_in(directory: Path, now: float | None = None) -> list[ListedRun]:
     except OSError as error:
         raise UsageError(
             f"There are no runs in {directory}.",
-            f"{type(error).__name__}: {error.strerror or error}",
+            f"{directory.absolute()} cannot be read: {str(error.strerror or error).lower()}.",
             "Go where triage was started, or name the directory that holds the runs: triage list DIR",
         ) from error
     listed = (_listed(place, time.time() if now is None else now) for place in places)
