@@ -397,3 +397,15 @@ x = torch.randn(3, 4, 5)
 print(g(x))
 print(torch.compile(g)(x))
 """
+
+BACKEND_CRASHES = """
+import ctypes
+import torch
+
+def backend(gm, inputs):
+    def run(*values):
+        return [ctypes.string_at(0)]  # here
+    return run
+
+torch.compile(lambda x: x.sin(), backend=backend)(torch.ones(3))
+"""

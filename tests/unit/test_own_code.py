@@ -179,8 +179,9 @@ def test_a_process_that_died_was_in_a_line_of_somebodys(
     told: tuple[str, ...], stage: Stage, headline: str | None
 ) -> None:
     died = Outcome(OutcomeKind.CRASH, signal="SIGSEGV", stacks=stacks(*told))
-    own = own_code_that_died(died, stage)
+    own = own_code_that_died(died, stage, lambda frame: f"line {frame.line}")
     assert (own.headline if own is not None else None) == headline
+    assert own is None or own.line.endswith(f": line {own.place.partition(':')[2]}")
 
 
 def test_what_triage_put_on_the_stack_is_not_the_programs() -> None:

@@ -7,7 +7,7 @@ lowering is called by calls nothing else. A block that no such part called (the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -72,8 +72,12 @@ def own_code_of(error: RaisedException | None, stage: Stage) -> OwnCode | None:
     return None
 
 
-def own_code_that_died(outcome: Outcome, stage: Stage) -> OwnCode | None:
+def own_code_that_died(
+    outcome: Outcome, stage: Stage, code: Callable[[Frame], str] = lambda frame: ""
+) -> OwnCode | None:
     """The same for a process that a signal ended, where the line it was in is not torch's: what it called has no lines.
+
+    Its stack has places alone: `code` gives what stands there.
 
     A kernel of torch's leaves none either. So what stands in the graph (an `autograd.Function`, a tensor subclass) is not
     looked at: it calls torch's kernels, and a line that does is no more to blame than the kernel.
@@ -81,7 +85,8 @@ def own_code_that_died(outcome: Outcome, stage: Stage) -> OwnCode | None:
     if outcome.kind is not OutcomeKind.CRASH or stage in (Stage.SCRIPT, Stage.NONE):
         return None
     signal = outcome.signal or "a signal"
-    died = RaisedException(signal, "", crashed_thread(outcome.stacks), in_graph=True)
+    frames = tuple(replace(frame, code=code(frame)) for frame in crashed_thread(outcome.stacks))
+    died = RaisedException(signal, "", frames, in_graph=True)
     own = own_code_of(died, stage)
     return replace(own, died=True) if own is not None and own.raised and own.role not in _IN_GRAPH else None
 
