@@ -113,6 +113,16 @@ def is_refused(signature: FailureSignature | None) -> bool:
     return "internal compiler error" not in signature.message
 
 
+def asserted(kind: str, told: str) -> str:
+    """The statement of an `assert` that has no message, from its line as `Frame.told` has it; empty for any other exception.
+
+    >>> asserted("AssertionError", "train.py:24 in check: assert torch.equal(a, b)")
+    'assert torch.equal(a, b)'
+    """
+    code = told.partition(": ")[2]
+    return code if kind == "AssertionError" and code.startswith("assert ") else ""
+
+
 def headline(kind: str, message: str) -> str:
     """`RuntimeError: its message`, `SIGSEGV while running compiled code`: what fails, as a reader is told.
 

@@ -24,7 +24,12 @@ def line_of(outcome: Outcome) -> Frame | None:
     if outcome.exception is not None:
         return user_frame(outcome.exception)
     found = next(filter(is_user_frame, reversed(program_thread(outcome.stacks))), None)
-    return replace(found, code=linecache.getline(found.file, found.line).strip()) if found is not None else None
+    return replace(found, code=code_at(found)) if found is not None else None
+
+
+def code_at(frame: Frame) -> str:
+    """What stands in the line: the frames of a stack have places alone. Empty where it cannot be read."""
+    return linecache.getline(frame.file, frame.line).strip()
 
 
 def excerpt(outcome: Outcome, *, caused: bool = False) -> str:

@@ -10,8 +10,8 @@ import re
 from pathlib import PurePath
 from typing import Any
 
-from triage.judge.signature import headline
-from triage.model.report import ReportSignature, TriageReport
+from triage.judge.signature import asserted, headline
+from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip, first_line
 from triage.report.markdown import one_line
@@ -86,15 +86,9 @@ def _what(report: TriageReport) -> str:
         return f"wrong result {'where a compiled graph is used again (guards)' if again else 'under torch.compile'}"
     if signature is None:
         return "torch.compile fails"
-    first = first_line(signature.message) or _asserted(signature)
+    first = first_line(signature.message) or asserted(signature.exception_type, signature.user_line or "")
     told = first.startswith(f"{signature.exception_type}:")
     return (first if told else headline(signature.exception_type, first)) or "torch.compile fails"
-
-
-def _asserted(signature: ReportSignature) -> str:
-    """The statement of an `assert` that has no message."""
-    _, assertion, rest = (signature.user_line or "").partition(": assert ")
-    return assertion.removeprefix(": ") + rest if signature.exception_type == "AssertionError" else ""
 
 
 def _hang(report: TriageReport) -> str:

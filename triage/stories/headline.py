@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage.judge.signature import headline
+from triage.judge.signature import asserted, headline
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
 from triage.model.outcome import AgentNotes, Outcome
@@ -142,11 +142,6 @@ def _face(conclusion: Conclusion) -> str:
         return f"a wrong result ({conclusion.wrong.sentence()}); {then} {own}"
     if outcome.kind is OutcomeKind.HANG:
         return f"{headline(f'no end within {outcome.seconds:.0f} s', message)}"
-    return headline(signature.exception_type, message or _asserted(outcome))
-
-
-def _asserted(outcome: Outcome) -> str:
-    """The statement of an `assert` without a message; empty where something else failed."""
     frames = outcome.exception.frames if outcome.exception is not None else ()
-    code = frames[-1].code if frames else ""
-    return clip(code, 120) if code.startswith("assert ") else ""
+    statement = asserted(signature.exception_type, frames[-1].told if frames else "")
+    return headline(signature.exception_type, message or clip(statement, 120))

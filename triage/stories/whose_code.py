@@ -6,7 +6,6 @@ them, and `torch.library.opcheck` looks at copies of that.
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Sequence
 
 from triage.culprit.contracts import broken_by, findings_of
@@ -16,10 +15,11 @@ from triage.culprit.own_code import own_code_of, own_code_that_died
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import Frame, RaisedException
+from triage.model.outcome import RaisedException
 from triage.model.own_code import OF_OPERATORS, WHILE_COMPILING, Finding, OwnCode
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.report.excerpt import code_at
 from triage.stories.findings import Findings
 
 RAISED = (OutcomeKind.EXCEPTION, OutcomeKind.OOM)
@@ -95,12 +95,8 @@ def own_code(found: Findings, conclusion: Conclusion) -> OwnCode | None:
     """The program's own code under the compiler that the failure comes of: seen in its traceback, or needed by the reproducer."""
     raised = own_code_of(raised_by(conclusion), conclusion.stage)
     if raised is None and conclusion.outcome is not None:
-        raised = own_code_that_died(conclusion.outcome, conclusion.stage, _code)
+        raised = own_code_that_died(conclusion.outcome, conclusion.stage, code_at)
     return raised or _needed_by_reproducer(found)
-
-
-def _code(frame: Frame) -> str:
-    return linecache.getline(frame.file, frame.line).strip()
 
 
 def _needed_by_reproducer(found: Findings) -> OwnCode | None:
