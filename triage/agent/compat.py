@@ -148,6 +148,14 @@ def keep_headers_in(codecache, directory):
         codecache._HEADER_LOCK_DIR = os.path.join(directory, "locks")
 
 
+def kernel_builder():
+    """The class whose `build()` has a C++ library built at `get_target_file_path()` (2.5 and newer)."""
+    builder = getattr(sys.modules.get("torch._inductor.cpp_builder"), "CppBuilder", None)
+    if builder is None or not hasattr(builder, "build") or not hasattr(builder, "get_target_file_path"):
+        return Missing("CppBuilder is not there")
+    return builder
+
+
 def may_use_accelerator(torch):
     """Whether this torch can find a GPU here: then nothing may run in the warm interpreter but imports."""
     version = torch.version

@@ -240,6 +240,7 @@ class Visits(ABC):
             begun=begun,
             stop_later=stop_later,
             neutral=self.session.neutral,
+            kernels=self.session.kernels,
             extra_env={**(_few_logs() if self._hung() else {}), **(extra_env or {})},
             verbose_logs=not self._hung(),
         )
@@ -271,6 +272,7 @@ class Visits(ABC):
             overlay=overlay,
             timed=True,
             neutral=self.session.neutral,
+            kernels=self.session.kernels,
             extra_env=_few_logs(),  # nobody asks how it passes
             verbose_logs=False,
         )

@@ -52,6 +52,7 @@ class ForkRequest:
     capture: bool = False
     record_values: bool = False
     accuracy: Comparison | None = None
+    kernels: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class ForkServer:
             "capture": request.capture,
             "record_values": request.record_values,
             "accuracy": None if request.accuracy is None else encode(request.accuracy),
+            "kernels": None if request.kernels is None else str(request.kernels),
         }
         self._send(body)
         return future

@@ -59,6 +59,7 @@ class ProbeRequest:
     )
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
+    kernels: Path | None = None  # where the run's built kernels lie; without it all are built anew
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
     verbose_logs: bool = True
     keep: bool = True  # keep logs and traces in the run directory
@@ -162,6 +163,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent |= {"explain": True, "dynamo_settings": dict(request.dynamo_settings)}
     elif request.neutral is not None and request.turns is None:  # where compile times are measured, all of them count
         agent["shared"] = str(shared_with_forks(request.neutral))
+    if request.kernels is not None and not request.explain and request.turns is None:
+        agent["kernels"] = str(request.kernels)
     if request.settle is not None:
         agent["settle"] = list(request.settle)
     if request.compile_arguments:

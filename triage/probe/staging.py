@@ -3,7 +3,8 @@
 Every probe starts with an empty Inductor cache, because a warm one can hide a failure (the AOTAutograd cache skips the
 compile that fails); caches are not switched off, because some failures exist only with them. Only the *neutral* parts of
 the cache, those that say nothing about the user's graphs (the C++ instruction-set checks and precompiled headers, which
-cost 8 s each time), are carried over from one probe to the next.
+cost 8 s each time), are carried over from one probe to the next; and, within one run, libraries of kernels, by the text that
+they were built from (`agent/hooks/built_kernels.py`).
 """
 
 from __future__ import annotations

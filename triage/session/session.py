@@ -20,6 +20,8 @@ from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
 
+KERNELS = "kernels"
+
 
 @dataclass
 class Session:
@@ -30,6 +32,7 @@ class Session:
     emit: Emitter
     clock: Clock
     neutral: Path | None
+    kernels: Path | None = None  # where built kernels are kept from one process to the next, while the run lasts
     cancel: Cancel = field(default_factory=Cancel)
     timings: dict[str, float] = field(default_factory=dict)
     recalled: Mapping[str, Verdict] = field(
@@ -42,6 +45,18 @@ class Session:
         if left <= 1.0:
             raise BudgetSpentError
         return min(self.settings.timeout, left)
+
+    def keep_kernels(self) -> None:
+        """From now on no C++ kernel of the same text is built twice; also not where an interrupted run is gone on with."""
+        kernels = self.directory / KERNELS
+        with contextlib.suppress(OSError):  # then each process builds its own
+            kernels.mkdir(exist_ok=True)
+            self.kernels = kernels
+
+    def forget_kernels(self) -> None:
+        """Nobody will ask for them again."""
+        if self.kernels is not None:
+            shutil.rmtree(self.kernels, ignore_errors=True)
 
     @contextlib.contextmanager
     def timed(self, step: str):  # type: ignore[no-untyped-def]

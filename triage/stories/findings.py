@@ -82,7 +82,9 @@ class Findings:
 def candidate_runner(found: Findings) -> ForkServerRunner:
     """The runner of candidates. The findings own it: `release` ends it."""
     session = found.session
-    found.runner = ForkServerRunner(found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral)
+    found.runner = ForkServerRunner(
+        found.target.python, jobs=session.settings.jobs or None, neutral=session.neutral, kernels=session.kernels
+    )
     found.runner.until(session.clock.end())
     found.walk.ready = found.runner.is_ready
     return found.runner

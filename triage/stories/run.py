@@ -87,6 +87,7 @@ def run(
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts)
         target = replace(target, stdin=stdin.kept_in(session.directory))
         walk = Walk(session, target, probe=earlier.run_probe)
+    session.keep_kernels()
     facts = {"command": list(command), "python": target.python, "cwd": target.cwd, "settings": settings}
     emit("run_started", directory=str(session.directory), **facts)
     if target.stdin is not None:
@@ -125,6 +126,8 @@ def run(
         session.cancel.set()
         found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
         report = _report(found)
+        if report.complete:
+            session.forget_kernels()
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
     if bug is not None:
         raise bug

@@ -50,11 +50,13 @@ class FreshProcessRunner(PooledRunner):
         *,
         jobs: int | None = None,
         neutral: Path | None = None,
+        kernels: Path | None = None,
         accuracy: Comparison | None = None,
     ) -> None:
         super().__init__(jobs)
         self._python = python
         self._neutral = neutral
+        self._kernels = kernels
         self._accuracy = accuracy
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
@@ -66,6 +68,7 @@ class FreshProcessRunner(PooledRunner):
                 directory,
                 extra_env=ONE_THREAD,
                 neutral=self._neutral,
+                kernels=self._kernels,
                 cancel=cancel,
                 accuracy=self._accuracy,
             )
@@ -76,8 +79,8 @@ class FreshProcessRunner(PooledRunner):
 class ForkServerRunner(PooledRunner):
     """A `CandidateRunner` over a fork server. `why_slow` says why there is none, where candidates run in fresh processes.
 
-    `neutral` is the store of compiler facts that probes share; the server keeps its own beside it. `memory_mb` is the
-    limit of one candidate (default: its share of what is free).
+    `neutral` is the store of compiler facts that probes share; the server keeps its own beside it. `kernels` is where those that
+    one candidate built are kept for the others. `memory_mb` is the limit of one candidate (default: its share of what is free).
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class ForkServerRunner(PooledRunner):
         *,
         jobs: int | None = None,
         neutral: Path | None = None,
+        kernels: Path | None = None,
         memory_mb: int | None = None,
     ) -> None:
         super().__init__(jobs)
@@ -93,10 +97,11 @@ class ForkServerRunner(PooledRunner):
         self.why_slow: str | None = None
         self._python = python
         self._neutral = neutral
+        self._kernels = kernels
         self._memory_mb = memory_mb or default_memory_mb(self.jobs)
         self._server: ForkServer | None = None
         self._starts = 0
-        self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral)
+        self._fresh = self._fresh_ones()
         self._closing = Cancel()
         self._warming: threading.Thread | None = None
         self._beginning = threading.Lock()
@@ -126,7 +131,12 @@ class ForkServerRunner(PooledRunner):
         """From now on the agent compares compiled with eager in every candidate; with None, in none."""
         self._accuracy = accuracy
         self._fresh.close()
-        self._fresh = FreshProcessRunner(self._python, jobs=self.jobs, neutral=self._neutral, accuracy=accuracy)
+        self._fresh = self._fresh_ones()
+
+    def _fresh_ones(self) -> FreshProcessRunner:
+        return FreshProcessRunner(
+            self._python, jobs=self.jobs, neutral=self._neutral, kernels=self._kernels, accuracy=self._accuracy
+        )
 
     def close(self) -> None:
         self._closing.set()
@@ -161,6 +171,7 @@ class ForkServerRunner(PooledRunner):
             memory_mb=self._memory_mb,
             cut_off=cut_off,
             accuracy=self._accuracy,
+            kernels=self._kernels,
         )
         try:
             ended = _outcome(server, server.submit(request), query.timeout, cancel)
@@ -257,6 +268,7 @@ def run_fresh(
     *,
     extra_env: dict[str, str],
     neutral: Path | None,
+    kernels: Path | None = None,
     cancel: Cancel | None = None,
     accuracy: Comparison | None = None,
     capture: bool = False,
@@ -275,6 +287,7 @@ def run_fresh(
         directory=directory,
         extra_env=env,
         neutral=neutral,
+        kernels=kernels,
         verbose_logs=False,
         accuracy=accuracy,
         capture=capture,

@@ -7,9 +7,9 @@ is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, o
 many calls and seconds without a compile end a program that is explained), `compile_arguments` (what torch.compile is told
 besides), `seed` (of all random numbers), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled
 functions are measured), `turns` (so, in turns with other modes, see `turns`), `shared` (where answers about the machine's
-compiler lie, see `shared_cache`), `stop_after` (`calls`, `backwards`, and the `seconds` that the program has at least),
-`stop_later` (that is told in a file while the program runs), `stacks_after` (seconds until the stacks of all threads are
-written, because the time limit is near).
+compiler lie, see `shared_cache`), `kernels` (where what others of this run built lies, see `built_kernels`), `stop_after`
+(`calls`, `backwards`, and the `seconds` that the program has at least), `stop_later` (that is told in a file while the program
+runs), `stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
 """
 
 import atexit
@@ -23,7 +23,7 @@ from .. import compat
 from ..capture import surroundings
 from ..compare import randomness
 from ..trace import lines
-from . import boundary, confine, doors, frames, imports, optimize, overlay, shared_cache, testrunners
+from . import boundary, built_kernels, confine, doors, frames, imports, optimize, overlay, shared_cache, testrunners
 from .channel import Channel
 from .leaving import Leaving
 from .recorder import Recorder
@@ -40,8 +40,9 @@ def install(config):
     channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
     _last_words(recorder)
     _stacks(config)
-    shared = config.get("shared")
-    confine.install_if_asked(config["channel"], *((shared, shared_cache.headers_below(shared)) if shared else ()))
+    shared, kernels = config.get("shared"), config.get("kernels")
+    places = (shared, shared_cache.headers_below(shared)) if shared else ()
+    confine.install_if_asked(config["channel"], *places, kernels)
 
     def patch_torch(torch):
         channel.say("torch", version=str(torch.__version__), python=platform.python_version())
@@ -73,6 +74,8 @@ def install(config):
     )
     if shared:
         imports.after_import(shared_cache.patches(shared))
+    if kernels:
+        imports.after_import(built_kernels.patches(kernels))
     if door is not None:
         imports.after_import(doors.patches(door))
     if config.get("overlay"):

@@ -26,7 +26,7 @@ def run(request, out, err):
         paths = _directories(request["workdir"])
         _become_a_process(out, err)
         shared = os.path.dirname(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))  # of the warm interpreter
-        confine.install([request["workdir"], shared, shared_cache.headers_below(shared)])
+        confine.install([request["workdir"], shared, shared_cache.headers_below(shared), request.get("kernels")])
         _environment(request, paths)
         recorder = hook.install(_agent_config(request, paths["channel"]))
         phases.install(recorder, request.get("cut_off"))
@@ -92,6 +92,7 @@ def _agent_config(request, channel):
         "capture": bool(request.get("capture")),
         "record_values": bool(request.get("record_values")),
         "accuracy": request.get("accuracy"),
+        "kernels": request.get("kernels"),
         "stacks_after": max(timeout - 1.0, timeout * 0.8),
     }
 
