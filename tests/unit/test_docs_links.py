@@ -32,7 +32,7 @@ def test_links_lead_somewhere(page):
 
 
 # Paths of modules, as the pages on the design write them: `reduce/graph/search.py`, `agent/hooks/confine.py`.
-LEFT_BEHIND = {"trace/", "graph/", "logs/", "siblings/", "subsystem/"}
+LEFT_BEHIND = {"trace/", "graph/", "kernels/", "logs/", "siblings/", "subsystem/"}
 NAMED = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`")
 
 

@@ -109,3 +109,14 @@ def test_an_assertion_without_a_message_is_told_by_its_statement(message: str, l
     signature = ReportSignature("AssertionError", message, user_line=line)
     found = replace(DIES_IN_ITS_VIEW, signature=signature, culprit=None, accuracy=None)
     assert title(found) == f"[decomp] {told}"
+
+
+def test_a_call_with_fake_tensors_is_told_by_what_it_raised() -> None:
+    message = (
+        "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: "
+        "call_function <built-in function add>(*(FakeTensor(..., size=(2,)), FakeTensor(..., size=(2, 4))), **{}): "
+        "got RuntimeError('Attempting to broadcast a dimension of length 4 at -1!')"
+    )
+    signature = ReportSignature("TorchRuntimeError", message)
+    found = replace(DIES_IN_ITS_VIEW, signature=signature, culprit=None, accuracy=None)
+    assert title(found).endswith("TorchRuntimeError: Attempting to broadcast a dimension of length 4 at -1!")

@@ -15,11 +15,11 @@ from difflib import SequenceMatcher
 from triage.bisect.missing import missing_feature
 from triage.judge.equivalences import SAME_ACROSS_RELEASES
 from triage.judge.likeness import same_wrongness
-from triage.judge.signature import FailureSignature, is_user_frame, signature_of, torch_frame, user_frame
+from triage.judge.signature import FailureSignature, first_words, is_user_frame, signature_of, torch_frame, user_frame
 from triage.model.bisection import Standing
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 
 # What torch's compiler says about the user's program. It rewords these from release to release.
 STATEMENTS = frozenset(
@@ -42,7 +42,7 @@ class Face:
 
     def line(self) -> str:
         """The failure on one line, bounded."""
-        first = first_line(self.signature.message)
+        first = first_words(self.signature.message)
         return clip(f"{self.signature.exception_type}: {first}".rstrip(": "), 240)
 
 

@@ -21,7 +21,7 @@ from triage.judge.skeleton import REFUSED, short_type, skeleton, skeleton_of, te
 from triage.model.accuracy import Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip
+from triage.model.text import clip, first_line
 
 SIGNATURE_VERSION = 1
 WRONG_VERSION = 2  # of a wrong result whose kind is known
@@ -97,13 +97,32 @@ def signature_of(outcome: Outcome) -> FailureSignature | None:
 
 
 _EXPLANATION = re.compile(r"^ *Explanation: ", re.MULTILINE)  # where Dynamo goes on to teach
+# `torch/_dynamo/utils.py`, since 2.8; before it the message had no explanation.
+_FAKE_CALL = re.compile(
+    r"(?s)^\w+ when making fake tensor call\n.*?: got \w+\((?P<quote>['\"])(?P<said>.+?)(?P=quote)\)\s*(?:\n|$)"
+)
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
 
 
 def one_line(signature: FailureSignature, limit: int = 110) -> str:
     """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
-    message = _DIRECTORIES.sub("", " ".join(_EXPLANATION.split(signature.message)[0].split()))
+    message = _of_fake_tensors(signature.message) or " ".join(_EXPLANATION.split(signature.message)[0].split())
+    message = _DIRECTORIES.sub("", message)
     return headline(signature.exception_type, clip(message, limit))
+
+
+def first_words(message: str) -> str:
+    r"""The line of a message that tells most: what a call with fake tensors raised, where the first says only that one did.
+
+    >>> first_words("RuntimeError when making fake tensor call\n  Explanation: ... add(...): got RuntimeError('no such size')")
+    'no such size'
+    """
+    return _of_fake_tensors(message) or first_line(message)
+
+
+def _of_fake_tensors(message: str) -> str:
+    found = _FAKE_CALL.search(message)
+    return first_line(found["said"].replace("\\n", "\n")) if found is not None else ""
 
 
 def is_refused(signature: FailureSignature | None) -> bool:

@@ -10,10 +10,10 @@ import re
 from pathlib import PurePath
 from typing import Any
 
-from triage.judge.signature import asserted, headline
+from triage.judge.signature import asserted, first_words, headline
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 from triage.report.markdown import one_line
 
 MOST = 120  # characters
@@ -86,7 +86,7 @@ def _what(report: TriageReport) -> str:
         return f"wrong result {'where a compiled graph is used again (guards)' if again else 'under torch.compile'}"
     if signature is None:
         return "torch.compile fails"
-    first = first_line(signature.message) or asserted(signature.exception_type, signature.user_line or "")
+    first = first_words(signature.message) or asserted(signature.exception_type, signature.user_line or "")
     told = first.startswith(f"{signature.exception_type}:")
     return (first if told else headline(signature.exception_type, first)) or "torch.compile fails"
 

@@ -13,7 +13,7 @@ import triage
 from triage.culprit.known_causes import known_cause
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
-from triage.judge.signature import headline
+from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
@@ -30,7 +30,7 @@ from triage.model.report import (
 )
 from triage.model.rungs import UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
@@ -239,7 +239,7 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
         notes.append(f"{runs} runs")
     alike = face(probe, conclusion.signature)
     if alike == "other" and probe.signature is not None:
-        notes.append(headline(probe.signature.exception_type, clip(first_line(probe.signature.message), 120)))
+        notes.append(headline(probe.signature.exception_type, clip(first_words(probe.signature.message), 120)))
     return LadderRow(
         rung=rung.name,
         on=probe.on,
@@ -344,7 +344,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         )
     in_place = found.walk.in_place
     if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
-        told = headline(in_place.signature.exception_type, clip(first_line(in_place.signature.message), 200))
+        told = headline(in_place.signature.exception_type, clip(first_words(in_place.signature.message), 200))
         notes.append(f"It fails with {in_place.rung} too: {told}")
     notes += flaky_notes(conclusion, found.walk.seeded)
     if conclusion.stage is Stage.DYNAMO and conclusion.outcome is not None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage.judge.signature import asserted, headline
+from triage.judge.signature import asserted, first_words, headline
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 from triage.probe.run import Probe
 
 _CHECKS = ("AssertionError", "Failed")  # what a check raises: assert, torch.testing, unittest, pytest.fail
@@ -133,7 +133,7 @@ def failing_ranks(outcome: Outcome | None, first: Probe) -> str:
 def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
-    message = clip(first_line(signature.message), 160).rstrip(".")
+    message = clip(first_words(signature.message), 160).rstrip(".")
     if is_comparison(outcome):
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from triage.errors import TargetError, UsageError
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
-from triage.judge.signature import FailureSignature, headline
+from triage.judge.signature import FailureSignature, first_words, headline
 from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Symptom
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 from triage.probe.target import find_python
 from triage.report.store import load_report
 from triage.session.session import neutral_store
@@ -119,5 +119,5 @@ def _describe(result: CandidateResult) -> str:
     if signature is None:
         passed = result.outcome.kind is OutcomeKind.OK
         return "passes" if passed else f"{result.outcome.kind.value}: {result.outcome.detail}"
-    first = clip(first_line(signature.message), 120)
+    first = clip(first_words(signature.message), 120)
     return f"{headline(signature.exception_type, first)} [{signature.fingerprint}]"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from triage.judge.signature import headline
+from triage.judge.signature import first_words, headline
 from triage.model.report import TriageReport
 from triage.model.stage import Stage
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 from triage.report import wording
 from triage.report.issue import parts_of, template_of
 from triage.report.kinds import kind_of
@@ -49,6 +49,6 @@ def _error(report: TriageReport) -> str:
     signature = report.signature
     if signature is None or signature.wrong is not None:
         return ""
-    first = first_line(signature.message)
+    first = first_words(signature.message)
     told = first if first.startswith(f"{signature.exception_type}:") else headline(signature.exception_type, first)
     return clip(told, 300)
