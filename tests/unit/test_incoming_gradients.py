@@ -180,3 +180,26 @@ def test_what_follows_a_reduction_may_take_half_as_long_and_a_minute_at_least() 
     assert share.spent() and share.left() == float("inf")
     long, short = share_of(whole, 1000.0), share_of(whole, 1.0)
     assert 400 < long.end - short.end - (LEAST_SECONDS - 60) < 441
+
+
+class OfOneDtype(Asked):
+    """What refers to double precision dies of a tensor that the graph makes itself; all else passes."""
+
+    def run(self, source: str, **_: Any) -> CandidateResult:
+        super().run(source)
+        error = RaisedException("RuntimeError", "mat1 and mat2 must have the same dtype, but got Float and Double")
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=error) if doubled(source) else Outcome(OutcomeKind.OK)
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)
+
+
+def doubled(source: str) -> bool:
+    return "float64" in source or ".double()" in source
+
+
+def test_a_graph_of_one_dtype_is_asked_for_a_reference_in_another_once() -> None:
+    assert SIGNATURE is not None
+    runner: Any = OfOneDtype("")
+    forward = replace(training(), backward=False, direction="forward")
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (forward, training()), Path("x"))
+    assert compare.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)) is None
+    assert [doubled(text) for text in runner.texts].count(True) == 1 < len(runner.texts)

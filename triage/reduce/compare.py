@@ -10,6 +10,7 @@ kind. Whole graphs are dear, so the likely questions come first, and the others 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ VALUES = (
 )
 CASES = 6
 SECONDS = 120.0  # after which no further question is asked
+# ATen's words for two operands that do not fit: "must have the same dtype", "expected scalar type Float but found Double".
+_TWO_DTYPES = re.compile(r"\bdtypes?\b|\bscalar type\b|\b[Dd]ouble\b")
 
 
 def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
@@ -74,7 +77,7 @@ def comparison_of(
     """
     passing = Passing() if passing is None else passing
     passing.all_of_them = False
-    end, asked = time.monotonic() + SECONDS, set(passing.texts)
+    end, asked, of_one_dtype = time.monotonic() + SECONDS, set(passing.texts), set[tuple[str, str]]()
     doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}
     for way in forms_of(problem.signature.wrong):
         for case in _cases(problem.cases[:CASES]):
@@ -82,7 +85,8 @@ def comparison_of(
             form = replace(way, fine=case.backward and begins_with(case) and way.compares_values)
             if budget.spent() or time.monotonic() > end:
                 return None
-            source = _source(problem, case, form)
+            graph = (case.graph_id, case.level)
+            source = None if form.reference and graph in of_one_dtype else _source(problem, case, form)
             if source is None or source in asked:
                 continue
             asked.add(source)
@@ -94,8 +98,16 @@ def comparison_of(
                 passing.texts.add(source)
             else:
                 doubted = True
+                if form.reference and _needs_its_dtype(result):
+                    of_one_dtype.add(graph)
     passing.all_of_them = bool(passing.texts) and not doubted
     return None
+
+
+def _needs_its_dtype(result: CandidateResult) -> bool:
+    """Whether it cannot be run in double precision: it makes tensors of another dtype itself, and uses them with its inputs."""
+    exception = result.outcome.exception
+    return exception is not None and _TWO_DTYPES.search(exception.message) is not None
 
 
 def _source(problem: Problem, case: GraphCase, form: Form) -> str | None:
