@@ -44,8 +44,9 @@ def _found_or_built(original, directory):
         if os.path.exists(known) and _copy(known, path):
             return None
         result = original(self, *args, **kwargs)
-        if os.path.exists(path) and len(os.listdir(directory)) < MOST:
-            _copy(path, known)
+        with contextlib.suppress(OSError):  # nothing here may make a build fail
+            if os.path.exists(path) and len(os.listdir(directory)) < MOST:
+                _copy(path, known)
         return result
 
     build._triage_shared = True
