@@ -161,10 +161,11 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent |= {"timed": True, "turns": dict(request.turns)}
     if request.explain:
         agent |= {"explain": True, "dynamo_settings": dict(request.dynamo_settings)}
-    elif request.neutral is not None and request.turns is None:  # where compile times are measured, all of them count
-        agent["shared"] = str(shared_with_forks(request.neutral))
-    if request.kernels is not None and not request.explain and request.turns is None:
-        agent["kernels"] = str(request.kernels)
+    elif request.turns is None:  # where compile times are measured, all of them count
+        if request.neutral is not None:
+            agent["shared"] = str(shared_with_forks(request.neutral))
+        if request.kernels is not None:
+            agent["kernels"] = str(request.kernels)
     if request.settle is not None:
         agent["settle"] = list(request.settle)
     if request.compile_arguments:

@@ -24,13 +24,10 @@ def patches(directory):
 
 
 def share(directory):
-    """Whether this torch builds kernels by a method that can be wrapped (2.5 and newer), and it is now."""
+    """Have this process look there first, where its torch builds kernels by a method that can be wrapped (2.5 and newer)."""
     builder = compat.kernel_builder()
-    if not builder:
-        return False
-    if not hasattr(builder.build, "_triage_shared"):
+    if builder and not hasattr(builder.build, "_triage_shared"):
         builder.build = _found_or_built(builder.build, directory)
-    return True
 
 
 def _found_or_built(original, directory):
