@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import pytest
-from blame_programs import CHECK, FUSION, GUARDS, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
+from blame_programs import CHECK, DISPATCHED, FUSION, GUARDS, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
 
 from triage.culprit.conditions import of_parts
 from triage.culprit.guards import does_not_matter, search_guards
@@ -33,13 +33,13 @@ def runner():
     runner.close()
 
 
-def searched(program: str, runner: ForkServerRunner) -> Searched:
-    source = program.lstrip() + CHECK
-    signature = runner.run(source, rung="inductor").signature
+def searched(program: str, runner: ForkServerRunner, rung: str = "inductor") -> Searched:
+    source = program.lstrip() + (CHECK if rung == "inductor" else "")
+    signature = runner.run(source, rung=rung).signature
     assert signature is not None, "the planted fault does not show"
     told: list[Any] = []
     found = search_parts(
-        source, "inductor", runner, SignatureOracle(signature), Budget(),
+        source, rung, runner, SignatureOracle(signature), Budget(),
         lambda kind, **facts: told.append(facts["part"]), 120.0,
     )  # fmt: skip
     assert found is not None and found.search.queries == len(told) <= MOST_QUESTIONS
@@ -100,3 +100,10 @@ def test_a_graph_that_is_used_where_it_does_not_hold(
     assert does_not_matter(found) == indifferent
     shown = [condition.condition for condition in of_parts(found)]
     assert shown == (["a graph that an earlier call compiled is used again"] if names else [])
+
+
+@pytest.mark.quick
+def test_a_decomposition_that_every_backend_from_aot_eager_on_uses(runner):
+    found = searched(DISPATCHED, runner, "aot_eager")
+    assert found.search.names == ("py_impl decomposition",) and found.search.application == 2
+    assert found.search.what == "aten.softshrink.default"

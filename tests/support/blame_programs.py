@@ -93,6 +93,33 @@ x = torch.randn(8, 32)
 torch.testing.assert_close(torch.compile(f)(x), f(x))
 """
 
+# Of AOTAutograd, whose dispatcher takes a decomposition for softshrink; that for hardshrink is as it was.
+DISPATCHED = """
+import functools
+import os
+import torch
+
+kernels = torch.ops.aten.softshrink.default.py_kernels
+right = kernels[torch._C.DispatchKey.Autograd]
+
+
+@functools.wraps(right)
+def doubled(*args):
+    return right(*args) * 2
+
+
+kernels[torch._C.DispatchKey.Autograd] = doubled
+
+
+def f(x):
+    return torch.nn.functional.softshrink(torch.nn.functional.hardshrink(x))
+
+
+x = torch.arange(8.0)
+compiled = torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "aot_eager"))
+torch.testing.assert_close(compiled(x), f(x))
+"""
+
 # Of Dynamo, which sets no guard on numbers, and whose stand-in for a function of the program gives another value.
 GUARDS = """
 import os

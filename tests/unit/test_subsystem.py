@@ -164,6 +164,7 @@ def test_of_a_failure_above_inductor_only_what_is_above_it_is_asked():
         "decomposition",
         "common subexpressions",
     }
+    assert [switch.part for switch in switches_for("aot_eager")] == ["py_impl decomposition"]
     assert switches_for("eager") == ()
 
 

@@ -423,6 +423,8 @@ def compiler_parts():
         ],
         tiling=_named(inductor + "codegen.cpp", "TilingSelect"),  # 2.6
         kernels=_named(inductor + "codegen.cpp", "CppKernelProxy"),
+        operators=_named("torch._ops", "OpOverload"),
+        decomposed=_named("torch._decomp", "decomposition_table") or (),
     )
 
 

@@ -18,6 +18,7 @@ from triage.reduce.text.script import Script
 
 INDUCTOR = "torch._inductor.config"
 AOT = "torch._functorch.config"
+DISPATCHER = "torch._ops"
 GENTLE, SLOWER, SLOWEST = 2, 3, 4
 
 
@@ -85,6 +86,7 @@ SWITCHES = (
     Switch("pre_grad_passes", counted=True),
     Switch("joint_graph_passes", counted=True),
     Switch("post_grad_passes", counted=True),
+    Switch("py_impl decomposition", DISPATCHER, counted=True),
     Switch("decomposition", AOT, counted=True),
     Switch("lowerings", counted=True),
     Switch("pattern matcher", option="pattern_matcher", value=False, cost=GENTLE, counted=True, within=GRAPH_PASSES),
@@ -119,7 +121,8 @@ SWITCHES = (
     ),
 )  # fmt: skip
 # The lowest rung that has the part. One thread is all that a candidate has, so threads are no row.
-BEGINS = {INDUCTOR: Stage.INDUCTOR, AOT: Stage.DECOMP_PARTITION}
+BEGINS = {INDUCTOR: Stage.INDUCTOR, AOT: Stage.DECOMP_PARTITION, DISPATCHER: Stage.AOT_AUTOGRAD}
+ENDS = {DISPATCHER: Stage.AOT_AUTOGRAD}  # the highest that has it: what fails further up passed with it on `aot_eager`
 
 KNOWN_FILE = "known.json"
 NOTHING_FOR_IT = "there is nothing for it here"
@@ -130,7 +133,11 @@ def switches_for(failing: str) -> tuple[Switch, ...]:
     """The rows that say something about the backend that fails."""
     stages = [rung.stage for rung in LADDER]
     place = next((place for place, rung in enumerate(LADDER) if rung.name == failing), -1)
-    return tuple(switch for switch in SWITCHES if place >= stages.index(BEGINS[switch.module]))
+    return tuple(
+        switch
+        for switch in SWITCHES
+        if stages.index(BEGINS[switch.module]) <= place <= stages.index(ENDS.get(switch.module, stages[-1]))
+    )
 
 
 def question_of_torch() -> str:

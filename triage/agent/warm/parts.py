@@ -1,7 +1,8 @@
 """Counts how often each part of the compiler is applied in this process, and stops one part after so many times.
 
 What is applied is written to a file, a line of JSON each: the part, the number of the application, and what it is. The parts
-are those of PyTorch's own bisector, and three that it does not have: fusion, vectorisation, and the matches of patterns.
+are those of PyTorch's own bisector, and four that it does not have: fusion, vectorisation, the matches of patterns, and the
+decompositions by which the Python dispatcher stands in for an operator's own kernel on every backend from `aot_eager` on.
 """
 
 import functools
@@ -11,6 +12,7 @@ from .. import compat
 
 FILE = "parts.jsonl"
 BEFORE, AFTER = "before.txt", "after.txt"
+BY_DISPATCHER = "py_impl decomposition"
 PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 
 
@@ -52,6 +54,7 @@ def install(off=(), part=None, most=None, shown=None):
         (found.observer, _observer),
         (found.scheduler, _scheduler),
         (found.tiling, functools.partial(_tiling, kernels=found.kernels)),
+        (found.operators, functools.partial(_operators, decomposed=found.decomposed)),
     ):
         if feature:
             hook(feature, counting)
@@ -148,6 +151,34 @@ def _tiling(tiling, counting, kernels):
         return ([], [], *found[2:])
 
     tiling.select_tiling = select_tiling
+
+
+def _operators(operators, counting, decomposed):
+    """An operator and dispatch key count once: the dispatcher asks once for the kernel, and keeps what it gets."""
+    original = operators._get_dispatch
+
+    @functools.wraps(original)
+    def get_dispatch(self, key):
+        kernel = original(self, key)
+        if key.name == "Meta" or not _of_torch(kernel) or not counting.stops(BY_DISPATCHER, lambda: self):
+            return kernel
+        kernels = self.py_kernels
+        self.py_kernels = {each: other for each, other in kernels.items() if not _of_torch(other)}
+        self._dispatch_cache.pop(key, None)
+        try:
+            return original(self, key)
+        finally:
+            self.py_kernels = kernels
+
+    operators._get_dispatch = get_dispatch
+    for operator in decomposed:
+        if getattr(operator, "py_kernels", None):
+            operator._dispatch_cache.clear()  # what earlier calls were given
+
+
+def _of_torch(kernel):
+    """Whether this is a decomposition of torch's own. For meta tensors it only tells shapes."""
+    return (getattr(kernel, "__module__", None) or "").startswith(("torch._decomp", "torch._refs"))
 
 
 def _told(what):
