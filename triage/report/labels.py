@@ -142,7 +142,9 @@ RULES = (
     Rule("module: aotdispatch", _stage(Stage.AOT_AUTOGRAD)),
     Rule(
         "module: decompositions",
-        lambda report: _stage(Stage.DECOMP_PARTITION)(report) or _part("decompositions", "py_impl decomposition")(report),
+        lambda report: (
+            _stage(Stage.DECOMP_PARTITION)(report) or _part("decompositions", "py_impl decomposition")(report)
+        ),
     ),
     Rule("module: inductor", _stage(Stage.INDUCTOR)),
     Rule("module: dynamic shapes", _of_shapes),
