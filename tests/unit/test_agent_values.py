@@ -81,3 +81,11 @@ def test_an_object_without_attributes_is_made_again():
 def test_what_cannot_be_spelled_is_told_by_its_type():
     with pytest.raises(Exception, match="a lock"):
         speller_of(__name__).spell(threading.Lock())
+
+
+def test_a_bound_method_is_that_of_the_object_made_again():
+    speller = speller_of(__name__)
+    assert speller.spell(Bare().width) == f"<<{__name__}:Bare>>().width"
+    closed = types.MethodType(scaled, threading.Lock())
+    with pytest.raises(Exception, match="a lock"):
+        speller.spell(closed)

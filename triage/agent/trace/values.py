@@ -7,6 +7,7 @@ they were constructed. A class or function of the user's is written `<<module:na
 import enum
 import math
 import sys
+import types
 
 ELEMENTS = 8
 ITEMS = 64
@@ -184,6 +185,8 @@ class Speller(object):
                 return "torch.device(%r)" % str(value)
         if isinstance(value, enum.Enum) and self._local(type(value)):
             return "%s.%s" % (self._named(type(value)), value.name)
+        if isinstance(value, types.MethodType):
+            return "%s.%s" % (self.spell(value.__self__, depth), value.__name__)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return self._definition(value)
         if self.flat and not _is_module(value) and getattr(value, "__dict__", None):
