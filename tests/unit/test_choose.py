@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,19 @@ from triage.judge.signature import FailureSignature, signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.choose import SMALLER_FAILED, Attempt, InterruptedReductionError, Shown, choose, compilers_own
+from triage.reduce.choose import (
+    SMALLER_FAILED,
+    Attempt,
+    InterruptedReductionError,
+    Reproduced,
+    Shown,
+    choose,
+    compilers_own,
+)
 from triage.reduce.interface import Problem, Reduction
 from triage.report.wording import reproducer_claim
+from triage.session.events import Emitter, Journal
+from triage.stories.resume import earlier_run
 from triage.trial.facts import not_run
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
@@ -337,3 +348,27 @@ def test_a_reduction_is_told_before_it_is_verified(tmp_path: Path) -> None:
         news=lambda reduction: order.append(reduction.source),
     )
     assert order == ["raise KeyError('boom')\n", "verified"]
+
+
+@pytest.mark.parametrize("failing_runs", [3, 2])
+def test_a_run_that_is_gone_on_with_verifies_anew_only_what_did_not_hold(tmp_path: Path, failing_runs: int) -> None:
+    failing = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
+    passing = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
+    asked: list[str] = []
+
+    def verify(source: str, runs: int) -> Shown:
+        asked.append(source)
+        return Shown([failing] * failing_runs + [passing] * (runs - failing_runs))
+
+    def chosen(emit: Emitter, verified: Mapping[str, Any]) -> Reproduced | None:
+        assert SIGNATURE is not None
+        problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path, verified=verified)
+        attempts = [Attempt(Finds(), ORACLE)]
+        return choose(problem, attempts, None, ORACLE, verify, Left(spent=False), emit, None, "")[0]  # type: ignore[arg-type]
+
+    emit = Emitter(Journal(tmp_path / "journal.jsonl"))
+    emit("run_started", command=["train.py"], python="/p", cwd=tmp_path, settings={})
+    first = chosen(emit, {})
+    second = chosen(emit, earlier_run(tmp_path).verified)
+    assert first == second and (first is not None and first.verified_runs == 3) == (failing_runs == 3)
+    assert len(asked) == (1 if failing_runs == 3 else 2)

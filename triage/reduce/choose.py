@@ -9,17 +9,20 @@ something that fails the same way, the best honest alternative is kept: the capt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.signature import FailureSignature
+from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
 from triage.model.rungs import BACKENDS, DYNAMO_ALONE, UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.trial.driver import digest
 from triage.trial.interface import CandidateRunner
 
 VERIFY_RUNS = 3
@@ -278,6 +281,12 @@ def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
 
 def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], problem: Problem) -> _Count:
     emit("verify_started", runs=VERIFY_RUNS)
+    key = digest(f"{problem.passing} {problem.signature.fingerprint}", source)
+    with suppress(KeyError, TypeError, ValueError):  # written by another version
+        known = decode(_Count, problem.verified[key])
+        if known.holds:
+            emit("verify_ended", runs=known.runs, same=known.same)
+            return known
     shown = verify(source, VERIFY_RUNS)
     same = [result for result in shown.results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
     ran = [result for result in shown.results if result.outcome.kind is not OutcomeKind.INVALID]
@@ -285,7 +294,9 @@ def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., No
     graph = next((result.graph for result in same if result.graph is not None), None)
     texts = {(result.signature.exception_type, result.signature.message) for result in same if result.signature}
     same_text = texts == {(problem.signature.exception_type, problem.signature.message)}
-    return _Count(len(same), len(ran), graph, _control(shown.control, problem.passing), same_text)
+    count = _Count(len(same), len(ran), graph, _control(shown.control, problem.passing), same_text)
+    emit("verify_facts", digest=key, count=count)
+    return count
 
 
 def _control(result: CandidateResult | None, passing: str) -> Control | None:

@@ -37,6 +37,7 @@ class Problem:
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
     door: bool = False  # it fails in another door of the compiler than torch.compile
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
+    verified: Mapping[str, Any] = field(default_factory=dict)  # what fresh processes showed in it (`choose`)
 
 
 @dataclass(frozen=True)

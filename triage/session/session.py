@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from triage.environments.machine import kept_in
 from triage.errors import UsageError
@@ -35,9 +36,9 @@ class Session:
     kernels: Path | None = None  # where built kernels are kept from one process to the next, while the run lasts
     cancel: Cancel = field(default_factory=Cancel)
     timings: dict[str, float] = field(default_factory=dict)
-    recalled: Mapping[str, Verdict] = field(
-        default_factory=dict
-    )  # verdicts on candidates, of the run this one goes on with
+    # Of the run that this one goes on with: verdicts on candidates, and what fresh processes showed.
+    recalled: Mapping[str, Verdict] = field(default_factory=dict)
+    verified: Mapping[str, Any] = field(default_factory=dict)
 
     def probe_timeout(self) -> float:
         """The limit of one probe: the setting, or what is left of the budget. Raises BudgetSpentError where that is nothing."""
@@ -81,7 +82,9 @@ def open_session(settings: Settings, label: str, cwd: Path, emit: Emitter) -> Se
     return Session(directory, settings, emit, Clock(settings.budget), neutral_store())
 
 
-def reopen_session(settings: Settings, directory: Path, emit: Emitter, recalled: Mapping[str, Verdict]) -> Session:
+def reopen_session(
+    settings: Settings, directory: Path, emit: Emitter, recalled: Mapping[str, Verdict], verified: Mapping[str, Any]
+) -> Session:
     """Go on in the directory of an earlier run. Raises UsageError where it cannot be written."""
     try:
         _check_writable(directory)
@@ -92,7 +95,9 @@ def reopen_session(settings: Settings, directory: Path, emit: Emitter, recalled:
             next="Start anew: triage run SCRIPT",
         ) from error
     emit.add(Journal(directory / "journal.jsonl"))
-    return Session(directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled)
+    return Session(
+        directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled, verified=verified
+    )
 
 
 def _make_directory(out: Path | None, label: str, cwd: Path) -> Path:

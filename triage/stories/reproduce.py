@@ -196,6 +196,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         cases=found.cases,
         workdir=folder,
         recalled=found.session.recalled,
+        verified=found.session.verified,
         evidence=operators_in(outcome.exception if outcome else None),
         torch_version=_torch_version(found.walk.start),
         passing=_passing(conclusion),

@@ -25,7 +25,10 @@ ENOUGH = 0.8  # of a limit: a process may be ended a little before it
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier run was asked to do, and the answers it got. `verdicts` by the digest of a candidate's question."""
+    """What an earlier run was asked to do, and the answers it got.
+
+    `verdicts` by the digest of a candidate's question, `verified` (as `choose` wrote it) by that of a reproducer's.
+    """
 
     directory: Path
     command: tuple[str, ...]
@@ -34,6 +37,7 @@ class Earlier:
     settings: Mapping[str, Any]
     probes: Mapping[str, Probe]
     verdicts: Mapping[str, Verdict]
+    verified: Mapping[str, Any]
 
     @property
     def words(self) -> tuple[str | None, bool, list[str]]:
@@ -77,6 +81,7 @@ def earlier_run(directory: Path) -> Earlier:
         settings=begun["settings"],
         probes={probe.name: probe for probe in probes},
         verdicts=dict(_decoded(events, "query", lambda event: (event["digest"], Verdict(event["verdict"])))),
+        verified=dict(_decoded(events, "verify_facts", lambda event: (event["digest"], event["count"]))),
     )
 
 

@@ -84,7 +84,7 @@ def run(
         target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
         walk = Walk(session, target)
     else:
-        session = reopen_session(settings, earlier.directory, emit, earlier.verdicts)
+        session = reopen_session(settings, earlier.directory, emit, earlier.verdicts, earlier.verified)
         target = replace(target, stdin=stdin.kept_in(session.directory))
         walk = Walk(session, target, probe=earlier.run_probe)
     session.keep_kernels()
