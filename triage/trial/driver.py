@@ -261,10 +261,8 @@ class Driver(Generic[C]):
         self.queries += 1
         judgement = self._oracle.judge(result)
         self.statistics.query(judgement.verdict, result.seconds)
-        if self._patience is not None and judgement.verdict is Verdict.NO_FAILURE:
-            self._patience.passed(result.seconds)
-        elif self._patience is not None and judgement.verdict is Verdict.SAME_FAILURE:
-            self._patience.hung()
+        if self._patience is not None:
+            self._patience.saw(judgement.verdict, result.seconds)
         if judgement.sibling is not None:
             self._siblings.setdefault(judgement.sibling.fingerprint, (judgement.sibling, source))
         self._emit(

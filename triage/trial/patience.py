@@ -1,40 +1,49 @@
-"""How long to wait for a candidate where the failure is a hang: learned from the candidates that pass.
+"""How long to wait for a candidate: learned from the candidates that ended.
 
-Every candidate that hangs costs the whole limit, so the limit decides how long such a reduction takes. A candidate is a
-small part of a program: what passes does so in a second or two. What takes several times as long as the slowest of those
-hangs, or its compile time explodes; until one has passed, the limit is that of the program. Once a candidate has exceeded a
-learned limit, it stays: a later one that is just within it must not turn what was found into slowness.
+Where the failure is a hang, every candidate that hangs costs the whole limit, so the limit decides how long such a reduction
+takes. A candidate is a small part of a program: what passes does so in a second or two. What takes several times as long as
+the slowest of those hangs, or its compile time explodes; until one has passed, the limit is that of the program. Once a
+candidate has exceeded a learned limit, it stays: a later one that is just within it must not turn what was found into slowness.
+
+Of any other failure a candidate can hang as well, where a loop of the program has lost its end. Those that fail end too then,
+and tell how long one takes; the limit is wider, as it only has to end what would never end.
 """
 
 from __future__ import annotations
 
 import threading
 
+from triage.model.stage import Verdict
+
 FACTOR = 2.5
 LEAST_SECONDS = 10.0
+FACTOR_OF_OTHERS, LEAST_OF_OTHERS = 5.0, 20.0  # where the failure is no hang
 
 
 class Patience:
-    """The limit in seconds, never more than `most`, never less than `least`. Threads may share one."""
+    """The limit in seconds, never more than `most`. Threads may share one.
 
-    def __init__(self, most: float, least: float = LEAST_SECONDS) -> None:
-        self._most, self._least = most, min(least, most)
+    `hangs`: whether the failure is one. Where it is not, a candidate that failed the same way has ended as well.
+    """
+
+    def __init__(self, most: float, *, hangs: bool = True) -> None:
+        self._most, self._hangs = most, hangs
+        self._least = min(LEAST_SECONDS if hangs else LEAST_OF_OTHERS, most)
+        self._factor = FACTOR if hangs else FACTOR_OF_OTHERS
         self._slowest: float | None = None
         self._settled = False
         self._lock = threading.Lock()
 
-    def passed(self, seconds: float) -> None:
-        """A candidate ended well after so many seconds."""
+    def saw(self, verdict: Verdict, seconds: float) -> None:
+        """A candidate took so long."""
+        failed = verdict is Verdict.SAME_FAILURE
         with self._lock:
-            if not self._settled:
+            if failed and self._hangs:
+                self._settled = self._slowest is not None
+            elif (failed or verdict is Verdict.NO_FAILURE) and not self._settled:
                 self._slowest = max(self._slowest or 0.0, seconds)
-
-    def hung(self) -> None:
-        """A candidate did not end within the limit."""
-        with self._lock:
-            self._settled = self._slowest is not None
 
     def seconds(self) -> float:
         if self._slowest is None:
             return self._most
-        return min(self._most, max(self._least, FACTOR * self._slowest))
+        return min(self._most, max(self._least, self._factor * self._slowest))

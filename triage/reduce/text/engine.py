@@ -87,7 +87,7 @@ class SourceEngine:
     ) -> None:
         self._include_data = include_data
         self._target, self._seen, self._timeout, self._neutral = target, seen, timeout, neutral
-        self._patience = patience or Patience(timeout, least=timeout)
+        self._patience = patience or Patience(timeout, hangs=False)
         self._header, self._seconds, self._cancel = header, seconds, cancel
 
     def reduce(
