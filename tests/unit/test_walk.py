@@ -15,7 +15,7 @@ from triage.locate.conclude import Conclusion
 from triage.locate.ladder import suspect
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
-from triage.model.rungs import LADDER, in_place_of
+from triage.model.rungs import LADDER, UNCOMPILED, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
@@ -302,6 +302,29 @@ def test_a_check_that_depends_on_the_random_stream_is_not_blamed(walk: Callable[
     found.probe = probe
     conclusion = go(found)
     assert conclusion.random_check and conclusion.stage is Stage.NONE
+
+
+@pytest.mark.parametrize(("line", "stage"), [(3, Stage.SCRIPT), (4, Stage.DYNAMO)])
+def test_a_branch_for_compiled_runs_that_fails_uncompiled_is_the_scripts_own(
+    walk: Callable[..., Walk], line: int, stage: Stage
+) -> None:
+    place = Frame("/home/ann/train.py", 3, "forward")
+    traced = RaisedException("TorchRuntimeError", "with fake tensors: no broadcast", (), user_code=(place,))
+    eager = RaisedException("RuntimeError", "sizes must match", (replace(place, line=line),), phase="call")
+    machine = Machine({rung: itertools.repeat(traced) for rung in RUNGS[1:]})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        if request.rung != UNCOMPILED.name:
+            return found
+        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=eager) if request.as_compiled else found.outcome
+        notes = replace(found.notes, asked_if_compiled=True)
+        return replace(found, outcome=outcome, signature=signature_of(outcome), notes=notes)
+
+    found = walk(machine)
+    found.probe = probe
+    conclusion = go(found)
+    assert conclusion.stage is stage and conclusion.own_branch == (stage is Stage.SCRIPT)
 
 
 @pytest.mark.parametrize(("decided", "seeds"), [(True, 4), (False, 1)])

@@ -322,6 +322,16 @@ TABLE: tuple[Row, ...] = (
 )
 
 
+# Not of the table: no error tells it, but a run in which the program's question was answered so (`locate/walk.py`).
+OWN_BRANCH = KnownCause(
+    "own_branch_for_compiled_runs",
+    "The program asks torch whether it is compiled and does something else then (`torch.compiler.is_compiling()`); that code "
+    "fails without a compiler, too.",
+    "Correct that code, or take the question out so that both runs do the same.",
+    f"{_DOCS}/generated/torch.compiler.is_compiling.html",
+)
+
+
 def known_cause(
     outcome: Outcome | None, stage: Stage, calls: Sequence[CompileCall] = (), printed: str = ""
 ) -> KnownCause | None:

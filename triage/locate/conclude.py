@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triage.judge.likeness import is_torn, same_face, same_failure
-from triage.judge.signature import FailureSignature, signature_of
+from triage.judge.signature import FailureSignature, signature_of, torch_frame
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
@@ -41,6 +41,7 @@ class Conclusion:
     failures: int = 0
     settled: bool = False
     monotone: bool = True
+    own_branch: bool = False  # it fails uncompiled, too, in the code that it has for compiled runs
     random_check: bool = False  # the script's own check depends on which random numbers are drawn
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
     rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
@@ -106,6 +107,32 @@ def fails_in_place(probe: Probe) -> bool:
     if error is None:
         return probe.outcome.kind is OutcomeKind.CRASH
     return probe.outcome.failed and not error.swallowed and short_type(error.type) != "TypeError"
+
+
+def fails_as_compiled(probe: Probe, found: Conclusion) -> bool:
+    """Whether the script fails uncompiled as it does compiled, once its own question whether it is compiled is answered with yes.
+
+    A line that raises with real tensors and with fake ones says so in other words.
+    """
+    if not probe.outcome.failed or probe.signature is None or found.signature is None or found.outcome is None:
+        return False
+    if same_face(probe.signature, found.signature) or _in_other_words(found.signature, probe.signature):
+        return True
+    place = _own_line(probe.outcome)
+    return place is not None and place == _own_line(found.outcome)
+
+
+def _own_line(outcome: Outcome) -> tuple[str, int] | None:
+    """The innermost line outside of torch that raised, or was being traced as it was raised."""
+    if outcome.exception is None:
+        return None
+    frames = [*outcome.exception.frames, *(outcome.exception.user_code or outcome.exception.innermost().user_code)]
+    return next(((frame.file, frame.line) for frame in reversed(frames) if torch_frame(frame) is None), None)
+
+
+def its_own_branch(found: Conclusion) -> Conclusion:
+    """The conclusion where the script's own code for compiled runs is what fails."""
+    return replace(found, stage=Stage.SCRIPT, own_branch=True, passing=None)
 
 
 def not_to_blame(found: Conclusion) -> Conclusion:
@@ -360,4 +387,8 @@ def _alike(found: FailureSignature, known: FailureSignature) -> bool:
     """Whether a compiled program meets what it meets uncompiled; Dynamo may wrap the same words in its own."""
     if found.skeleton == known.skeleton:
         return found.exception_type == known.exception_type
+    return _in_other_words(found, known)
+
+
+def _in_other_words(found: FailureSignature, known: FailureSignature) -> bool:
     return len(known.skeleton) > SHORTEST_TELLING and known.skeleton in found.skeleton

@@ -17,8 +17,10 @@ from triage.locate.beside import Beside
 from triage.locate.conclude import (
     Conclusion,
     conclude,
+    fails_as_compiled,
     fails_in_place,
     is_script_check,
+    its_own_branch,
     its_own_fault,
     not_to_blame,
     with_graphs_compared,
@@ -41,6 +43,7 @@ class Walk(Visits):
     """The state of a walk: what was seen, per rung. It is readable at any moment, also after an interrupt."""
 
     other_stream: Probe | None = None
+    as_compiled: Probe | None = None  # uncompiled, of a script that asks whether it is compiled, and is told that it is
     in_place: Probe | None = None  # of a script that fails in another door of the compiler: a plain call in its place
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     on_graph: dict[str, Probe] = field(default_factory=dict)  # what the captured graph does by itself, per rung
@@ -59,6 +62,8 @@ class Walk(Visits):
         found = conclude(self.rungs, self.top, self.evidence)
         if found.fails_uncompiled:
             return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
+        if self.as_compiled is not None and fails_as_compiled(self.as_compiled, found):
+            return its_own_branch(found)
         if self.other_stream is not None and self.other_stream.outcome.failed:
             return not_to_blame(found)
         if self.checked is None or (self.operators_break and self.checked.notes.wrong is None):
@@ -201,6 +206,7 @@ class Walk(Visits):
             self._search()
         if not self.conclusion().fails_uncompiled:
             self._confirm(first)
+            self._check_branch()
             self._check_randomness()
 
     # -- which rung next ------------------------------------------------------------------------------------------
@@ -298,10 +304,16 @@ class Walk(Visits):
             if 0 < self.seeded[seed][1] < len(probes):
                 return
 
+    def _check_branch(self) -> None:
+        """Where Dynamo alone fails, the program's own code for compiled runs may be what does (`agent/hooks/is_compiling.py`)."""
+        asks = any(probe.notes.asked_if_compiled for probe in self.seen.get(UNCOMPILED.name, ()))
+        if asks and self.conclusion().stage is Stage.DYNAMO:
+            self.as_compiled = self.ask(UNCOMPILED, "uncompiled-as-compiled", as_compiled=True)
+
     def _check_randomness(self) -> None:
         """A failed check of the script's own may only say that other numbers were drawn (`agent/compare/randomness.py`)."""
         found = self.conclusion()
-        if found.outcome is None or not is_script_check(found.outcome):
+        if found.own_branch or found.outcome is None or not is_script_check(found.outcome):
             return
         self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
 

@@ -137,6 +137,7 @@ class AgentNotes:
     point: BoundaryPoint = field(default_factory=BoundaryPoint)
     stopped_early: bool = False
     double_backward: bool = False  # a backward pass with create_graph=True had begun
+    asked_if_compiled: bool = False  # it was run uncompiled, and asked torch whether it is
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason
     main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on
     distributed: bool = False  # a process called a compiled function as a member of a process group

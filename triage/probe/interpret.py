@@ -167,6 +167,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
         point=point,
         stopped_early=early,
         double_backward=any(event.get("double_backward") for event in events),
+        asked_if_compiled=any(event.get("e") == "asked_if_compiled" for event in events),
         missing=tuple(dict.fromkeys(missing)),
         main_ended=root is not None
         and any(event.get("e") == "main_ended" and event.get("pid") == root for event in events),

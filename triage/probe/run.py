@@ -42,6 +42,7 @@ class ProbeRequest:
     stop_later: bool = False  # where it is to be stopped is told while it runs (`locate/ahead.py`)
     stop_seconds: float = 0.0  # it is not stopped there before it has run so long
     other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
+    as_compiled: bool = False  # the program is told that it is compiled where it asks (uncompiled rung only)
     rounds_otherwise: bool = False  # what compiled functions return is a rounding off (uncompiled rung only)
     seed: int | None = None  # of every global random generator, and of the order of sets
     accuracy: Comparison | None = None  # compare compiled graphs with eager
@@ -137,6 +138,7 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         "capture": request.capture,
         "record_values": request.record_values,
         "other_stream": request.other_stream,
+        "as_compiled": request.as_compiled,
         "rounds_otherwise": request.rounds_otherwise,
         "stop_later": request.stop_later,
         "stacks_after": max(1.0, request.timeout * 0.9 - 0.5),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import triage
-from triage.culprit.known_causes import known_cause
+from triage.culprit.known_causes import OWN_BRANCH, known_cause
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.judge.signature import first_words, headline
@@ -253,6 +253,8 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
 
 def _known_cause(conclusion: Conclusion, first: Probe | None, mend: tuple[Finding, ...]) -> KnownCause | None:
     """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better."""
+    if conclusion.own_branch:
+        return OWN_BRANCH
     if first is None or conclusion.symptom not in (Symptom.EXCEPTION, Symptom.CRASH):
         return None
     if any(finding.explains for finding in mend):

@@ -35,6 +35,11 @@ def summary_sentence(
     face = _face(conclusion)
     if conclusion.door is not None:
         return _door_sentence(conclusion.door, face)
+    if conclusion.own_branch:
+        return (
+            f"The script fails with {face}, and so it does without torch.compile where `torch.compiler.is_compiling()` says yes: "
+            "its own code for compiled runs is what fails, the compiler is not to blame."
+        )
     if conclusion.stage is Stage.SCRIPT:
         return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."
     if conclusion.random_check:

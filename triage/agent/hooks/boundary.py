@@ -12,6 +12,7 @@ import threading
 
 from .. import compat
 from ..compare import otherwise, randomness
+from . import is_compiling
 
 UNCOMPILED = "uncompiled"
 BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -48,6 +49,8 @@ def patch_torch(torch, recorder):
 
     compile._triage_original = original
     torch.compile = compile
+    if rung == UNCOMPILED:
+        is_compiling.patch(torch.compiler, recorder)
     _watch_backward(torch, recorder)
 
 

@@ -6,7 +6,7 @@
 import functools
 import sys
 
-from . import boundary
+from . import boundary, is_compiling
 
 
 def patch_dynamo(module, recorder):
@@ -25,6 +25,8 @@ def patch_dynamo(module, recorder):
         return _Watching(context, used, recorder)
 
     module.optimize = optimize
+    if rung == boundary.UNCOMPILED:
+        is_compiling.patch(module, recorder)
 
 
 class _Watching(object):

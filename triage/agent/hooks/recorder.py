@@ -38,6 +38,7 @@ class Recorder:
         self._ids = 0
         self._told_ranks = bool(config.get("explain"))  # a question in each call, for the ladder alone
         self._told_operators = []
+        self._told_question = False
         self._died = False
         self._began = time.monotonic()
         self._steps = {"calls": Steps(), "backwards": Steps()}
@@ -107,6 +108,12 @@ class Recorder:
         if known != self._told_operators:
             self._told_operators = known
             self.channel.say("operators", names=known[:EVENT_LIMIT])
+
+    def asked_if_compiled(self):
+        """The program asked whether it is compiled, in a function that would have been."""
+        if not self._told_question:
+            self._told_question = True
+            self.channel.say("asked_if_compiled")
 
     # -- progress -----------------------------------------------------------------------------------------------
 
