@@ -57,6 +57,38 @@ def test_dynamo_alone_that_fails_otherwise_leaves_the_whole_table(walk: Callable
     assert set(found.seen) == set(RUNGS)
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("graph", [True, False])
+def test_a_script_that_cannot_be_run_twice_is_not_to_blame_for_that(
+    walk: Callable[..., Walk], jobs: int, graph: bool
+) -> None:
+    left = RaisedException(
+        "SystemExit", "runs/1 exists already", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught"
+    )
+    machine = Machine({})
+    ran: list[str] = []
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        ran.append(request.name)
+        raised = error() if len(ran) == 1 else left
+        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised)
+        return replace(machine(request, cancel), outcome=outcome, signature=signature_of(outcome))
+
+    found = walk(machine, jobs)
+    found.probe, found.ready = probe, lambda: False
+    found.first()
+    if graph:
+        passes, fails = machine(ProbeRequest("g", found.target, "eager", 1.0, Path())), found.start
+        found.heard_of_graph({name: fails if name == "inductor" else passes for name in RUNGS})
+        assert found.confirmed()
+        conclusion = found.conclusion()
+    else:
+        conclusion = found.settle()
+    assert found.spoiled is not None and not conclusion.fails_uncompiled
+    assert (conclusion.stage, conclusion.settled) == (Stage.INDUCTOR, graph)
+    assert len(ran) <= 6
+
+
 @pytest.mark.parametrize("lowest", range(1, 5))
 def test_a_slow_script_is_run_no_more_than_needed(walk: Callable[..., Walk], lowest: int) -> None:
     machine = Machine({rung: itertools.repeat(error(RUNGS[lowest])) for rung in RUNGS[lowest:]}, seconds=100.0)

@@ -19,8 +19,8 @@ from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
-from triage.model.rungs import LADDER, UNCOMPILED, Rung
-from triage.model.stage import OutcomeKind
+from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
+from triage.model.stage import OutcomeKind, Stage
 from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
@@ -31,6 +31,7 @@ from triage.session.session import Session
 # A rung hangs that takes so many times what those below it took, and at least so long.
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
+AS_IT_IS = Rung(AS_IS, None, Stage.NONE)
 
 
 @dataclass
@@ -43,11 +44,13 @@ class Visits(ABC):
     top: int = len(LADDER) - 1
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
+    spoiled: Probe | None = None  # the script as it is, once more: it fails otherwise where it has run before
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _dropped: list[Ahead] = field(default_factory=list)
+    _began_again: bool = False
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
 
     @abstractmethod
@@ -110,7 +113,7 @@ class Visits(ABC):
         in another way than the script did is asked once more, alone, and the first answer is forgotten. What runs beside
         other work (`until`) is alone only in `alone`: until then nothing is known of that rung.
         """
-        if not rungs:
+        if not rungs or self.spoiled is not None:
             return
         side_by_side = min(self.jobs(), len(rungs))
         stop = Cancel(until or self.session.cancel)
@@ -131,10 +134,11 @@ class Visits(ABC):
                         continue
                     in_the_way = (side_by_side > 1 or until is not None) and self._fails_otherwise(probe)
                     crowded += [(rung, probe)] if in_the_way else []
-                    if not in_the_way or until is None:
+                    spoiled = not in_the_way and self._is_spoiled(rung, probe)
+                    if not spoiled and (not in_the_way or until is None):
                         self.seen.setdefault(rung.name, []).append(probe)
                     self.announce(rung, probe)
-                    if rung is UNCOMPILED and probe.outcome.failed:
+                    if spoiled or (rung is UNCOMPILED and probe.outcome.failed):
                         stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
         if until is None:
@@ -189,13 +193,37 @@ class Visits(ABC):
         self._ask_alone(crowded)
 
     def _ask_alone(self, crowded: Sequence[tuple[Rung, Probe]]) -> None:
-        for rung, probe in crowded:
+        for rung, probe in sorted(crowded, key=lambda each: each[0] is not UNCOMPILED):
+            if self.spoiled is not None and _alike(self.spoiled, probe):
+                continue
             again = self.ask(rung, f"{probe.name}-alone")
             if again.cancelled:
                 continue
-            kept = [each for each in self.seen.get(rung.name, []) if each is not probe]
-            self.seen[rung.name] = [*kept, again]
+            others = [each for each in self.seen.get(rung.name, []) if each is not probe]
+            kept = others if self._is_spoiled(rung, again) else [*others, again]
+            self.seen[rung.name] = kept
+            if not kept:
+                del self.seen[rung.name]
             self.announce(rung, again)
+
+    def _is_spoiled(self, rung: Rung, probe: Probe) -> bool:
+        """Whether a run says nothing of its rung: it met what an earlier run of the script had left behind.
+
+        A program that refuses to write over its own results fails uncompiled, and not as it did; but so it does now as it is.
+        """
+        if not self._fails_otherwise(probe):
+            return False
+        if self.spoiled is None and rung is UNCOMPILED and not self._began_again:
+            self._began_again = True
+            again = self.ask(AS_IT_IS, f"{AS_IS}-again")
+            self.announce(AS_IT_IS, again)
+            if _alike(again, probe):
+                self.spoiled = again
+                told = {
+                    name: [each for each in probes if not _alike(each, again)] for name, probes in self.seen.items()
+                }
+                self.seen = {name: probes for name, probes in told.items() if probes}
+        return self.spoiled is not None and _alike(self.spoiled, probe)
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         """Whether a probe ended in a failure that is not the script's."""
@@ -305,6 +333,10 @@ class Visits(ABC):
             stopped_early=probe.notes.stopped_early,
             on=probe.on,
         )
+
+
+def _alike(one: Probe, other: Probe) -> bool:
+    return one.signature is not None and other.signature is not None and same_face(one.signature, other.signature)
 
 
 def _few_logs() -> dict[str, str]:

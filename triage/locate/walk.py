@@ -26,7 +26,7 @@ from triage.locate.conclude import (
     with_graphs_compared,
 )
 from triage.locate.ladder import ladder_for, suspect
-from triage.locate.visits import Visits
+from triage.locate.visits import AS_IT_IS, Visits
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
@@ -88,7 +88,6 @@ class Walk(Visits):
 
     def _as_it_is(self) -> Probe:
         """The script as it is, and beside it runs that are needed where it fails; alone, if these may have made it fail."""
-        as_is = Rung(AS_IS, None, Stage.NONE)
         self._ahead = self._begin_ahead()
 
         def begun(channel: Path) -> None:
@@ -96,7 +95,7 @@ class Walk(Visits):
                 ahead.watch(channel)
 
         try:
-            probe = self.ask(as_is, AS_IS, capture=True, begun=begun)
+            probe = self.ask(AS_IT_IS, AS_IS, capture=True, begun=begun)
         except BaseException:
             self._drop_ahead()
             self._ended_ahead()
@@ -111,7 +110,7 @@ class Walk(Visits):
         elif beside and may_be_in_the_way(probe.outcome):
             self._drop_ahead()
             self._ended_ahead()
-            return self.ask(as_is, AS_IS, capture=True)
+            return self.ask(AS_IT_IS, AS_IS, capture=True)
         return probe
 
     @property
@@ -157,7 +156,7 @@ class Walk(Visits):
         Then what the graph told is forgotten. Raises BudgetSpentError where the budget ended a run.
         """
         self.alone()
-        if not self.on_graph:
+        if not self.on_graph or self.spoiled is not None:
             return True
         below = self.conclusion().passing
         self.visit([rung for rung in dict.fromkeys((UNCOMPILED, below)) if rung is not None and self._unseen(rung)])

@@ -146,7 +146,8 @@ def _find_out(found: Findings, asked: _Asked) -> None:
     limit = max(LAST_WORDS_SECONDS, session.clock.left()) if session.settings.budget else None
     found.environment = asked.waited(limit)
     _report_early(found)
-    find_ways_round(found)
+    if found.walk.spoiled is None:  # else each run of the script ends early
+        find_ways_round(found)
 
 
 def _report(found: Findings, *notes: str) -> TriageReport:
