@@ -17,6 +17,7 @@ from triage.reduce.graph.passes import (
     bodies,
     config,
     dtypes,
+    elements,
     extents,
     fills,
     inline,
@@ -389,3 +390,30 @@ def test_passes_are_pure():
 def test_each_pass_is_a_row_and_a_file():
     files = {file.stem for file in Path(outputs.__file__).parent.glob("*.py")}
     assert files - {"__init__", "proposal"} == {one_.name for one_ in [*STRUCTURE, *SIMPLER, *DETAILS]}
+
+
+def test_of_the_lists_of_an_operation_one_element_is_left_and_then_one_fewer():
+    lists = [r("a"), r("b"), r("c")], {"tuple": [r("x"), r("y"), r("z")]}
+    added = op("n", "torch._foreach_add", *lists, 2, out=[meta(4)] * 3)
+    picks = [op(f"g{place}", "operator.getitem", "%n", place, out=meta(4)) for place in range(3)]
+    graph = case([tensor(name, 4) for name in "abcxyz"], [added, *picks], "g1", "g2")
+    (choice,) = elements.propose(graph)
+    assert [edit.places for edit in choice.edits] == [(0,), (1,), (2,), (1, 2), (0, 2), (0, 1)]
+    with pytest.raises(RefusedError):  # somebody reads the others
+        choice.edits[1].apply(graph)
+    fewer = choice.edits[3].apply(graph)
+    assert fewer.nodes[0].args == [[r("b"), r("c")], {"tuple": [r("y"), r("z")]}, 2]
+    assert [node.args[1] for node in fewer.nodes[1:]] == [0, 1] and input_names(fewer) == ["b", "c", "y", "z"]
+
+
+def test_lists_whose_whole_result_is_read_stay_as_they_are():
+    node = op("y", "torch.cat", [r("a"), r("b")], out=meta(8))
+    assert not list(elements.propose(case([tensor("a", 4), tensor("b", 4)], [node], "y")))
+
+
+def test_a_graph_that_only_changes_what_it_is_given_is_made_smaller_too():
+    node = op("n", "torch._foreach_add_", [r("a"), r("b")], [r("x"), r("y")])
+    graph = case([tensor(name, 4) for name in "abxy"], [node])
+    (choice,) = elements.propose(graph)
+    smaller = choice.edits[1].apply(graph)
+    assert smaller.nodes[0].args == [[r("b")], [r("y")]] and input_names(smaller) == ["b", "y"]

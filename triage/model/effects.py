@@ -78,6 +78,18 @@ def mutated(node: GraphNode) -> str | None:
     return None
 
 
+def changed(node: GraphNode) -> tuple[str, ...]:
+    """The names of all values that a node may change: of an in-place operator on lists of tensors, all that stand in them."""
+    target = mutated(node)
+    if target is not None:
+        return (target,)
+    name = operation(node)
+    if node.target.startswith(("operator.", "_operator.")) or not name.endswith("_") or name.endswith("__"):
+        return ()
+    lists = [item for item in node.args if trees.as_ref(item) is None]
+    return tuple(dict.fromkeys(trees.refs(lists)))
+
+
 def sets_grad_mode(node: GraphNode) -> bool | None:
     """The mode that a `_set_grad_enabled` call sets, None for any other node."""
     if operation(node) in ("_set_grad_enabled", "set_grad_enabled") and node.args and isinstance(node.args[0], bool):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
-from triage.model.effects import mutated
+from triage.model.effects import changed
 from triage.model.graphcase import GraphCase, TensorMeta
 from triage.reduce.graph.slices import assemble, keep, prune
 from triage.reduce.graph.wellformed import flaw
@@ -220,7 +220,7 @@ def inputs_for_opaque(case: GraphCase) -> GraphCase:
 def _needed(wiring: Wiring) -> set[str]:
     """The units that outputs and mutations depend on; contexts included."""
     waiting = list(wiring.outputs())
-    waiting += [node.name for node in wiring.case.nodes if mutated(node) is not None]
+    waiting += [node.name for node in wiring.case.nodes if changed(node)]
     needed: set[str] = set()
     while waiting:
         unit = wiring.unit_of.get(waiting.pop())

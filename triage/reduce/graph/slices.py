@@ -14,7 +14,7 @@ from typing import Any
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
-from triage.model.effects import mutated
+from triage.model.effects import changed
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.graph.wiring import Wiring, node_refs
 from triage.reduce.printing.fills import contiguous
@@ -62,11 +62,11 @@ def assemble(
     ]
     outputs = _outputs(wiring, rewritten, replaced, resolve, escaping)
     arriving = _gradients(wiring, outputs)
-    changed = {target for node in rewritten if (target := mutated(node)) is not None}
+    written = {name for node in rewritten for name in changed(node)}
     return prune(
         replace(
             case,
-            inputs=(*case.inputs, *(_writable(item, case, changed) for item in _in_order(wiring, border)), *arriving),
+            inputs=(*case.inputs, *(_writable(item, case, written) for item in _in_order(wiring, border)), *arriving),
             nodes=tuple(rewritten),
             outputs=outputs,
             unprintable=() if len(rewritten) < len(case.nodes) else case.unprintable,
@@ -216,9 +216,9 @@ def _last_value(wiring: Wiring, nodes: list[GraphNode]) -> list[str]:
     for node in reversed(nodes):
         if wiring.unit_of[node.name] in wiring.contexts or node.name in wiring.numbers:
             continue
-        target = mutated(node)
-        if target is not None and node.name not in wiring.metas:
-            return [target]
+        targets = changed(node)
+        if targets and node.name not in wiring.metas:
+            return [targets[0]]
         return [node.name]
     return []
 

@@ -1,13 +1,14 @@
 """Cheap structural checks that refuse a case before anything is run.
 
 They ask what data alone can answer: every reference is defined before it is read, names are unique, something is
-returned, nothing opaque is left, and a backward pass has something to differentiate. Shapes are not checked here: a
+returned or changed, nothing opaque is left, and a backward pass has something to differentiate. Shapes are not checked here: a
 candidate runs eagerly first, in a warm interpreter, which costs less than an imitation of PyTorch's shape rules.
 """
 
 from __future__ import annotations
 
 from triage.model import trees
+from triage.model.effects import changed
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.slices import is_floating
 from triage.reduce.graph.wiring import node_refs
@@ -31,8 +32,8 @@ def flaw(case: GraphCase) -> str:
     if reason:
         return reason
     returned = set(trees.refs(list(case.outputs)))
-    if not returned:
-        return "nothing is returned"
+    if not returned and not any(changed(node) for node in case.nodes):
+        return "nothing is returned, or changed"
     if not returned <= known:
         return f"{sorted(returned - known)[0]} is returned but never computed"
     for graph in case.subgraphs:

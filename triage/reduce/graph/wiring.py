@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from triage.model import trees
-from triage.model.effects import is_context, mutated, opener_of, opens, operation, sets_grad_mode
+from triage.model.effects import changed, is_context, opener_of, opens, operation, sets_grad_mode
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.reduce.graph.scalars import evaluate
 
@@ -152,9 +152,7 @@ class Wiring:
                 for producer in (changed_by.get(name), self.unit_of.get(name)):
                     if producer is not None and producer != unit:
                         found[unit][producer] = None
-            target = mutated(node)
-            if target is not None:
-                changed_by[target] = unit
+            changed_by.update(dict.fromkeys(changed(node), unit))
         return {unit: tuple(sorted(producers, key=lambda name: -self.place[name])) for unit, producers in found.items()}
 
     @cached_property

@@ -12,6 +12,7 @@ from triage.reduce.graph.passes import (
     bodies,
     config,
     dtypes,
+    elements,
     extents,
     fills,
     gradients,
@@ -33,6 +34,7 @@ from triage.reduce.graph.passes.proposal import Choice, Dial, Pass
 STRUCTURE = (
     Pass("outputs", "fewer returned values", outputs.propose),
     Pass("inline", "nested graphs written out", inline.propose),
+    Pass("elements", "fewer tensors in lists of them", elements.propose),
     Pass("operands", "fewer values captured by nested graphs", operands.propose),
     Pass("bodies", "fewer operations inside nested graphs", bodies.propose),
 )
