@@ -201,6 +201,20 @@ def test_plainer_forms(propose, text, expected):
         ("c = torch.compile(f)\nc(x)\n", "c = torch.compile(f)\nf(x)  # eager works\nc(x)\n"),
         ("torch.compile(M())(x)\n", "M()(x)  # eager works\ntorch.compile(M())(x)\n"),
         (
+            "c = torch.compile(lambda x: x)\nc(1)\n",
+            "c = torch.compile(lambda x: x)\n(lambda x: x)(1)  # eager works\nc(1)\n",
+        ),
+        (
+            "c = torch.compile(M(2), fullgraph=True)\nfor i in range(2):\n    y = c(i) + 1\n",
+            "eager = M(2)\nc = torch.compile(M(2), fullgraph=True)\nfor i in range(2):\n"
+            "    eager(i)  # eager works\n    y = c(i) + 1\n",
+        ),
+        (
+            "eager = 1\nc = torch.compile(M().run)\nc(eager)\nc(2)\n",
+            "eager = 1\nuncompiled = M().run\nc = torch.compile(M().run)\n"
+            "uncompiled(eager)  # eager works\nc(eager)\nuncompiled(2)  # eager works\nc(2)\n",
+        ),
+        (
             "@torch.compile(fullgraph=True)\ndef f(x):\n    pass\nf(1)\n",
             "def f(x):\n    pass\nf(1)  # eager works\ntorch.compile(f, fullgraph=True)(1)\n",
         ),

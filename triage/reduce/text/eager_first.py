@@ -1,7 +1,9 @@
 """Eager first, then compiled: the line that shows the reader (and the contract) that the same call passes uncompiled.
 
 Added once, at the end, to the call that was found; it is judged like any candidate, because it may change what the compiled
-call meets. A script that already calls the plain function needs none.
+call meets. A script that already calls the plain function needs none. Where what is compiled is made on the spot
+(`torch.compile(Model())`) and called later, eager has an object of its own, made once as well and called as often: a new one
+per call would show nothing of a failure that lies in what an earlier call left.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triage.reduce.text.names import Occurrences
+from triage.reduce.text.names import Occurrences, bound_globals
 from triage.reduce.text.script import Edit, Script
 from triage.reduce.text.shape import is_torch_compile
 
 REMARK = "  # eager works"
 WIDEST = 100
+MOST_CALLS = 3  # of a compiled object, each with an eager call before it
+_NAMES = ("eager", "uncompiled", "eager_f", "eager_again")
 _GIVEN_INPUTS = ("torch.export.export", "torch.jit.trace", "torch.onnx.export")  # (what to run, its inputs, ...)
 
 
@@ -47,10 +51,24 @@ def _before_the_call(script: Script, use: ast.Call) -> Iterator[Script]:
         places = [place.node for place in seen.of(above.targets[0].id) if not place.binds]
         around = [(script.parents[node], node) for node in places]
         calls = [call for call, node in around if isinstance(call, ast.Call) and call.func is node]
+        if _makes_something(use.args[0]):
+            yield from _with_its_own(script, above, plain, calls)
+            return
     else:
         return
     for call in calls[:1]:
-        yield from _with_line(script, call, plain if _is_atom(use.args[0]) else f"({plain})")
+        yield from _line_before(script, call, _called(script, call, plain if _is_atom(use.args[0]) else f"({plain})"))
+
+
+def _with_its_own(script: Script, made: ast.Assign, plain: str, calls: list[ast.Call]) -> Iterator[Script]:
+    """`c = torch.compile(M())` and `c(x)` in a loop: `eager = M()` before the first, `eager(x)` before each of the others."""
+    name = next((name for name in _NAMES if name not in bound_globals(script)), None)
+    if name is None or not 0 < len(calls) <= MOST_CALLS:
+        return
+    edits = [_edit_before(script, made, f"{name} = {plain}", "")]
+    edits += [_edit_before(script, call, _called(script, call, name)) for call in calls]
+    if None not in edits:
+        yield Script(script.replaced(list(filter(None, edits))))
 
 
 def _before_the_door(script: Script) -> Iterator[Script]:
@@ -87,20 +105,34 @@ def _instead_of_decorator(script: Script, node: ast.FunctionDef) -> Iterator[Scr
     yield Script(script.replaced([*edits, Edit(place, place, line)]))
 
 
-def _with_line(script: Script, call: ast.Call, plain: str) -> Iterator[Script]:
-    yield from _line_before(script, call, plain + script.text[script.span(call.func)[1] : script.span(call)[1]])
+def _called(script: Script, call: ast.Call, name: str) -> str:
+    """The call with another callee."""
+    return name + script.text[script.span(call.func)[1] : script.span(call)[1]]
 
 
 def _line_before(script: Script, call: ast.Call, eager: str) -> Iterator[Script]:
-    statement: ast.AST = call
+    edit = _edit_before(script, call, eager)
+    if edit is not None:
+        yield Script(script.replaced([edit]))
+
+
+def _edit_before(script: Script, node: ast.AST, line: str, remark: str = REMARK) -> Edit | None:
+    """A line of its own above the statement of a node; None where it would be too long, or run at another time."""
+    statement: ast.AST = node
     while not isinstance(statement, ast.stmt):
         if isinstance(statement, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-            return
+            return None
         statement = script.parents[statement]
-    line = f"{script.indent(statement)}{eager}{REMARK}\n"
-    if "\n" not in eager and len(line) <= WIDEST:
-        place = script.offset(script.first_line(statement), 0)
-        yield Script(script.text[:place] + line + script.text[place:])
+    text = f"{script.indent(statement)}{line}{remark}\n"
+    if "\n" in line or len(text) > WIDEST:
+        return None
+    place = script.offset(script.first_line(statement), 0)
+    return Edit(place, place, text)
+
+
+def _makes_something(node: ast.AST) -> bool:
+    """Whether it is something new each time that it is evaluated: it calls, other than in the body of a lambda."""
+    return not isinstance(node, ast.Lambda) and any(isinstance(inner, ast.Call) for inner in ast.walk(node))
 
 
 def _is_atom(node: ast.AST) -> bool:
