@@ -101,23 +101,44 @@ _EXPLANATION = re.compile(r"^ *Explanation: ", re.MULTILINE)  # where Dynamo goe
 _FAKE_CALL = re.compile(
     r"(?s)^\w+ when making fake tensor call\n.*?: got \w+\((?P<quote>['\"])(?P<said>.+?)(?P=quote)\)\s*(?:\n|$)"
 )
+# `torch/_dynamo/symbolic_convert.py`, where no handler of the traced program takes an exception (2.7 and newer).
+_OBSERVED = re.compile(
+    r"(?s)\A(?P<first>Observed exception)\n.*\n *(?:Context|Developer debug context): raised exception (?P<what>[^\n]+)"
+)
+_CALLED_WITH_TEXT = re.compile(r"(?P<type>\w+)\(\[?(?P<quote>['\"])(?P<said>.*)(?P=quote)\]?\)")
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
 
 
 def one_line(signature: FailureSignature, limit: int = 110) -> str:
     """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
-    message = _of_fake_tensors(signature.message) or " ".join(_EXPLANATION.split(signature.message)[0].split())
+    message = _of_another(signature.message) or " ".join(_EXPLANATION.split(signature.message)[0].split())
     message = _DIRECTORIES.sub("", message)
     return headline(signature.exception_type, clip(message, limit))
 
 
 def first_words(message: str) -> str:
-    r"""The line of a message that tells most: what a call with fake tensors raised, where the first says only that one did.
+    r"""The line of a message that tells most: what was raised in it, where the first says only that something was.
 
     >>> first_words("RuntimeError when making fake tensor call\n  Explanation: ... add(...): got RuntimeError('no such size')")
     'no such size'
+    >>> first_words("Observed exception\n  Explanation: ...\n  Context: raised exception KeyError('no such key')")
+    'Observed exception KeyError: no such key'
     """
-    return _of_fake_tensors(message) or first_line(message)
+    return _of_another(message) or first_line(message)
+
+
+def _of_another(message: str) -> str:
+    """What Dynamo tells of another exception, in a call with fake tensors or in the program; empty where it tells of none."""
+    return _of_fake_tensors(message) or _observed(message)
+
+
+def _observed(message: str) -> str:
+    found = _OBSERVED.search(message)
+    if found is None:
+        return ""
+    called = _CALLED_WITH_TEXT.fullmatch(found["what"].strip())
+    told = found["what"].strip() if called is None else f"{called['type']}: {called['said']}"
+    return f"{found['first']} {told}"
 
 
 def _of_fake_tensors(message: str) -> str:
