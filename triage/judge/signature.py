@@ -37,6 +37,8 @@ _UNTELLING = re.compile(
     r"(?:^|/)torch/(?:_ops\.py|_dynamo/exc\.py|_dynamo/eval_frame\.py|_dynamo/external_utils\.py|nn/modules/module\.py|utils/_contextlib\.py"
     r"|utils/_traceback\.py|_tensor\.py|autograd/__init__\.py|autograd/graph\.py|_utils_internal\.py|_compile\.py)$"
 )
+# Functions through which others are called: they raise for whom they wrap.
+_WRAPPER = re.compile(r":(?:<\w+>|_*wrap\w*|\w*_wrapper|inner(?:_fn)?)$")
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 # What the agent last said before a crash or a hang, as three phases: the words for them differ from process to process.
@@ -186,6 +188,14 @@ def torch_frame(frame: Frame) -> str | None:
         return None
     package, file = found.group("package") or found.group("built"), found.group("file") or found.group("part")
     return f"{package}/{file}:{frame.function}"
+
+
+def place_of(signature: FailureSignature, exception: RaisedException | None) -> str:
+    """The innermost function of torch to name as a place: not one that wraps others. Empty where there is none."""
+    frames = list(signature.frames)
+    if exception is not None:
+        frames += _telling_frames(exception.innermost().frames) or _telling_frames(exception.frames)
+    return next((frame for frame in frames if not _WRAPPER.search(frame)), "")
 
 
 def is_generated(frame: Frame) -> bool:
