@@ -176,6 +176,47 @@ def test_a_control_that_could_not_be_run_says_nothing() -> None:
     assert found.verified and found.control is None
 
 
+@pytest.mark.parametrize(
+    ("messages", "first", "private"),
+    [
+        (["rank 1 of 1"] * 3, "# ValueError: rank 1 of 1", None),
+        (
+            ["rank 1 of 1", "rank 1 of 2", "rank 1 of 1"],
+            "# ValueError: rank 2 of 3",
+            None,
+        ),  # no more true than the script's
+        (["rank 1 of 1"] * 3, "# ValueError: rank 2 of 3", "data\n"),
+    ],
+)
+def test_the_comment_on_top_has_the_error_of_the_reproducer_itself(
+    messages: list[str], first: str, private: str | None
+) -> None:
+    """The script's had other numbers. An error that may quote private data is not told."""
+
+    def failing(message: str) -> CandidateResult:
+        end = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("ValueError", message))
+        return CandidateResult(end, AgentNotes(), signature_of(end), compiled=True)
+
+    wanted = failing("rank 2 of 3").signature
+    assert wanted is not None
+    source = "# ValueError: rank 2 of 3\n# Stage dynamo.\n# ValueError: rank 2 of 3\nf()\n"
+
+    class FindsCommented(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            return replace(super().reduce(), source=source, private=private)
+
+    told: list[Any] = []
+    oracle = SignatureOracle(wanted)
+    found, _ = choose(
+        Problem(wanted, Stage.DYNAMO, "eager", None, (), Path()), [Attempt(FindsCommented(), oracle)], None, oracle,  # type: ignore[arg-type]
+        lambda source, runs: Shown([failing(message) for message in messages]),
+        Left(spent=False), lambda kind, **facts: told.append(facts.get("count")), None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found is not None and found.verified
+    assert found.source == source.replace("# ValueError: rank 2 of 3", first, 1)
+    assert private is None or not any(count.error for count in told if count is not None)
+
+
 # -- other failures ---------------------------------------------------------------------------------------------------
 
 

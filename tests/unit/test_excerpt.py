@@ -102,9 +102,20 @@ def test_torchs_own_hints_are_read_from_the_error() -> None:
         "  Hint: Move the call out of the\n    compiled function.\n  Hint: Register it.\n\n  Developer debug context: module: x\n"
     )
     error = RaisedException("torch._dynamo.exc.Unsupported", message)
-    assert hints_of(Outcome(OutcomeKind.EXCEPTION, exception=error)) == (
+    assert hints_of(Outcome(OutcomeKind.EXCEPTION, exception=error), passes_uncompiled=True) == (
         "Move the call out of the compiled function.",
         "Register it.",
     )
     signature = FailureSignature(OutcomeKind.EXCEPTION, "Unsupported", "", message=message)
     assert one_line(signature) == "Unsupported: Attempted to call function marked as skipped"
+
+
+def test_a_hint_to_run_it_uncompiled_says_nothing_new_where_it_passes_so() -> None:
+    message = (
+        "RuntimeError when making fake tensor call\n  Hint: Your code may result in an error when running in eager. Please "
+        "double check that your code doesn't contain a similar error when actually running eager/uncompiled. You can do this by "
+        "removing the `torch.compile` call.\n  Hint: Register it.\n"
+    )
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("TorchRuntimeError", message))
+    assert hints_of(outcome, passes_uncompiled=True) == ("Register it.",)
+    assert len(hints_of(outcome, passes_uncompiled=False)) == 2

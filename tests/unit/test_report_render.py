@@ -18,6 +18,7 @@ from triage.model.formats import FORMATS
 from triage.model.report import (
     AblationRow,
     Control,
+    Culprit,
     LadderRow,
     ReportSignature,
     ReportVerdict,
@@ -173,6 +174,22 @@ def test_the_ladder_has_a_column_per_place() -> None:
     assert "| backend | script | reproducer |" in text
     assert "| `inductor` | **fails** (2.0 s) | **fails** (0.4 s) |" in text
     assert "| `eager` |  | passes (0.1 s) |" in text
+
+
+@pytest.mark.parametrize(
+    ("culprit", "says"),
+    [
+        (Culprit("aten.foo", None, "lowerings"), "- **Operation:** `aten.foo` in `lowerings`\n"),
+        (Culprit(None, None, "lowerings"), "- **Part of the compiler:** `lowerings`\n"),
+    ],
+)
+def test_a_part_without_an_operation_is_called_a_part(culprit: Culprit, says: str) -> None:
+    assert says in md(replace(BUG, culprit=culprit))
+
+
+def test_a_part_that_is_the_whole_stage_is_said_once() -> None:
+    text = md(replace(BUG, culprit=Culprit(None, None, "inductor")))
+    assert "- **Where:** Inductor" in text and "Part of the compiler" not in text and "Operation" not in text
 
 
 def test_another_face_is_not_the_same_failure() -> None:

@@ -18,7 +18,7 @@ from triage.locate.conclude import Conclusion
 from triage.locate.doors import Door
 from triage.model import accuracy
 from triage.model.accuracy import Comparison, WrongResult
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.rungs import AS_IS, LADDER, OWN_BACKEND, UNCOMPILED
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
@@ -38,6 +38,7 @@ from triage.stories.reproduce import (
     attempts_for,
     compares,
     comparison_for,
+    header_of,
     patience_for,
     problem_of,
     repeats_for,
@@ -76,7 +77,7 @@ def found(conclusion: Conclusion, folder: Path, *, cases: tuple[Any, ...] = (GRA
         target=Target("python", ("python", str(script)), folder, script),
         walk=SimpleNamespace(seen=seen, evidence=seen, start=seen[conclusion.failing.name][0]),
         session=SimpleNamespace(
-            settings=Settings(engine=engine), directory=folder, neutral=None, cancel=None, recalled={}
+            settings=Settings(engine=engine), directory=folder, neutral=None, cancel=None, recalled={}, verified={}
         ),
     )
 
@@ -208,3 +209,35 @@ def test_a_script_of_another_encoding_whose_run_cannot_be_watched_is_not_reduced
         problem_of(known, conclusion), runner, attempt.oracle, Clock(0.0), lambda *_, **__: None
     )
     assert isinstance(done, NoReduction) and done.reason == "the program's run could not be watched"
+
+
+def raised_in(*functions: str, file: str = "_dynamo/utils.py", phase: str = "compile") -> Outcome:
+    """Outermost first, as a traceback has them."""
+    frames = tuple(Frame(f"/venv/lib/python3.11/site-packages/torch/{file}", 7, name) for name in functions)
+    error = RaisedException("RuntimeError", "no such size", frames=frames, phase=phase)
+    return Outcome(OutcomeKind.EXCEPTION, 3.0, 1, exception=error)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "stage", "says"),
+    [
+        (raised_in("get_fake_value"), Stage.DYNAMO, "Stage dynamo in torch/_dynamo/utils.py:get_fake_value; passes"),
+        (
+            raised_in("get_fake_value", "_wrap_errors", "_wrap_errors", "_wrap_errors", "<lambda>"),
+            Stage.DYNAMO,
+            "Stage dynamo in torch/_dynamo/utils.py:get_fake_value; passes",
+        ),
+        (raised_in("<lambda>"), Stage.DYNAMO, "Stage dynamo; passes"),
+        (
+            raised_in("assert_close", file="testing/_comparison.py", phase="uncaught"),
+            Stage.DYNAMO,
+            "Stage dynamo; passes",
+        ),
+        (raised_in("__call__", file="__init__.py"), Stage.BACKEND, "Stage backend; passes"),
+    ],
+)
+def test_the_place_on_top_of_a_reproducer_is_one_in_the_compiler(
+    outcome: Outcome, stage: Stage, says: str, tmp_path: Path
+) -> None:
+    conclusion = concluded(outcome, stage)
+    assert f"\n{says}" in header_of(found(conclusion, tmp_path), conclusion)

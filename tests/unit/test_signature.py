@@ -18,7 +18,15 @@ from signature_texts import (
 
 from triage.judge.equivalences import EQUIVALENCES, TORN
 from triage.judge.likeness import is_torn, same_face, same_failure
-from triage.judge.signature import FailureSignature, is_user_frame, one_line, signature_of, torch_frame, user_frame
+from triage.judge.signature import (
+    FailureSignature,
+    first_words,
+    is_user_frame,
+    one_line,
+    signature_of,
+    torch_frame,
+    user_frame,
+)
 from triage.judge.skeleton import skeleton
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -636,6 +644,22 @@ def test_a_headline_names_files_and_not_where_they_lay():
     )
     assert one_line(found, 20) == "SIGABRT: kernel, ctud.main.c…"
     assert one_line(FailureSignature(OutcomeKind.HANG, "hang", "")) == "hang"
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        ("RuntimeError('pool exhausted, 2 of (3)')", "Observed exception RuntimeError: pool exhausted, 2 of (3)"),
+        ("RuntimeError([\"'Linear' has no 'w'\"])", "Observed exception RuntimeError: 'Linear' has no 'w'"),
+        ("ExceptionVariable(<class 'StopIteration'>)", "Observed exception ExceptionVariable(<class 'StopIteration'>)"),
+    ],
+)
+def test_an_exception_that_dynamo_observed_is_told(raised: str, told: str):
+    text = graph_break("Observed exception", "Dynamo found no exception handler.", f"raised exception {raised}")
+    found = failed(UNSUPPORTED, text)
+    assert first_words(found.message) == told
+    assert one_line(found) == f"Unsupported: {told}"
+    assert first_words(failed(UNSUPPORTED, graph_break("Logger", "", "raised exception X")).message) == "Logger"
 
 
 def test_how_a_size_was_computed_is_not_what_fails():

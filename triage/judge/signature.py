@@ -37,6 +37,8 @@ _UNTELLING = re.compile(
     r"(?:^|/)torch/(?:_ops\.py|_dynamo/exc\.py|_dynamo/eval_frame\.py|_dynamo/external_utils\.py|nn/modules/module\.py|utils/_contextlib\.py"
     r"|utils/_traceback\.py|_tensor\.py|autograd/__init__\.py|autograd/graph\.py|_utils_internal\.py|_compile\.py)$"
 )
+# Functions through which others are called: they raise for whom they wrap.
+_WRAPPER = re.compile(r":(?:<\w+>|_*wrap\w*|\w*_wrapper|inner(?:_fn)?)$")
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 # What the agent last said before a crash or a hang, as three phases: the words for them differ from process to process.
@@ -101,23 +103,44 @@ _EXPLANATION = re.compile(r"^ *Explanation: ", re.MULTILINE)  # where Dynamo goe
 _FAKE_CALL = re.compile(
     r"(?s)^\w+ when making fake tensor call\n.*?: got \w+\((?P<quote>['\"])(?P<said>.+?)(?P=quote)\)\s*(?:\n|$)"
 )
+# `torch/_dynamo/symbolic_convert.py`, where no handler of the traced program takes an exception (2.7 and newer).
+_OBSERVED = re.compile(
+    r"(?s)\A(?P<first>Observed exception)\n.*\n *(?:Context|Developer debug context): raised exception (?P<what>[^\n]+)"
+)
+_CALLED_WITH_TEXT = re.compile(r"(?P<type>\w+)\(\[?(?P<quote>['\"])(?P<said>.*)(?P=quote)\]?\)")
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
 
 
 def one_line(signature: FailureSignature, limit: int = 110) -> str:
     """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
-    message = _of_fake_tensors(signature.message) or " ".join(_EXPLANATION.split(signature.message)[0].split())
+    message = _of_another(signature.message) or " ".join(_EXPLANATION.split(signature.message)[0].split())
     message = _DIRECTORIES.sub("", message)
     return headline(signature.exception_type, clip(message, limit))
 
 
 def first_words(message: str) -> str:
-    r"""The line of a message that tells most: what a call with fake tensors raised, where the first says only that one did.
+    r"""The line of a message that tells most: what was raised in it, where the first says only that something was.
 
     >>> first_words("RuntimeError when making fake tensor call\n  Explanation: ... add(...): got RuntimeError('no such size')")
     'no such size'
+    >>> first_words("Observed exception\n  Explanation: ...\n  Context: raised exception KeyError('no such key')")
+    'Observed exception KeyError: no such key'
     """
-    return _of_fake_tensors(message) or first_line(message)
+    return _of_another(message) or first_line(message)
+
+
+def _of_another(message: str) -> str:
+    """What Dynamo tells of another exception, in a call with fake tensors or in the program; empty where it tells of none."""
+    return _of_fake_tensors(message) or _observed(message)
+
+
+def _observed(message: str) -> str:
+    found = _OBSERVED.search(message)
+    if found is None:
+        return ""
+    called = _CALLED_WITH_TEXT.fullmatch(found["what"].strip())
+    told = found["what"].strip() if called is None else f"{called['type']}: {called['said']}"
+    return f"{found['first']} {told}"
 
 
 def _of_fake_tensors(message: str) -> str:
@@ -165,6 +188,14 @@ def torch_frame(frame: Frame) -> str | None:
         return None
     package, file = found.group("package") or found.group("built"), found.group("file") or found.group("part")
     return f"{package}/{file}:{frame.function}"
+
+
+def place_of(signature: FailureSignature, exception: RaisedException | None) -> str:
+    """The innermost function of torch to name as a place: not one that wraps others. Empty where there is none."""
+    frames = list(signature.frames)
+    if exception is not None:
+        frames += _telling_frames(exception.innermost().frames) or _telling_frames(exception.frames)
+    return next((frame for frame in frames if not _WRAPPER.search(frame)), "")
 
 
 def is_generated(frame: Frame) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
-from triage.judge.signature import FailureSignature
+from triage.judge.signature import FailureSignature, one_line
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
@@ -105,6 +105,7 @@ class _Count:
     graph: GraphCase | None = None
     control: Control | None = None
     same_text: bool = False  # the error was that of the script to the letter
+    error: str = ""  # the error on one line, where it was the same each time
 
     @property
     def holds(self) -> bool:
@@ -226,11 +227,19 @@ def verified(
     The operations of a script that was reduced as text are those of its failing graph, where the failure has one.
     """
     has_graph = problem.stage is not Stage.DYNAMO
-    count = _count(found.private or found.source, oracle, verify, emit, problem)
+    private = found.private is not None
+    count = _count(found.private or found.source, oracle, verify, emit, problem, private=private)
+    found = replace(found, source=_with_own_error(found.source, problem.signature, count.error))
     if found.ops is None and count.graph is not None and has_graph:
         made = _as_it_is(replace(found, ops=count_ops(count.graph, unused=True)), count)
         return replace(made, seen_graph=count.graph)
     return _as_it_is(found, count)
+
+
+def _with_own_error(source: str, signature: FailureSignature, error: str) -> str:
+    """With what it raises itself in its first line, where the error of the script stood: its numbers are others."""
+    first = f"# {one_line(signature)}\n"
+    return f"# {error}\n{source.removeprefix(first)}" if error and source.startswith(first) else source
 
 
 def _drifted(control: Control | None) -> str:
@@ -279,7 +288,16 @@ def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
     )
 
 
-def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], problem: Problem) -> _Count:
+def _count(
+    source: str,
+    oracle: Oracle,
+    verify: Verifier,
+    emit: Callable[..., None],
+    problem: Problem,
+    *,
+    private: bool = False,
+) -> _Count:
+    """Run it in fresh processes. The error of a `private` text is not told: it may quote what the text holds."""
     emit("verify_started", runs=VERIFY_RUNS)
     key = digest(f"{problem.passing} {problem.signature.fingerprint}", source)
     with suppress(KeyError, TypeError, ValueError):  # written by another version
@@ -294,7 +312,9 @@ def _count(source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., No
     graph = next((result.graph for result in same if result.graph is not None), None)
     texts = {(result.signature.exception_type, result.signature.message) for result in same if result.signature}
     same_text = texts == {(problem.signature.exception_type, problem.signature.message)}
-    count = _Count(len(same), len(ran), graph, _control(shown.control, problem.passing), same_text)
+    told = {one_line(result.signature) for result in same if result.signature}
+    error = told.pop() if len(told) == 1 and not private else ""
+    count = _Count(len(same), len(ran), graph, _control(shown.control, problem.passing), same_text, error)
     emit("verify_facts", digest=key, count=count)
     return count
 
@@ -325,6 +345,7 @@ def _unreduced(
             continue
         count = _count(source, oracle, verify, emit, problem)
         if count.same and not _drifted(count.control):
+            source = _with_own_error(source, problem.signature, count.error)
             return _plain(source, "graph", count_ops(case), count, case, "The captured graph is shown unreduced.")
         if count.same:
             notes.append(f"The captured graph by itself {_drifted(count.control)}.")

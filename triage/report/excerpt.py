@@ -16,6 +16,8 @@ MOST = 6000  # characters
 OWN_FRAMES, INNER_FRAMES, LAST_FRAMES, MOST_HINTS = 3, 6, 3, 3
 # As torch._dynamo.exc.format_graph_break_message writes them (2.7 and later): a hint may go on in deeper lines.
 _HINT = re.compile(r"^ *Hint: (.*(?:\n {4,}\S.*)*)", re.MULTILINE)
+# `torch/_dynamo/graph_break_hints.py`, `USER_ERROR`.
+_TRY_UNCOMPILED = re.compile(r"\berror when running in eager\b|\bremoving the `?torch\.compile`? call\b")
 _FOR_A_LOG = re.compile(r"^torch/_logging/|:(?:print_readable|_?print_tabular|trace_structured)$")
 
 
@@ -62,11 +64,16 @@ def function_of_stacks(outcome: Outcome) -> str | None:
     return next(filter(None, named), None)
 
 
-def hints_of(outcome: Outcome) -> tuple[str, ...]:
-    """What torch itself advises in the text of the error, each as one line."""
+def hints_of(outcome: Outcome, *, passes_uncompiled: bool) -> tuple[str, ...]:
+    """What torch itself advises in the text of the error, each as one line; not to do what the ladder has done.
+
+    Where it `passes_uncompiled`, nobody need try that.
+    """
     error = outcome.exception
     texts = [] if error is None else [level.message for level in (error, error.innermost())]
     found = [" ".join(hint.split()) for text in texts for hint in _HINT.findall(text)]
+    if passes_uncompiled:
+        found = [hint for hint in found if not _TRY_UNCOMPILED.search(hint)]
     return tuple(dict.fromkeys(found))[:MOST_HINTS]
 
 

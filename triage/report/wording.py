@@ -15,6 +15,7 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import (
     AblationRow,
     Control,
+    Culprit,
     LadderRow,
     ReportSignature,
     Reproducer,
@@ -72,13 +73,15 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         found.append(("Hangs in", code(clip(signature.hangs_in, 240))))
     if signature is not None and signature.test:
         found.append(("Test", code(clip(signature.test, 240))))
-    if culprit is not None and (culprit.op or culprit.detail or (culprit.subsystem and report.subsystem is None)):
+    if culprit is not None and (culprit.op or culprit.detail):
         named = [code(clip(culprit.op, 120))] if culprit.op else []
         named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
         found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
     if report.subsystem is not None and report.subsystem.names:
         found.append(("Part of the compiler", part(report.subsystem)))
+    elif report.subsystem is None and culprit is not None and _is_part_alone(culprit, verdict.stage):
+        found.append(("Part of the compiler", code(clip(culprit.subsystem or "", 60))))
     if report.accuracy is not None and report.accuracy.get("sentence"):
         found.append(("What is wrong", prose(clip(report.accuracy["sentence"], 300))))
     if report.accuracy is not None and report.accuracy.get("details"):
@@ -101,6 +104,11 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         fixed = bool(report.regression.get("first_fixed"))
         found.append(("Fixed" if fixed else "Regression", regression(report.regression)))
     return found
+
+
+def _is_part_alone(culprit: Culprit, stage: Stage) -> bool:
+    """Whether all that is known is the part that the error's frames tell, and it tells more than the stage."""
+    return not (culprit.op or culprit.detail) and culprit.subsystem not in (None, "", stage.value)
 
 
 def diverging(facts: dict[str, Any]) -> str:

@@ -358,7 +358,9 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         notes.append(f"It fails with {in_place.rung} too: {told}")
     notes += flaky_notes(conclusion, found.walk.seeded)
     if conclusion.stage is Stage.DYNAMO and conclusion.outcome is not None:
-        notes += [f"torch's own hint: {hint}" for hint in hints_of(conclusion.outcome)]
+        passes = conclusion.passing is UNCOMPILED
+        hints = hints_of(conclusion.outcome, passes_uncompiled=passes)
+        notes += [f"torch's own hint: {hint}" for hint in hints]
     if not conclusion.monotone:
         notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
     if found.walk.on_graph:

@@ -11,7 +11,7 @@ from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import one_line
+from triage.judge.signature import one_line, place_of
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.model.accuracy import Comparison
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
@@ -321,7 +321,7 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     signature = conclusion.signature
     assert signature is not None
     first = found.walk.start
-    where = f" in {signature.innermost_frame}" if signature.innermost_frame else ""
+    where = _place(conclusion)
     if conclusion.door is not None:
         return f"{one_line(signature)}\nFails in {conclusion.door.name}{where}. Seen on torch {_torch_version(first)}."
     passing = conclusion.passing.name if conclusion.passing else "eager"
@@ -330,6 +330,15 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     return (
         f"{what}\nStage {conclusion.stage.value}{where}; passes with {passing}. Seen on torch {_torch_version(first)}."
     )
+
+
+def _place(conclusion: Conclusion) -> str:
+    """` in torch/_inductor/ir.py:realize`; empty where it was raised by a check, or a backend, of the program's own."""
+    signature, outcome = conclusion.signature, conclusion.outcome
+    if signature is None or outcome is None or is_script_check(outcome) or conclusion.stage is Stage.BACKEND:
+        return ""
+    place = place_of(signature, outcome.exception)
+    return f" in {place}" if place else ""
 
 
 def _torch_version(probe: Probe) -> str:
