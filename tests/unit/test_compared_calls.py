@@ -19,7 +19,8 @@ LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
 
 def judged(compiled: Any, graph: Any, *args: Any, gradients: bool = True) -> Any:
     """The call, and what is found wrong with it, where `compiled` stands for the graph."""
-    made = call.Call(torch, compiled, kept.Kept(torch, torch.fx.symbolic_trace(graph)), args, gradients)
+    gm = graph if isinstance(graph, torch.fx.GraphModule) else torch.fx.symbolic_trace(graph)
+    made = call.Call(torch, compiled, kept.Kept(torch, gm), args, gradients)
     with made.as_it_began():
         return made, made.wrong(compiled(*args), args)
 
@@ -38,6 +39,67 @@ def test_gradients_that_come_outside_of_autocast_are_compared_under_it() -> None
     assert wrong == []
     made.under({"output 0": torch.ones(4, 8, dtype=torch.bfloat16)})
     assert made.wrong_again() == []
+
+
+def full_precision(x: Any, w: Any) -> tuple[Any, ...]:
+    with torch.autocast("cpu", enabled=False):
+        return (x @ w,)
+
+
+def graph_in_full_precision() -> Any:
+    """`full_precision` as Dynamo writes it down."""
+    casts, graph = torch.amp.autocast_mode, torch.fx.Graph()
+    x, w = graph.placeholder("x"), graph.placeholder("w")
+    entered = graph.call_function(casts._enter_autocast, ("cpu", torch.bfloat16, False, None))
+    y = graph.call_function(torch.matmul, (x, w))
+    graph.call_function(casts._exit_autocast, (entered,))
+    graph.output((y,))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+class CastsInBackward(torch.autograd.Function):
+    """As AOTAutograd compiles it: the backward pass is under the autocast that was on around the call."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return full_precision(x, w)[0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        x, w = ctx.saved_tensors
+        with torch.autocast(**LOW):
+            return (gradient @ w.t()).float(), (x.t() @ gradient).float()
+
+
+def casts_in_backward(x: Any, w: Any) -> tuple[Any, ...]:
+    return (CastsInBackward.apply(x, w),)
+
+
+def under_autocast(compiled: Any, backward_inside: bool) -> list[list[str]]:
+    """What is wrong before, and under, the program's own backward pass."""
+    torch.manual_seed(0)
+    with torch.autocast(**LOW):
+        made, before = judged(compiled, graph_in_full_precision(), torch.randn(64, 32), leaf(32, 16))
+        arriving = {"output 0": torch.randn(64, 16)}
+        if backward_inside:
+            made.under(arriving)
+    if not backward_inside:
+        made.under(arriving)
+    return [[facts["item"] for facts in found] for found in (before, made.wrong_again())]
+
+
+def test_a_backward_pass_that_has_the_casts_of_the_call_is_wrong_where_the_programs_own_is_outside_of_them() -> None:
+    assert under_autocast(casts_in_backward, backward_inside=False) == [[], ["gradient of w"]]
+    assert under_autocast(casts_in_backward, backward_inside=True) == [[], []]
+    assert under_autocast(full_precision, backward_inside=False) == [[], []]
+
+
+def test_a_gradient_that_is_wrong_under_any_casts_is_found_at_once() -> None:
+    def compiled(x: Any, w: Any) -> tuple[Any, ...]:
+        return (full_precision(x, 2 * w - w.detach())[0],)
+
+    assert under_autocast(compiled, backward_inside=False) == [["gradient of w"]] * 2
 
 
 def test_weights_that_were_cast_are_not_kept() -> None:

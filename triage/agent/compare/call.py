@@ -10,6 +10,7 @@ operation with a path of its own below autograd) is not used.
 
 import contextlib
 
+from .. import compat
 from . import dice, measure, memory, modes, randomness, roundoff, rule
 from .copies import CannotCopyError, Copier
 from .run import AFTER, GRADIENT, Runner
@@ -55,11 +56,23 @@ class Call:
         compiled = self.runner.given(result, args)
         if self.runner.gradients:
             compiled.tensors.update(_gradients(self._compiled().tensors))
-        return self._wrong(self._eager(), compiled)
+        return self._under_any_casts(self._wrong(self._eager(), compiled))
+
+    def _under_any_casts(self, found):
+        """Without what is wrong only as long as a backward pass comes outside of the call's autocast: wait for the program's."""
+        if not self.runner.casts or all(facts["direction"] == "forward" for facts in found):
+            return found
+        outside, self.runner.backward_cast = self.runner.backward_cast, self.runner.cast
+        try:
+            inside = [facts["item"] for facts in self.wrong_again()]
+        finally:
+            self.runner.backward_cast = outside
+        return [facts for facts in found if facts["direction"] == "forward" or facts["item"] in inside]
 
     def under(self, gradients):
-        """From here on the program's own gradients arrive at the outputs: none at those that are not named."""
+        """From here on the program's own gradients arrive at the outputs, with its casts: none at those that are not named."""
         self.runner.incoming, self.runner.sent = gradients, {}
+        self.runner.backward_cast = compat.autocast_as_now()
         self.once = 0
 
     def wrong_again(self):

@@ -32,7 +32,8 @@ class Runner:
         self.torch, self.copier, self.names = torch, copier, names
         self.gradients = gradients and torch.is_grad_enabled()
         # A run may come when the program has left them: most programs take gradients outside of autocast.
-        self.cast = compat.autocast_as_now()
+        self.cast, self.casts = compat.autocast_as_now(), compat.autocast_is_on()
+        self.backward_cast = compat.autocast_off
         self.grad_enabled = torch.is_grad_enabled()
         self.incoming = None  # by output, what the program's own backward pass brought; None for made-up ones
         self.sent = {}  # by output, what the first run sent back
@@ -59,7 +60,8 @@ class Runner:
             with self._as_called(double), mode or contextlib.nullcontext():
                 given = self._gather(function(*arguments), arguments)
                 if self.gradients:
-                    self._backward(given, leaves)
+                    with self._casts_of_backward(double):
+                        self._backward(given, leaves)
         finally:
             restore()
         given.live = None
@@ -83,6 +85,10 @@ class Runner:
                 yield
             finally:
                 torch.set_default_dtype(before)
+
+    def _casts_of_backward(self, double):
+        """A backward pass is cast as where the program takes it: compiled code has the casts of the call in it."""
+        return compat.autocast_off() if double else self.backward_cast()
 
     def given(self, result, arguments):
         """What a call gave that somebody else has made."""

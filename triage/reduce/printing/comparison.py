@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.reduce.printing.calls import Calls, begun, in_modes, penalty, total
+from triage.reduce.printing.calls import Calls, backward_of, begun, in_modes, penalty, total
 from triage.reduce.printing.fills import COMPLEX
 
 _GRAD = ".requires_grad_()"
@@ -106,7 +106,4 @@ def _converted(item: Creation, default: str | None) -> str:
 def _backward(calls: Calls) -> list[str]:
     if calls.arriving and calls.backward == 1:
         return begun(calls)
-    loss = total("out", calls)
-    if calls.backward > 1:
-        return penalty(calls, loss)
-    return [f"({loss}).backward()" if " + " in loss else f"{loss}.backward()"]
+    return penalty(calls, total("out", calls)) if calls.backward > 1 else [backward_of("out", calls)]
