@@ -102,6 +102,25 @@ def test_a_gradient_that_is_wrong_under_any_casts_is_found_at_once() -> None:
     assert under_autocast(compiled, backward_inside=False) == [["gradient of w"]] * 2
 
 
+def test_an_output_that_no_backward_pass_goes_through_is_told_and_no_gradients() -> None:
+    def two(x: Any) -> tuple[Any, ...]:
+        a = torch.tanh(x)
+        return a * 2, a.detach()
+
+    def spoilt(place: int, change: Any) -> Any:
+        return lambda x: tuple(change(out) if index == place else out for index, out in enumerate(two(x)))
+
+    def found(place: int, change: Any) -> list[tuple[str, str, str]]:
+        _, wrong = judged(spoilt(place, change), two, leaf(4))
+        return [(facts["item"], facts["kind"], facts["compiled_is"]) for facts in wrong]
+
+    kind = "requires_grad"
+    assert found(0, lambda out: out.detach()) == [("output 0", kind, "False")]
+    assert found(0, lambda out: out.detach().requires_grad_()) == [("output 0", kind, "True without a grad_fn")]
+    assert found(1, lambda out: out.requires_grad_()) == [("output 1", kind, "True")]
+    assert found(1, lambda out: out) == []
+
+
 def test_weights_that_were_cast_are_not_kept() -> None:
     runner = run.Runner(torch, copies.Copier(torch, [leaf(4, 4)]), ["w"], True)
     seen = []

@@ -53,10 +53,16 @@ class Call:
 
     def wrong(self, result, args):
         """All that is wrong with this result, each as facts: values first, then what is known of the tensors besides."""
-        compiled = self.runner.given(result, args)
-        if self.runner.gradients:
+        compiled, eager = self.runner.given(result, args), self._eager()
+        if self.runner.gradients and not self._cut_off(eager, compiled):
             compiled.tensors.update(_gradients(self._compiled().tensors))
-        return self._under_any_casts(self._wrong(self._eager(), compiled))
+        return self._under_any_casts(self._wrong(eager, compiled))
+
+    @staticmethod
+    def _cut_off(eager, compiled):
+        """Whether a backward pass ends at an output where eager's goes on: wrong gradients would only follow from that."""
+        pairs = [(eager.facts[name], compiled.facts.get(name)) for name in eager.facts]
+        return any(other is not None and rule.cut_off(one, other) for one, other in pairs)
 
     def _under_any_casts(self, found):
         """Without what is wrong only as long as a backward pass comes outside of the call's autocast: wait for the program's."""

@@ -80,8 +80,12 @@ class Comparer:
         finally:
             self.left -= time.monotonic() - began
 
+    def compares(self):
+        """Whether this thread is comparing a call now."""
+        return getattr(self.busy, "now", False)
+
     def _wanted(self, graph_id, number):
-        if getattr(self.busy, "now", False):
+        if self.compares():
             return False
         if self._is_last(graph_id, number):
             return True
@@ -102,7 +106,7 @@ class Comparer:
 
     def backward_ended(self):
         """A backward pass of the program is over: the calls it came through are compared under its gradients."""
-        if getattr(self.busy, "now", False):
+        if self.compares():
             return
         for arrived, (call, kept, graph, number) in self.waiting.ended():
             call.under(arrived)

@@ -119,7 +119,7 @@ class Runner:
         return given
 
     def _backward(self, given, leaves):
-        wanted = [(name, item) for name, item in given.live if item.requires_grad and is_float(item)]
+        wanted = [(name, item) for name, item in given.live if _has_grad_fn(item) and is_float(item)]
         if self.incoming is not None:
             wanted = [(name, item) for name, item in wanted if name in self.incoming]
         if not wanted or not leaves:
@@ -164,8 +164,14 @@ def _facts(item, storages):
         "shape": tuple(int(size) for size in item.shape),
         "stride": tuple(int(step) for step in item.stride()),
         "requires_grad": bool(item.requires_grad),
+        "grad_fn": _has_grad_fn(item),
         "aliases": (owner,) if owner is not None else (),
     }
+
+
+def _has_grad_fn(item):
+    """Whether a backward pass goes on from it. Compiled code may return what requires a gradient, and has nowhere to send it."""
+    return bool(item.requires_grad) and not item.is_leaf
 
 
 def _address(item):

@@ -166,9 +166,10 @@ FACTS = {
     "shape": ("{0}.shape == {1}.shape", "shape {{{0}.shape}} compiled, {{{1}.shape}} in eager"),
     "dtype": ("{0}.dtype == {1}.dtype", "dtype {{{0}.dtype}} compiled, {{{1}.dtype}} in eager"),
     "strides": ("{0}.stride() == {1}.stride()", "strides {{{0}.stride()}} compiled, {{{1}.stride()}} in eager"),
-    "requires_grad": (
-        "{0}.requires_grad == {1}.requires_grad",
-        "requires_grad is {{{0}.requires_grad}} compiled, {{{1}.requires_grad}} in eager",
+    "requires_grad": (  # what requires a gradient, and is a leaf, has no grad_fn: a backward pass ends there
+        "({0}.requires_grad, {0}.is_leaf) == ({1}.requires_grad, {1}.is_leaf)",
+        "requires_grad is {{{0}.requires_grad}} compiled (leaf: {{{0}.is_leaf}}), "
+        "{{{1}.requires_grad}} in eager (leaf: {{{1}.is_leaf}})",
     ),
     "zero_sign": (
         "torch.equal(torch.signbit({0}), torch.signbit({1}))",
