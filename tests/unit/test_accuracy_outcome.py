@@ -432,6 +432,37 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     )
 
 
+class WithoutGradient(WrongAt):
+    """Of which a compiled gradient is None: the comparison itself raises, unless it counts as zeros."""
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        if "zeros_like" in source or ".grad" not in source:
+            return super().run(source)
+        raised = RaisedException("RuntimeError", "Could not infer dtype of NoneType", frames=())
+        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised)
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
+
+
+def test_a_comparison_bears_a_gradient_that_is_none() -> None:
+    meta = TensorMeta((4,), (1,), "float32", requires_grad=True)
+    nodes = tuple(replace(node, out=[meta]) for node in chain("torch.sin").nodes)
+    graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta),), nodes=nodes, backward=True)
+    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    assert signature is not None
+    runner: Any = WithoutGradient("backward()")
+    problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
+    found = comparison_of(problem, runner, CheckOracle(signature), Clock(0.0))
+    assert found is not None and found.form.zeros
+    assert "    return out, torch.zeros_like(x) if x.grad is None else x.grad\n" in found.source
+
+
+def test_a_gradient_that_is_none_has_no_number() -> None:
+    absent = replace(GRADIENT, words="no gradient compiled, eager has one", compiled=0.0, eager=2.0)
+    assert absent.headline() == "gradient of self.w of a compiled graph: no gradient compiled, eager has one"
+    assert "compiled None, eager 2" in absent.details()
+    assert absent.wrongness == GRADIENT.wrongness
+
+
 def test_of_a_value_that_was_picked_the_operation_is_told_that_gave_it() -> None:
     meta, indices = TensorMeta((4,), (1,), "float32"), TensorMeta((4,), (1,), "int64")
     pool = GraphNode("n0", "call_function", "torch.max_pool1d", [{"ref": "x"}, 2], {}, [meta, indices], multi=True)

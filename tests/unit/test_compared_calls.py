@@ -121,6 +121,29 @@ def test_an_output_that_no_backward_pass_goes_through_is_told_and_no_gradients()
     assert found(1, lambda out: out) == []
 
 
+class WithoutGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient, None
+
+
+def test_a_gradient_that_is_none_is_told_as_that() -> None:
+    def compiled(x: Any, w: Any) -> tuple[Any, ...]:
+        return (WithoutGradient.apply(x, w),)
+
+    (found,) = judged(compiled, lambda x, w: (x * w,), torch.ones(4), leaf(4))[1]
+    assert (found["item"], found["kind"], found["words"]) == (
+        "gradient of w",
+        "values",
+        "no gradient compiled, eager has one",
+    )
+    assert judged(compiled, lambda x, w: (x * w,), torch.zeros(4), leaf(4))[1] == []  # to a program it is one of zeros
+
+
 def test_weights_that_were_cast_are_not_kept() -> None:
     runner = run.Runner(torch, copies.Copier(torch, [leaf(4, 4)]), ["w"], True)
     seen = []

@@ -98,7 +98,7 @@ class Wrongness:
 class WrongResult:
     """A value of a compiled graph that is wrong, by the rule of the agent.
 
-    `words` tells what differs where that is no number; where it is a fact that both have (strides, a dtype, ...),
+    `words` tells what differs where that is no number (a gradient is None); where it is a fact that both have (strides, ...),
     `compiled_is` and `eager_is` are that of each. Errors are the largest distances from the double-precision reference
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
     nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`.
@@ -146,7 +146,7 @@ class WrongResult:
 
     def headline(self) -> str:
         """What is wrong, without numbers that change from run to run."""
-        if self.kind != "values":
+        if self.kind != "values" or self.words:
             return f"{self.item} of a compiled graph: {self.face()}"
         if "float" not in self.dtype and "complex" not in self.dtype:
             return f"{self.item} of a compiled graph is not what eager gives"
@@ -158,7 +158,8 @@ class WrongResult:
         if not self.elements or self.kind == "zero_sign":
             return f"Graph {self.graph}, call {self.call}."
         place = f" at {_tuple(self.at)}" if self.at else ""
-        values = f"compiled {_number(self.compiled)}, eager {_number(self.eager)}"
+        compiled = "None" if self.words else _number(self.compiled)
+        values = f"compiled {compiled}, eager {_number(self.eager)}"
         if self.exact is not None:
             values += f", float64 {_number(self.exact)}"
         return (

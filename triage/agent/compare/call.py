@@ -55,7 +55,9 @@ class Call:
         """All that is wrong with this result, each as facts: values first, then what is known of the tensors besides."""
         compiled, eager = self.runner.given(result, args), self._eager()
         if self.runner.gradients and not self._cut_off(eager, compiled):
-            compiled.tensors.update(_gradients(self._compiled().tensors))
+            again = self._compiled()
+            compiled.tensors.update(_gradients(again.tensors))
+            compiled.absent = again.absent
         return self._under_any_casts(self._wrong(eager, compiled))
 
     @staticmethod
@@ -176,6 +178,8 @@ class Call:
             more = [*varied, *self._others(range(FIRST_ROUND, FIRST_ROUND + count))]
             facts = self._values(name, eager, compiled, reference, more)
             if facts is not None:
+                if name in compiled.absent - eager.absent:
+                    facts["words"] = "no gradient compiled, eager has one"
                 found.append(self._named(name, eager, self._as_mutation(name, eager, compiled) or facts))
         return found
 

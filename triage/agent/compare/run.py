@@ -18,10 +18,13 @@ GRADIENT = "gradient of "
 
 
 class Given:
-    """What one run gave: `tensors` and `facts` by name, e.g. `output 0`, `gradient of l_x_`."""
+    """What one run gave: `tensors` and `facts` by name, e.g. `output 0`, `gradient of l_x_`.
+
+    `absent` are gradients that were None: to most programs those are zeros, which stand for them.
+    """
 
     def __init__(self):
-        self.tensors = collections.OrderedDict()
+        self.tensors, self.absent = collections.OrderedDict(), set()
         self.facts = {}
 
 
@@ -135,8 +138,9 @@ class Runner:
         for (name, leaf), gradient in zip(leaves, found):  # noqa: B905 - not in Python 3.9
             if gradient is not None and gradient.layout == self.torch.strided:
                 given.tensors[name] = _kept(self.torch, gradient)
-            elif gradient is None:  # none, and a gradient of zeros, are the same to a program
+            elif gradient is None:
                 given.tensors[name] = self.torch.zeros_like(leaf)
+                given.absent.add(name)
 
     def _sent(self, name, item, number):
         if self.incoming is None:
