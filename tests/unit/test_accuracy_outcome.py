@@ -29,6 +29,7 @@ from triage.session.events import Emitter
 from triage.session.session import Session
 from triage.session.settings import Settings
 from triage.stories.comparison import comparison_note, rounding_notes
+from triage.stories.headline import summary_sentence
 
 GRADIENT = WrongResult(
     "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5
@@ -254,6 +255,18 @@ def test_a_gross_difference_that_the_graphs_show_and_eager_explains_is_rounding(
 ) -> None:
     found = checked(walk, AgentNotes(rounding=rounding, compared=1), check)[0].conclusion()
     assert (found.stage, found.symptom) == (Stage.NONE, Symptom.ROUNDING)
+
+
+def test_where_eager_alone_gives_nan_it_is_eager_that_is_wrong(walk: Callable[..., Walk]) -> None:
+    rounding = replace(ROUNDED, unbounded=True, eager_wrong=2, eager_gives="NaN")
+    it = checked(walk, AgentNotes(rounding=rounding, compared=1), Check("nan"))[0]
+    found = it.conclusion()
+    assert (found.stage, found.symptom) == (Stage.NONE, Symptom.ROUNDING)
+    said = summary_sentence(found, it.first(), None)
+    assert said.startswith("It is eager that is wrong, not the compiler: ") and "rounding" not in said
+    assert "eager gives NaN where double precision and the compiled code agree" in said
+    told = " ".join(rounding_notes(it, rounding, amplified=False))
+    assert "eager gives NaN for 2 of its elements" in told and "EMULATE" not in told
 
 
 class Amplifying(Checking):

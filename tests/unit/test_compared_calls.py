@@ -10,8 +10,9 @@ from triage.agent import boot
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
-call, copies, incoming, kept, run = (
-    importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("call", "copies", "incoming", "kept", "run")
+call, copies, incoming, kept, roundoff, run = (
+    importlib.import_module(f"{boot.PACKAGE}.compare.{name}")
+    for name in ("call", "copies", "incoming", "kept", "roundoff", "run")
 )
 
 LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
@@ -317,6 +318,24 @@ def test_integers_that_fall_on_the_other_side_of_a_step_are_rounding() -> None:
     assert (told["item"], told["dtype"], told["steps"], told["difference"]) == ("output 0", "int64", True, 1.0)
     _, wrong = judged(wrong_bucket, buckets, x)
     assert [facts["kind"] for facts in wrong] == ["values"]
+
+
+def test_eager_alone_that_gives_nan_is_wrong_itself() -> None:
+    def given(values: list[float], dtype: Any = torch.float32) -> Any:
+        found = run.Given()
+        found.tensors["output 0"] = torch.tensor(values, dtype=dtype)
+        return found
+
+    nan, inf = float("nan"), float("inf")
+    eager, compiled = given([nan, inf, nan, inf, nan, 1.0]), given([0.5, 0.5, nan, inf, 0.5, 1.1])
+    exact = given(
+        [0.5, 0.5, nan, 1e300, 7.0, 1.0], torch.float64
+    )  # 1e300 is infinity in float32; on 7.0 they do not agree
+    facts = roundoff.rounding(torch, "output 0", eager, compiled, exact)
+    assert (facts["eager_wrong"], facts["eager_gives"], facts["unbounded"]) == (2, "NaN and infinity", True)
+    unknown = roundoff.rounding(torch, "output 0", eager, compiled, None)
+    assert (unknown["eager_wrong"], unknown["eager_gives"]) == (0, "")
+    assert roundoff.rank(facts) > roundoff.rank({**unknown, "tolerances": 1e9})
 
 
 def test_integers_that_no_rounding_moves_are_none() -> None:

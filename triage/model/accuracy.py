@@ -202,7 +202,8 @@ class Rounding:
     `difference` and the errors (against double precision; None where there is none) are the largest of the tensor, `relative` is
     the root mean square of the difference in units of the values', `tolerances` the difference in default tolerances
     of torch.testing.assert_close. `unbounded`: where one is a number the other is infinite or NaN, as eager's own are then.
-    `steps`: they are integers or booleans, and the tolerance is 1.
+    `steps`: they are integers or booleans, and the tolerance is 1. `eager_wrong`: for how many elements eager gives NaN or
+    infinity (`eager_gives` says which) where double precision and compiled agree on something else: eager itself is wrong there.
     """
 
     graph: str
@@ -217,6 +218,8 @@ class Rounding:
     eager_error: float | None = None
     unbounded: bool = False
     steps: bool = False
+    eager_wrong: int = 0
+    eager_gives: str = ""
 
     @property
     def gross(self) -> bool:

@@ -123,7 +123,7 @@ class Call:
         self.names = None
         reference = self._reference()
         told = [roundoff.rounding(self.torch, name, eager, compiled, reference) for name in names]
-        return max(told, key=lambda facts: (facts["unbounded"], facts["tolerances"]))
+        return max(told, key=roundoff.rank)
 
     # -- how sure eager is of itself ------------------------------------------------------------------------------
 
