@@ -29,6 +29,7 @@ from triage.session.events import Emitter
 from triage.session.session import Session
 from triage.session.settings import Settings
 from triage.stories.comparison import comparison_note, rounding_notes
+from triage.stories.headline import summary_sentence
 
 GRADIENT = WrongResult(
     "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5
@@ -256,6 +257,18 @@ def test_a_gross_difference_that_the_graphs_show_and_eager_explains_is_rounding(
     assert (found.stage, found.symptom) == (Stage.NONE, Symptom.ROUNDING)
 
 
+def test_where_eager_alone_gives_nan_it_is_eager_that_is_wrong(walk: Callable[..., Walk]) -> None:
+    rounding = replace(ROUNDED, unbounded=True, eager_wrong=2, eager_gives="NaN")
+    it = checked(walk, AgentNotes(rounding=rounding, compared=1), Check("nan"))[0]
+    found = it.conclusion()
+    assert (found.stage, found.symptom) == (Stage.NONE, Symptom.ROUNDING)
+    said = summary_sentence(found, it.first(), None)
+    assert said.startswith("It is eager that is wrong, not the compiler: ") and "rounding" not in said
+    assert "eager gives NaN where double precision and the compiled code agree" in said
+    told = " ".join(rounding_notes(it, rounding, amplified=False))
+    assert "eager gives NaN for 2 of its elements" in told and "EMULATE" not in told
+
+
 class Amplifying(Checking):
     """Its check fails uncompiled too, where each result is a rounding off: in this way."""
 
@@ -430,6 +443,37 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     assert (
         comparison_of(replace(problem, cases=(chain("torch.sin"),)), runner, CheckOracle(signature), Clock(0.0)) is None
     )
+
+
+class WithoutGradient(WrongAt):
+    """Of which a compiled gradient is None: the comparison itself raises, unless it counts as zeros."""
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        if "zeros_like" in source or ".grad" not in source:
+            return super().run(source)
+        raised = RaisedException("RuntimeError", "Could not infer dtype of NoneType", frames=())
+        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised)
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
+
+
+def test_a_comparison_bears_a_gradient_that_is_none() -> None:
+    meta = TensorMeta((4,), (1,), "float32", requires_grad=True)
+    nodes = tuple(replace(node, out=[meta]) for node in chain("torch.sin").nodes)
+    graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta),), nodes=nodes, backward=True)
+    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    assert signature is not None
+    runner: Any = WithoutGradient("backward()")
+    problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
+    found = comparison_of(problem, runner, CheckOracle(signature), Clock(0.0))
+    assert found is not None and found.form.zeros
+    assert "    return out, torch.zeros_like(x) if x.grad is None else x.grad\n" in found.source
+
+
+def test_a_gradient_that_is_none_has_no_number() -> None:
+    absent = replace(GRADIENT, words="no gradient compiled, eager has one", compiled=0.0, eager=2.0)
+    assert absent.headline() == "gradient of self.w of a compiled graph: no gradient compiled, eager has one"
+    assert "compiled None, eager 2" in absent.details()
+    assert absent.wrongness == GRADIENT.wrongness
 
 
 def test_of_a_value_that_was_picked_the_operation_is_told_that_gave_it() -> None:

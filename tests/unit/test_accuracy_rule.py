@@ -8,7 +8,7 @@ from triage.agent import boot
 
 boot.load_agent()
 rule = importlib.import_module(f"{boot.PACKAGE}.compare.rule")
-PLAIN = {"dtype": "float32", "shape": (2, 3), "stride": (3, 1), "requires_grad": False, "aliases": ()}
+PLAIN = {"dtype": "float32", "shape": (2, 3), "stride": (3, 1), "requires_grad": False, "grad_fn": False, "aliases": ()}
 
 
 def test_coarser_dtypes_are_given_more_room() -> None:
@@ -46,6 +46,17 @@ def test_what_eager_cannot_explain_is_not_allowed() -> None:
 def test_metadata(change: dict[str, object], kind: str | None) -> None:
     found = rule.metadata_difference(PLAIN, {**PLAIN, **change})
     assert (found[0] if found else None) == kind
+
+
+def test_an_output_that_a_backward_pass_ends_at() -> None:
+    eager = {**PLAIN, "requires_grad": True, "grad_fn": True}
+    leaf = {**eager, "grad_fn": False}
+    assert rule.metadata_difference(eager, leaf) == (
+        "requires_grad",
+        "requires_grad is True without a grad_fn compiled, True in eager",
+    )
+    assert rule.metadata_difference(leaf, eager) is None  # a parameter that is returned as it is
+    assert [rule.cut_off(eager, other) for other in (eager, leaf, PLAIN)] == [False, True, True]
 
 
 @pytest.mark.parametrize(

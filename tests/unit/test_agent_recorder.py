@@ -70,6 +70,27 @@ def test_an_exception_is_told_once_and_then_by_its_number(make: Any, tmp_path: P
     assert said[0]["exception"]["phase"] == "compile" and said[0]["graph"] == "graph-000.json"
 
 
+def test_what_a_comparison_runs_is_not_the_programs(make: Any, tmp_path: Path) -> None:
+    boundary = importlib.import_module(f"{boot.PACKAGE}.hooks.boundary")
+    recorder = make()
+    error, comparing = RuntimeError("element 2 of tensors does not require grad"), [True]
+    recorder.comparer = types.SimpleNamespace(compares=lambda: comparing[0], backward_ended=lambda: None)
+
+    def backward(*args: Any, create_graph: bool = False) -> None:
+        raise error
+
+    watched = boundary._watched_backward(backward, recorder)
+    for expected in (0, 1):
+        with pytest.raises(RuntimeError):
+            watched(create_graph=True)
+        assert (recorder.backwards, recorder.double_backward, len(events(tmp_path))) == (
+            expected,
+            bool(expected),
+            expected,
+        )
+        comparing[0] = False
+
+
 def test_what_it_was_raised_from_is_told(make: Any, tmp_path: Path) -> None:
     recorder = make()
     try:

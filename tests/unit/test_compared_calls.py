@@ -10,8 +10,9 @@ from triage.agent import boot
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
-call, copies, incoming, kept, run = (
-    importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("call", "copies", "incoming", "kept", "run")
+call, copies, incoming, kept, roundoff, run = (
+    importlib.import_module(f"{boot.PACKAGE}.compare.{name}")
+    for name in ("call", "copies", "incoming", "kept", "roundoff", "run")
 )
 
 LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
@@ -19,7 +20,8 @@ LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
 
 def judged(compiled: Any, graph: Any, *args: Any, gradients: bool = True) -> Any:
     """The call, and what is found wrong with it, where `compiled` stands for the graph."""
-    made = call.Call(torch, compiled, kept.Kept(torch, torch.fx.symbolic_trace(graph)), args, gradients)
+    gm = graph if isinstance(graph, torch.fx.GraphModule) else torch.fx.symbolic_trace(graph)
+    made = call.Call(torch, compiled, kept.Kept(torch, gm), args, gradients)
     with made.as_it_began():
         return made, made.wrong(compiled(*args), args)
 
@@ -38,6 +40,109 @@ def test_gradients_that_come_outside_of_autocast_are_compared_under_it() -> None
     assert wrong == []
     made.under({"output 0": torch.ones(4, 8, dtype=torch.bfloat16)})
     assert made.wrong_again() == []
+
+
+def full_precision(x: Any, w: Any) -> tuple[Any, ...]:
+    with torch.autocast("cpu", enabled=False):
+        return (x @ w,)
+
+
+def graph_in_full_precision() -> Any:
+    """`full_precision` as Dynamo writes it down."""
+    casts, graph = torch.amp.autocast_mode, torch.fx.Graph()
+    x, w = graph.placeholder("x"), graph.placeholder("w")
+    entered = graph.call_function(casts._enter_autocast, ("cpu", torch.bfloat16, False, None))
+    y = graph.call_function(torch.matmul, (x, w))
+    graph.call_function(casts._exit_autocast, (entered,))
+    graph.output((y,))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+class CastsInBackward(torch.autograd.Function):
+    """As AOTAutograd compiles it: the backward pass is under the autocast that was on around the call."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return full_precision(x, w)[0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        x, w = ctx.saved_tensors
+        with torch.autocast(**LOW):
+            return (gradient @ w.t()).float(), (x.t() @ gradient).float()
+
+
+def casts_in_backward(x: Any, w: Any) -> tuple[Any, ...]:
+    return (CastsInBackward.apply(x, w),)
+
+
+def under_autocast(compiled: Any, backward_inside: bool) -> list[list[str]]:
+    """What is wrong before, and under, the program's own backward pass."""
+    torch.manual_seed(0)
+    with torch.autocast(**LOW):
+        made, before = judged(compiled, graph_in_full_precision(), torch.randn(64, 32), leaf(32, 16))
+        arriving = {"output 0": torch.randn(64, 16)}
+        if backward_inside:
+            made.under(arriving)
+    if not backward_inside:
+        made.under(arriving)
+    return [[facts["item"] for facts in found] for found in (before, made.wrong_again())]
+
+
+def test_a_backward_pass_that_has_the_casts_of_the_call_is_wrong_where_the_programs_own_is_outside_of_them() -> None:
+    assert under_autocast(casts_in_backward, backward_inside=False) == [[], ["gradient of w"]]
+    assert under_autocast(casts_in_backward, backward_inside=True) == [[], []]
+    assert under_autocast(full_precision, backward_inside=False) == [[], []]
+
+
+def test_a_gradient_that_is_wrong_under_any_casts_is_found_at_once() -> None:
+    def compiled(x: Any, w: Any) -> tuple[Any, ...]:
+        return (full_precision(x, 2 * w - w.detach())[0],)
+
+    assert under_autocast(compiled, backward_inside=False) == [["gradient of w"]] * 2
+
+
+def test_an_output_that_no_backward_pass_goes_through_is_told_and_no_gradients() -> None:
+    def two(x: Any) -> tuple[Any, ...]:
+        a = torch.tanh(x)
+        return a * 2, a.detach()
+
+    def spoilt(place: int, change: Any) -> Any:
+        return lambda x: tuple(change(out) if index == place else out for index, out in enumerate(two(x)))
+
+    def found(place: int, change: Any) -> list[tuple[str, str, str]]:
+        _, wrong = judged(spoilt(place, change), two, leaf(4))
+        return [(facts["item"], facts["kind"], facts["compiled_is"]) for facts in wrong]
+
+    kind = "requires_grad"
+    assert found(0, lambda out: out.detach()) == [("output 0", kind, "False")]
+    assert found(0, lambda out: out.detach().requires_grad_()) == [("output 0", kind, "True without a grad_fn")]
+    assert found(1, lambda out: out.requires_grad_()) == [("output 1", kind, "True")]
+    assert found(1, lambda out: out) == []
+
+
+class WithoutGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient, None
+
+
+def test_a_gradient_that_is_none_is_told_as_that() -> None:
+    def compiled(x: Any, w: Any) -> tuple[Any, ...]:
+        return (WithoutGradient.apply(x, w),)
+
+    (found,) = judged(compiled, lambda x, w: (x * w,), torch.ones(4), leaf(4))[1]
+    assert (found["item"], found["kind"], found["words"]) == (
+        "gradient of w",
+        "values",
+        "no gradient compiled, eager has one",
+    )
+    assert judged(compiled, lambda x, w: (x * w,), torch.zeros(4), leaf(4))[1] == []  # to a program it is one of zeros
 
 
 def test_weights_that_were_cast_are_not_kept() -> None:
@@ -213,6 +318,24 @@ def test_integers_that_fall_on_the_other_side_of_a_step_are_rounding() -> None:
     assert (told["item"], told["dtype"], told["steps"], told["difference"]) == ("output 0", "int64", True, 1.0)
     _, wrong = judged(wrong_bucket, buckets, x)
     assert [facts["kind"] for facts in wrong] == ["values"]
+
+
+def test_eager_alone_that_gives_nan_is_wrong_itself() -> None:
+    def given(values: list[float], dtype: Any = torch.float32) -> Any:
+        found = run.Given()
+        found.tensors["output 0"] = torch.tensor(values, dtype=dtype)
+        return found
+
+    nan, inf = float("nan"), float("inf")
+    eager, compiled = given([nan, inf, nan, inf, nan, 1.0]), given([0.5, 0.5, nan, inf, 0.5, 1.1])
+    exact = given(
+        [0.5, 0.5, nan, 1e300, 7.0, 1.0], torch.float64
+    )  # 1e300 is infinity in float32; on 7.0 they do not agree
+    facts = roundoff.rounding(torch, "output 0", eager, compiled, exact)
+    assert (facts["eager_wrong"], facts["eager_gives"], facts["unbounded"]) == (2, "NaN and infinity", True)
+    unknown = roundoff.rounding(torch, "output 0", eager, compiled, None)
+    assert (unknown["eager_wrong"], unknown["eager_gives"]) == (0, "")
+    assert roundoff.rank(facts) > roundoff.rank({**unknown, "tolerances": 1e9})
 
 
 def test_integers_that_no_rounding_moves_are_none() -> None:

@@ -173,6 +173,25 @@ def test_the_context_of_the_whole_graph() -> None:
     assert "config" not in bare and "mode=" not in bare and "fullgraph" not in bare and "# eager" not in bare
 
 
+def test_a_backward_pass_is_outside_of_autocast() -> None:
+    half = Context(autocast=("cpu", "bfloat16"))
+    assert print_case(linear(backward=True, context=half)).endswith(
+        script(
+            """
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                out = f(x, w, b)
+            out.sum().backward()  # eager works
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                out = COMPILED(x, w, b)
+            out.sum().backward()
+            """
+        )
+    )
+    twice = print_case(linear(backward=True, backward_order=2, context=half))
+    assert '    with torch.autocast("cpu", dtype=torch.bfloat16):\n        out = fn(' in twice
+    assert twice.count("autocast") == 1 and "\nstep(f)  # eager works\n" in twice
+
+
 def test_inference_mode_also_makes_the_inputs() -> None:
     one = case(
         [tensor("x", 4)],

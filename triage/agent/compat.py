@@ -357,6 +357,11 @@ def autocast_as_now():
     return again
 
 
+def autocast_is_on():
+    """Whether operations are cast by themselves now, on any device."""
+    return any(autocast_of(device)[0] for device in ("cpu", "cuda"))
+
+
 class NothingLeftEntered(object):
     """A context that leaves what a graph entered and, since it raised, never left: autocast and the levels of torch.func.
 

@@ -98,7 +98,7 @@ class Wrongness:
 class WrongResult:
     """A value of a compiled graph that is wrong, by the rule of the agent.
 
-    `words` tells what differs where that is no number; where it is a fact that both have (strides, a dtype, ...),
+    `words` tells what differs where that is no number (a gradient is None); where it is a fact that both have (strides, ...),
     `compiled_is` and `eager_is` are that of each. Errors are the largest distances from the double-precision reference
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
     nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`.
@@ -146,7 +146,7 @@ class WrongResult:
 
     def headline(self) -> str:
         """What is wrong, without numbers that change from run to run."""
-        if self.kind != "values":
+        if self.kind != "values" or self.words:
             return f"{self.item} of a compiled graph: {self.face()}"
         if "float" not in self.dtype and "complex" not in self.dtype:
             return f"{self.item} of a compiled graph is not what eager gives"
@@ -158,7 +158,8 @@ class WrongResult:
         if not self.elements or self.kind == "zero_sign":
             return f"Graph {self.graph}, call {self.call}."
         place = f" at {_tuple(self.at)}" if self.at else ""
-        values = f"compiled {_number(self.compiled)}, eager {_number(self.eager)}"
+        compiled = "None" if self.words else _number(self.compiled)
+        values = f"compiled {compiled}, eager {_number(self.eager)}"
         if self.exact is not None:
             values += f", float64 {_number(self.exact)}"
         return (
@@ -201,7 +202,8 @@ class Rounding:
     `difference` and the errors (against double precision; None where there is none) are the largest of the tensor, `relative` is
     the root mean square of the difference in units of the values', `tolerances` the difference in default tolerances
     of torch.testing.assert_close. `unbounded`: where one is a number the other is infinite or NaN, as eager's own are then.
-    `steps`: they are integers or booleans, and the tolerance is 1.
+    `steps`: they are integers or booleans, and the tolerance is 1. `eager_wrong`: for how many elements eager gives NaN or
+    infinity (`eager_gives` says which) where double precision and compiled agree on something else: eager itself is wrong there.
     """
 
     graph: str
@@ -216,6 +218,8 @@ class Rounding:
     eager_error: float | None = None
     unbounded: bool = False
     steps: bool = False
+    eager_wrong: int = 0
+    eager_gives: str = ""
 
     @property
     def gross(self) -> bool:

@@ -91,6 +91,11 @@ def comparison_of(
                 continue
             asked.add(source)
             result = runner.run(source)
+            if form.compares_values and not form.zeros and _lacks_a_gradient(result):
+                form = replace(form, zeros=True)
+                source = _source(problem, case, form) or source
+                asked.add(source)
+                result = runner.run(source)
             verdict = oracle.judge(result).verdict
             if verdict is Verdict.SAME_FAILURE:
                 return Shows(case, form, source, result)
@@ -110,6 +115,12 @@ def _needs_its_dtype(result: CandidateResult) -> bool:
     if exception is None or exception.type == "AssertionError":  # of its own comparison, which shows tensors
         return False
     return _TWO_DTYPES.search(exception.message) is not None
+
+
+def _lacks_a_gradient(result: CandidateResult) -> bool:
+    """Whether the comparison itself raised since a gradient is None on one side (`same`, and torch.testing.assert_close)."""
+    exception = result.outcome.exception
+    return exception is not None and exception.type != "AssertionError" and "NoneType" in exception.message
 
 
 def _source(problem: Problem, case: GraphCase, form: Form) -> str | None:

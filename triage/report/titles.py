@@ -39,6 +39,9 @@ def _title(report: TriageReport) -> str:
     if verdict.symptom is Symptom.NONE:
         return "No failure under torch.compile was seen"
     if verdict.symptom is Symptom.ROUNDING:
+        gives = ((report.accuracy or {}).get("rounding") or {}).get("eager_gives")
+        if gives:
+            return f"Eager gives {gives} where double precision and torch.compile agree"
         return "Results differ by rounding under torch.compile"
     if report.own_code is not None:
         return report.own_code.headline.replace("`", "")

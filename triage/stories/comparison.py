@@ -64,9 +64,21 @@ AMPLIFIED = (
     "not hang on the last bits."
 )
 
+EAGER_WRONG = (
+    "An operation's eager kernel is wrong for such values, or a value is too large for its dtype on the way. Look where in eager "
+    "the first of them comes up, and compare with a run in double precision."
+)
+
 
 def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[str]:
     """What a reader needs who takes rounding for a bug: how far both are off, and what a check of this dtype can ask for."""
+    place = f"{rounding.item} of graph {rounding.graph}, call {rounding.call} ({rounding.dtype})"
+    if rounding.eager_wrong:
+        return [
+            f"{place}: eager gives {rounding.eager_gives} for {rounding.eager_wrong} of its elements, where double precision and "
+            f"the compiled code agree. Elsewhere they differ by {rounding.difference:.3g} at most.",
+            EAGER_WRONG,
+        ]
     exact = ""
     if rounding.compiled_error is not None and rounding.eager_error is not None:
         exact = (
@@ -74,8 +86,7 @@ def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[s
             f"eager by {rounding.eager_error:.3g}."
         )
     notes = [
-        f"{rounding.item} of graph {rounding.graph}, call {rounding.call} ({rounding.dtype}): compiled and eager differ by "
-        f"{rounding.difference:.3g} at most.{exact}",
+        f"{place}: compiled and eager differ by {rounding.difference:.3g} at most.{exact}",
         AMPLIFIED if amplified else _what_a_check_can_ask(rounding),
     ]
     if walk.emulated is not None:

@@ -52,6 +52,12 @@ def summary_sentence(
             f"The script's own check fails with {face}, but eager gives something else itself when memory that nobody wrote "
             "holds other values: no part of the compiler is blamed."
         )
+    if conclusion.rounding is not None and conclusion.rounding.eager_wrong:
+        first_rung = f" `{conclusion.failing.name}` is the first backend that differs." if conclusion.failing else ""
+        return (
+            f"It is eager that is wrong, not the compiler: the script's own check fails with {face}, and eager gives "
+            f"{conclusion.rounding.eager_gives} where double precision and the compiled code agree.{first_rung}"
+        )
     if conclusion.rounding is not None:
         first_rung = (
             f" `{conclusion.failing.name}` is the first backend that rounds otherwise." if conclusion.failing else ""

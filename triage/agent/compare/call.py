@@ -10,6 +10,7 @@ operation with a path of its own below autograd) is not used.
 
 import contextlib
 
+from .. import compat
 from . import dice, measure, memory, modes, randomness, roundoff, rule
 from .copies import CannotCopyError, Copier
 from .run import AFTER, GRADIENT, Runner
@@ -52,14 +53,34 @@ class Call:
 
     def wrong(self, result, args):
         """All that is wrong with this result, each as facts: values first, then what is known of the tensors besides."""
-        compiled = self.runner.given(result, args)
-        if self.runner.gradients:
-            compiled.tensors.update(_gradients(self._compiled().tensors))
-        return self._wrong(self._eager(), compiled)
+        compiled, eager = self.runner.given(result, args), self._eager()
+        if self.runner.gradients and not self._cut_off(eager, compiled):
+            again = self._compiled()
+            compiled.tensors.update(_gradients(again.tensors))
+            compiled.absent = again.absent
+        return self._under_any_casts(self._wrong(eager, compiled))
+
+    @staticmethod
+    def _cut_off(eager, compiled):
+        """Whether a backward pass ends at an output where eager's goes on: wrong gradients would only follow from that."""
+        pairs = [(eager.facts[name], compiled.facts.get(name)) for name in eager.facts]
+        return any(other is not None and rule.cut_off(one, other) for one, other in pairs)
+
+    def _under_any_casts(self, found):
+        """Without what is wrong only as long as a backward pass comes outside of the call's autocast: wait for the program's."""
+        if not self.runner.casts or all(facts["direction"] == "forward" for facts in found):
+            return found
+        outside, self.runner.backward_cast = self.runner.backward_cast, self.runner.cast
+        try:
+            inside = [facts["item"] for facts in self.wrong_again()]
+        finally:
+            self.runner.backward_cast = outside
+        return [facts for facts in found if facts["direction"] == "forward" or facts["item"] in inside]
 
     def under(self, gradients):
-        """From here on the program's own gradients arrive at the outputs: none at those that are not named."""
+        """From here on the program's own gradients arrive at the outputs, with its casts: none at those that are not named."""
         self.runner.incoming, self.runner.sent = gradients, {}
+        self.runner.backward_cast = compat.autocast_as_now()
         self.once = 0
 
     def wrong_again(self):
@@ -102,7 +123,7 @@ class Call:
         self.names = None
         reference = self._reference()
         told = [roundoff.rounding(self.torch, name, eager, compiled, reference) for name in names]
-        return max(told, key=lambda facts: (facts["unbounded"], facts["tolerances"]))
+        return max(told, key=roundoff.rank)
 
     # -- how sure eager is of itself ------------------------------------------------------------------------------
 
@@ -157,6 +178,8 @@ class Call:
             more = [*varied, *self._others(range(FIRST_ROUND, FIRST_ROUND + count))]
             facts = self._values(name, eager, compiled, reference, more)
             if facts is not None:
+                if name in compiled.absent - eager.absent:
+                    facts["words"] = "no gradient compiled, eager has one"
                 found.append(self._named(name, eager, self._as_mutation(name, eager, compiled) or facts))
         return found
 

@@ -11,6 +11,7 @@ import json
 import threading
 import time
 
+from . import roundoff
 from .call import Call
 from .incoming import Waiting, described
 from .kept import Kept, alone, collective, without_dropout
@@ -34,7 +35,7 @@ class Comparer:
         self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
         self.left = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
-        self.roughest = 0.0  # of the roundings that were told, how many tolerances
+        self.roughest = (False, False, 0.0)  # the rank of the roundings that were told
         self.busy = threading.local()
         self.waiting = Waiting()
 
@@ -80,8 +81,12 @@ class Comparer:
         finally:
             self.left -= time.monotonic() - began
 
+    def compares(self):
+        """Whether this thread is comparing a call now."""
+        return getattr(self.busy, "now", False)
+
     def _wanted(self, graph_id, number):
-        if getattr(self.busy, "now", False):
+        if self.compares():
             return False
         if self._is_last(graph_id, number):
             return True
@@ -102,7 +107,7 @@ class Comparer:
 
     def backward_ended(self):
         """A backward pass of the program is over: the calls it came through are compared under its gradients."""
-        if getattr(self.busy, "now", False):
+        if self.compares():
             return
         for arrived, (call, kept, graph, number) in self.waiting.ended():
             call.under(arrived)
@@ -149,8 +154,8 @@ class Comparer:
         for name, reason in call.by_chance:
             self.recorder.channel.say("by_chance", graph=graph_id, call=number, item=name, reason=reason)
         rounding = call.rounding() if self.own_check and not found else None
-        if rounding is not None and rounding["tolerances"] > self.roughest:
-            self.roughest = rounding["tolerances"]
+        if rounding is not None and roundoff.rank(rounding) > self.roughest:
+            self.roughest = roundoff.rank(rounding)
             self.recorder.channel.say("rounding", result=dict(rounding, graph=graph_id, call=number))
 
     def _tell(self, found, kept, graph, number, call):

@@ -223,6 +223,15 @@ def _apart(torch, one, other, dtype):
     return (one - other).abs() > relative * one.abs() + _absolute(torch, one, dtype)
 
 
+def eager_alone(torch, eager, compiled, exact, dtype):
+    """Where eager gives NaN or infinity, and double precision and compiled agree on something else. All are plain."""
+    if exact is None:
+        return torch.zeros_like(eager, dtype=torch.bool)
+    exact = exact.to(_real(torch, dtype)).to(torch.float64)  # as far as the dtype reaches
+    agree = (_kinds(torch, exact) == _kinds(torch, compiled)) & ~_apart(torch, exact, compiled, dtype)
+    return agree & ~eager.isfinite() & (_kinds(torch, eager) != _kinds(torch, exact))
+
+
 def finite(torch, plain):
     """The numbers, zero in the place of what is none."""
     return torch.where(plain.isfinite(), plain, torch.zeros_like(plain))

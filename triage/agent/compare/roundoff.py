@@ -22,7 +22,7 @@ def steps_otherwise(torch, eager, compiled, name, varied):
 
 
 def rounding(torch, name, eager, compiled, reference):
-    """How far apart they are, and how far each is from double precision where that is known."""
+    """How far apart they are, and how far each is from double precision where that is known; and where eager alone is wrong."""
     one, other = (measure.plain(torch, given.tensors[name]) for given in (eager, compiled))
     exact = reference.tensors.get(name) if reference is not None else None
     exact = measure.plain(torch, exact) if exact is not None and exact.shape == eager.tensors[name].shape else None
@@ -30,6 +30,7 @@ def rounding(torch, name, eager, compiled, reference):
     steps = not measure.rounded(eager.tensors[name])
     relative, absolute = (0.0, 1.0) if steps else DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
     apart = measure.finite(torch, (one - other).abs())
+    alone = measure.eager_alone(torch, one, other, exact, eager.tensors[name].dtype)
     return {
         "item": name,
         "dtype": dtype,
@@ -38,10 +39,23 @@ def rounding(torch, name, eager, compiled, reference):
         "relative": measure.rms(torch, apart) / (measure.rms(torch, one) or 1.0),
         "steps": steps,
         "unbounded": bool((torch.isfinite(one) != torch.isfinite(other)).any()),
+        "eager_wrong": int(alone.sum()),
+        "eager_gives": _gives(one[alone]),
         "tolerances": _largest(apart / (relative * measure.finite(torch, one.abs()) + absolute)),
         "compiled_error": None if exact is None else _largest(measure.finite(torch, (other - exact).abs())),
         "eager_error": None if exact is None else _largest(measure.finite(torch, (one - exact).abs())),
     }
+
+
+def rank(told):
+    """What is worth telling first: that eager alone is wrong, that it is not sure of a finite number, how far apart they are."""
+    return bool(told["eager_wrong"]), told["unbounded"], told["tolerances"]
+
+
+def _gives(numbers):
+    """What these numbers are, none of which is finite."""
+    found = (("NaN", numbers.isnan().any()), ("infinity", numbers.isinf().any()))
+    return " and ".join(name for name, there in found if bool(there))
 
 
 def signs_differ(torch, eager, compiled, name):

@@ -83,11 +83,13 @@ def dense(shape, stride):
 def metadata_difference(eager, compiled):
     """(kind, words) of the first fact in which two descriptions of a tensor differ, None where they agree.
 
-    A description is a dictionary with dtype, shape, stride, requires_grad and aliases (names of the inputs whose storage it has).
+    A description is a dictionary with dtype, shape, stride, requires_grad, grad_fn (whether it has one) and aliases (names of the
+    inputs whose storage it has).
     """
     for kind in ("dtype", "shape", "requires_grad"):
-        if eager[kind] != compiled[kind]:
-            return kind, "%s is %s compiled, %s in eager" % (kind, _words(compiled[kind]), _words(eager[kind]))
+        if eager[kind] != compiled[kind] or (kind == "requires_grad" and cut_off(eager, compiled)):
+            told = metadata_facts(kind, eager, compiled)
+            return kind, "%s is %s compiled, %s in eager" % (kind, told["compiled_is"], told["eager_is"])
     if layout_differs(eager["shape"], eager["stride"], compiled["stride"]):
         return "strides", "strides are %s compiled, %s in eager" % (_words(compiled["stride"]), _words(eager["stride"]))
     if eager["aliases"] != compiled["aliases"]:
@@ -98,9 +100,16 @@ def metadata_difference(eager, compiled):
     return None
 
 
+def cut_off(eager, compiled):
+    """Whether a backward pass comes through it in eager, and ends at what is compiled; or the other way round."""
+    return eager["requires_grad"] != compiled["requires_grad"] or (eager["grad_fn"] and not compiled["grad_fn"])
+
+
 def metadata_facts(kind, eager, compiled):
     """The fact that differs, of each of the two, in words."""
     key = {"strides": "stride", "aliasing": "aliases"}.get(kind, kind)
+    if kind == "requires_grad" and eager[key] == compiled[key]:
+        return {"compiled_is": "%s without a grad_fn" % compiled[key], "eager_is": _words(eager[key])}
     return {"compiled_is": _words(compiled[key]), "eager_is": _words(eager[key])}
 
 

@@ -18,10 +18,13 @@ GRADIENT = "gradient of "
 
 
 class Given:
-    """What one run gave: `tensors` and `facts` by name, e.g. `output 0`, `gradient of l_x_`."""
+    """What one run gave: `tensors` and `facts` by name, e.g. `output 0`, `gradient of l_x_`.
+
+    `absent` are gradients that were None: to most programs those are zeros, which stand for them.
+    """
 
     def __init__(self):
-        self.tensors = collections.OrderedDict()
+        self.tensors, self.absent = collections.OrderedDict(), set()
         self.facts = {}
 
 
@@ -32,7 +35,8 @@ class Runner:
         self.torch, self.copier, self.names = torch, copier, names
         self.gradients = gradients and torch.is_grad_enabled()
         # A run may come when the program has left them: most programs take gradients outside of autocast.
-        self.cast = compat.autocast_as_now()
+        self.cast, self.casts = compat.autocast_as_now(), compat.autocast_is_on()
+        self.backward_cast = compat.autocast_off
         self.grad_enabled = torch.is_grad_enabled()
         self.incoming = None  # by output, what the program's own backward pass brought; None for made-up ones
         self.sent = {}  # by output, what the first run sent back
@@ -59,7 +63,8 @@ class Runner:
             with self._as_called(double), mode or contextlib.nullcontext():
                 given = self._gather(function(*arguments), arguments)
                 if self.gradients:
-                    self._backward(given, leaves)
+                    with self._casts_of_backward(double):
+                        self._backward(given, leaves)
         finally:
             restore()
         given.live = None
@@ -83,6 +88,10 @@ class Runner:
                 yield
             finally:
                 torch.set_default_dtype(before)
+
+    def _casts_of_backward(self, double):
+        """A backward pass is cast as where the program takes it: compiled code has the casts of the call in it."""
+        return compat.autocast_off() if double else self.backward_cast()
 
     def given(self, result, arguments):
         """What a call gave that somebody else has made."""
@@ -113,7 +122,7 @@ class Runner:
         return given
 
     def _backward(self, given, leaves):
-        wanted = [(name, item) for name, item in given.live if item.requires_grad and is_float(item)]
+        wanted = [(name, item) for name, item in given.live if _has_grad_fn(item) and is_float(item)]
         if self.incoming is not None:
             wanted = [(name, item) for name, item in wanted if name in self.incoming]
         if not wanted or not leaves:
@@ -129,8 +138,9 @@ class Runner:
         for (name, leaf), gradient in zip(leaves, found):  # noqa: B905 - not in Python 3.9
             if gradient is not None and gradient.layout == self.torch.strided:
                 given.tensors[name] = _kept(self.torch, gradient)
-            elif gradient is None:  # none, and a gradient of zeros, are the same to a program
+            elif gradient is None:
                 given.tensors[name] = self.torch.zeros_like(leaf)
+                given.absent.add(name)
 
     def _sent(self, name, item, number):
         if self.incoming is None:
@@ -158,8 +168,14 @@ def _facts(item, storages):
         "shape": tuple(int(size) for size in item.shape),
         "stride": tuple(int(step) for step in item.stride()),
         "requires_grad": bool(item.requires_grad),
+        "grad_fn": _has_grad_fn(item),
         "aliases": (owner,) if owner is not None else (),
     }
+
+
+def _has_grad_fn(item):
+    """Whether a backward pass goes on from it. Compiled code may return what requires a gradient, and has nowhere to send it."""
+    return bool(item.requires_grad) and not item.is_leaf
 
 
 def _address(item):

@@ -161,6 +161,8 @@ def _watch_backward(torch, recorder):
 def _watched_backward(function, recorder):
     @functools.wraps(function)
     def watched(*args, **kwargs):
+        if recorder.comparing():  # not the program's
+            return function(*args, **kwargs)
         recorder.enter("backwards")
         # run_backward(tensors, grad_tensors, keep_graph, create_graph, inputs, ...); see torch/autograd/__init__.py
         if kwargs.get("create_graph") or (len(args) > 3 and args[3] is True):

@@ -58,6 +58,8 @@ class Recorder:
 
     def raised(self, error, phase, swallowed=False, test=""):
         """Record an exception at a boundary, or where it was seen again. `test`: of a test runner, which it ended."""
+        if self.comparing():
+            return
         try:
             facts = error.__dict__.setdefault("_triage_facts", {})
         except Exception:
@@ -142,6 +144,10 @@ class Recorder:
     def inside(self):
         """Whether this thread is in a call of a compiled function, or in a backward pass."""
         return bool(getattr(self._local, "calls", 0) or getattr(self._local, "backwards", 0))
+
+    def comparing(self):
+        """Whether this thread compares a call: what it runs, and what that raises, is not the program's."""
+        return self.comparer is not None and self.comparer.compares()
 
     def compiled_with(self, settings):
         """What torch.compile was told for the function that runs now, in this thread; returns what was said before."""

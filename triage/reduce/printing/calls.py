@@ -60,16 +60,23 @@ def exception_lines(calls: Calls) -> list[str]:
     """Run eagerly, run compiled: the failure shows as itself."""
     if calls.backward > 1:
         return _second_order(calls)
+    outside = bool(calls.backward and calls.modes)
+    step = _backward_outside if outside else used
     lines = []
     if calls.eager_first:
-        lines += _noted(used(calls, f"{calls.function}({eager_arguments(calls)})"), "  # eager works")
+        lines += _noted(step(calls, f"{calls.function}({eager_arguments(calls)})"), "  # eager works")
     arguments = compiled_arguments(calls)
     single = f"{calls.compiled}({arguments})"
-    last = used(calls, single)
+    last = step(calls, single)
     if max(map(len, last)) > 118:
         lines.append(f"compiled = {calls.compiled}")
-        last = used(calls, f"compiled({arguments})")
-    return in_modes(calls.modes, lines + last)
+        last = step(calls, f"compiled({arguments})")
+    return lines + last if outside else in_modes(calls.modes, lines + last)
+
+
+def _backward_outside(calls: Calls, call: str) -> list[str]:
+    """Gradients are taken outside of autocast, as programs do."""
+    return [*in_modes(calls.modes, [f"out = {call}"]), backward_of("out", calls)]
 
 
 def _second_order(calls: Calls) -> list[str]:
@@ -78,10 +85,10 @@ def _second_order(calls: Calls) -> list[str]:
     if calls.fresh:
         names = [name if name.isidentifier() else "_" for name in calls.parameters]
         lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = inputs()")
-    lines.append(f"    out = fn({', '.join(calls.parameters)})")
+    lines += ["    " + line for line in in_modes(calls.modes, [f"out = fn({', '.join(calls.parameters)})"])]
     lines += ["    " + line for line in penalty(calls, total("out", calls))]
     runs = [f"step({calls.function})  # eager works"] if calls.eager_first else []
-    return [*lines, "", "", *in_modes(calls.modes, [*runs, f"step({calls.compiled})"])]
+    return [*lines, "", "", *runs, f"step({calls.compiled})"]
 
 
 def penalty(calls: Calls, loss_text: str) -> list[str]:
@@ -100,6 +107,12 @@ def total(name: str, calls: Calls) -> str:
         return loss(name, calls.outputs[0])
     terms = [loss(f"{name}[{index}]", item) for index, item in enumerate(calls.outputs) if item.differentiable]
     return " + ".join(terms)
+
+
+def backward_of(name: str, calls: Calls) -> str:
+    """A backward pass of all differentiable outputs of a result called `name`."""
+    text = total(name, calls)
+    return f"({text}).backward()" if " + " in text else f"{text}.backward()"
 
 
 def begun(calls: Calls) -> list[str]:
@@ -136,7 +149,7 @@ def used(calls: Calls, call: str) -> list[str]:
     if len(wanted) == 1:
         position = calls.outputs.index(wanted[0])
         return [loss(f"{call}[{position}]", wanted[0]) + ".backward()"]
-    return [f"out = {call}", f"({total('out', calls)}).backward()"]
+    return [f"out = {call}", backward_of("out", calls)]
 
 
 def loss(text: str, output: Output) -> str:
@@ -153,9 +166,10 @@ FACTS = {
     "shape": ("{0}.shape == {1}.shape", "shape {{{0}.shape}} compiled, {{{1}.shape}} in eager"),
     "dtype": ("{0}.dtype == {1}.dtype", "dtype {{{0}.dtype}} compiled, {{{1}.dtype}} in eager"),
     "strides": ("{0}.stride() == {1}.stride()", "strides {{{0}.stride()}} compiled, {{{1}.stride()}} in eager"),
-    "requires_grad": (
-        "{0}.requires_grad == {1}.requires_grad",
-        "requires_grad is {{{0}.requires_grad}} compiled, {{{1}.requires_grad}} in eager",
+    "requires_grad": (  # what requires a gradient, and is a leaf, has no grad_fn: a backward pass ends there
+        "({0}.requires_grad, {0}.is_leaf) == ({1}.requires_grad, {1}.is_leaf)",
+        "requires_grad is {{{0}.requires_grad}} compiled (leaf: {{{0}.is_leaf}}), "
+        "{{{1}.requires_grad}} in eager (leaf: {{{1}.is_leaf}})",
     ),
     "zero_sign": (
         "torch.equal(torch.signbit({0}), torch.signbit({1}))",

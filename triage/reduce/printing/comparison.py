@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.reduce.printing.calls import Calls, begun, in_modes, penalty, total
+from triage.reduce.printing.calls import Calls, backward_of, begun, in_modes, penalty, total
 from triage.reduce.printing.fills import COMPLEX
 
 _GRAD = ".requires_grad_()"
@@ -28,11 +28,15 @@ class Creation:
 
 @dataclass(frozen=True)
 class Comparing:
-    """How values are compared: against a double-precision `reference`, or (`close`) by torch.testing.assert_close."""
+    """How values are compared: against a double-precision `reference`, or (`close`) by torch.testing.assert_close.
+
+    With `zeros` a gradient may be None, and counts as zeros.
+    """
 
     reference: bool = True
     close: bool = False
     fine: bool = False
+    zeros: bool = False
 
 
 def values_lines(
@@ -52,13 +56,21 @@ def values_lines(
     returned = ["out", *(name for name in calls.parameters if name in calls.changed)]
     if calls.backward:
         lines += _backward(calls)
-        returned += [f"{name}.grad" for name in calls.leaves]
+        returned += _gradients(calls.leaves) if how.zeros else [f"{name}.grad" for name in calls.leaves]
     lines.append(f"return {', '.join(returned)}")
     head = f"def run(fn, dtype={default}):" if exact else "def run(fn):"
     check = [f"expected, actual = run({calls.function}), run({calls.compiled})"]
     check += _comparison(f"run({calls.function}, torch.float64)" if exact else "", how)
     check = check if calls.backward else in_modes(calls.modes, check)
     return [head, *("    " + line for line in lines), "", "", *check]
+
+
+def _gradients(leaves: Sequence[str]) -> list[str]:
+    """Neither `same` nor `assert_close` compares a tensor with None."""
+    text = "torch.zeros_like({0}) if {0}.grad is None else {0}.grad"
+    return (
+        [text.format(*leaves)] if len(leaves) == 1 else [f"*({text.format('leaf')} for leaf in ({', '.join(leaves)}))"]
+    )
 
 
 def _side_by_side(
@@ -106,7 +118,4 @@ def _converted(item: Creation, default: str | None) -> str:
 def _backward(calls: Calls) -> list[str]:
     if calls.arriving and calls.backward == 1:
         return begun(calls)
-    loss = total("out", calls)
-    if calls.backward > 1:
-        return penalty(calls, loss)
-    return [f"({loss}).backward()" if " + " in loss else f"{loss}.backward()"]
+    return penalty(calls, total("out", calls)) if calls.backward > 1 else [backward_of("out", calls)]

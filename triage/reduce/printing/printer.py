@@ -41,6 +41,7 @@ class Form:
     dynamic=True. `check` is exception, or what must be as in eager: values, mutation (what the inputs hold after the call), a
     fact such as strides; with `reference` values are judged against double precision, with `close` as torch's tests do. With
     `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
+    `zeros` takes a gradient that is None for zeros.
     `fine` judges values too that are so small that `same` takes any two of them for equal.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
@@ -61,6 +62,7 @@ class Form:
     close: bool = False
     squares: bool = False
     fine: bool = False
+    zeros: bool = False
 
     @property
     def compares_values(self) -> bool:
@@ -197,7 +199,8 @@ class _Script:
             random = any(map(is_random, self.live))
             alone = bool(calls.changed) or random
             # In double precision other random numbers would be drawn.
-            how = Comparing(self.form.reference and not self.form.close and not random, self.form.close, self.form.fine)
+            reference = self.form.reference and not self.form.close and not random
+            how = Comparing(reference, self.form.close, self.form.fine, self.form.zeros)
             lines = [*masks, *values_lines(calls, made, seed=seed, how=how, alone=alone)]
         else:
             lines = check_lines(calls, self.form.check)
