@@ -17,7 +17,15 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from triage.judge.skeleton import REFUSED, short_type, skeleton, skeleton_of, telling_lines, unwrap_text
+from triage.judge.skeleton import (
+    REFUSED,
+    short_type,
+    skeleton,
+    skeleton_of,
+    telling_lines,
+    unwrap_text,
+    without_explanation,
+)
 from triage.model.accuracy import Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -209,6 +217,8 @@ def user_frame(exception: RaisedException) -> Frame | None:
 def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSignature:
     inner = exception.innermost()
     type_name, message = unwrap_text(inner.type, inner.message)
+    if _explains_asserts(inner):
+        message = without_explanation(message)
     telling = telling_lines(type_name, message)
     frames = tuple(_telling_frames(inner.frames) or _telling_frames(exception.frames))
     if short_type(type_name) == "RecursionError":
@@ -223,6 +233,12 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         wrapper=short_type(exception.type),
         wrong=exception.wrong or (exception.check.wrongness if exception.check is not None else None),
     )
+
+
+def _explains_asserts(error: RaisedException) -> bool:
+    """Whether pytest ran an `assert` that failed: its explanation is made of values, and no plain run of the same line has it."""
+    under = any("/_pytest/" in frame.file.replace("\\", "/") for frame in error.frames)
+    return error.type == "AssertionError" and under and error.frames[-1].code.startswith("assert")
 
 
 def _cycle(frames: tuple[str, ...]) -> tuple[str, ...]:
