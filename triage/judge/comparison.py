@@ -7,17 +7,13 @@ torch.compile was used; anything else, an exception of the compiler included, is
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
-from triage.judge.judgement import CandidateResult, Judgement
+from triage.judge.judgement import CandidateResult, Judgement, sibling_of
 from triage.judge.likeness import same_wrongness
 from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.model.outcome import RaisedException
 from triage.model.stage import OutcomeKind, Verdict
-
-# Files of functions that compare for a program.
-_CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|unittest|_pytest)/")
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,7 @@ class CheckOracle:
             return Judgement(Verdict.UNRESOLVED, "fails before it is compiled")
         if outcome.exception is not None and is_own_comparison(outcome.exception):
             return Judgement(Verdict.SAME_FAILURE, "the comparison with eager fails")
-        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=result.signature)
+        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=sibling_of(result, self.signature))
 
 
 @dataclass(frozen=True)
@@ -106,14 +102,6 @@ class AnyWrong:
                 return Judgement(Verdict.UNRESOLVED, "not everything could be compared")
             return Judgement(Verdict.NO_FAILURE, "compiled differs from eager no more than eager may from itself")
         return told
-
-
-def is_programs_own(error: RaisedException) -> bool:
-    """Whether a line of the program raised it, or a function of a test library that it checks results with."""
-    if not error.frames:
-        return False
-    last = error.frames[-1]
-    return is_user_frame(last) or _CHECKING.search(last.file.replace("\\", "/")) is not None
 
 
 def is_own_comparison(error: RaisedException) -> bool:

@@ -46,6 +46,8 @@ _UNTELLING = re.compile(
     r"|utils/_traceback\.py|_tensor\.py|autograd/__init__\.py|autograd/graph\.py|_utils_internal\.py|_compile\.py)$"
 )
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")
+# Files of functions that compare for a program.
+_CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|unittest|_pytest)/")
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 # What the agent last said before a crash or a hang, as three phases: the words for them differ from process to process.
 _PHASES = (
@@ -212,6 +214,14 @@ def user_frame(exception: RaisedException) -> Frame | None:
             if is_user_frame(frame):
                 return frame
     return None
+
+
+def is_programs_own(error: RaisedException) -> bool:
+    """Whether a line of the program raised it, or a function of a test library that it checks results with."""
+    if not error.frames:
+        return False
+    last = error.frames[-1]
+    return is_user_frame(last) or _CHECKING.search(last.file.replace("\\", "/")) is not None
 
 
 def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSignature:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.judge.comparison import is_programs_own
 from triage.judge.likeness import is_torn, same_face, same_failure
-from triage.judge.signature import FailureSignature, signature_of
+from triage.judge.signature import FailureSignature, is_programs_own, signature_of
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
