@@ -277,6 +277,18 @@ def test_direction(exception: RaisedException, direction: Direction) -> None:
     assert direction_of(Outcome(OutcomeKind.CRASH)) is None
 
 
+def test_a_check_of_the_programs_own_says_nothing_about_the_direction() -> None:
+    own = Frame("/home/ann/train.py", 62, "main", "assert error < 1e-5")
+    checks = Frame(f"{SITE}/testing/_comparison.py", 1631, "assert_close", "raise error_metas[0].to_error(msg)")
+    for frames in ((own,), (own, checks)):
+        checked = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "is off", frames))
+        assert direction_of(checked) is None
+        compiled = RaisedException("AssertionError", "is off", frames, phase="call")
+        assert direction_of(Outcome(OutcomeKind.EXCEPTION, exception=compiled)) is Direction.FORWARD
+    raised = RaisedException("ValueError", "no", (own, Frame(f"{SITE}/export/_trace.py", 9, "export")))
+    assert direction_of(Outcome(OutcomeKind.EXCEPTION, exception=raised)) is Direction.FORWARD
+
+
 def test_a_check_of_the_script_is_told_from_an_exception_of_compiled_code() -> None:
     assert is_script_check(fails(RaisedException("AssertionError", "differs")).outcome)
     assert not is_script_check(fails(RaisedException("AssertionError", "differs", phase="call")).outcome)

@@ -124,6 +124,14 @@ def test_the_operator_behind_a_function(target, name):
         (op("a", "operator.getitem", "%x", {"tuple": [{"ellipsis": True}, 1]}), "aten.select"),
         (op("a", "operator.getitem", "%x", "%i"), "aten.index"),
         (op("a", "operator.getitem", "%x", [0, 2]), "aten.index"),
+        (op("a", "operator.getitem", "%x", {"tuple": [None, {"ellipsis": True}]}), "aten.unsqueeze"),
+        (
+            op("a", "operator.setitem", "%x", {"tuple": [{"slice": [None] * 3}, {"slice": [1, 2, None]}]}, 1),
+            "aten.fill_",
+        ),
+        (op("a", "operator.setitem", "%x", 0, "%y"), "aten.copy_"),
+        (op("a", "operator.setitem", "%x", {"tuple": [0, {"ref": "i"}]}, 1.0), "aten.index_put_"),
+        (op("a", "operator.setitem", "%x", [0, 2], "%y"), "aten.index_put_"),
     ],
 )
 def test_the_operator_of_another_name(call, name):

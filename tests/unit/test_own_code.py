@@ -42,6 +42,8 @@ def found(*told: str, kind: str = "ValueError", stage: Stage = Stage.INDUCTOR, *
         ((*ENTRY, "torch/fx/experimental/proxy_tensor.py:maybe_handle_decomp"), "decomposition"),
         ((*ENTRY, "torch/_dynamo/repro/after_dynamo.py:__call__", "torch/__init__.py:__call__"), "backend"),
         ((*ENTRY, "torch/_dynamo/backends/common.py:_wrapped_bw_compiler", "torch/_dynamo/eval_frame.py:_fn"), "backend"),
+        ((*ENTRY, "torch/_functorch/_aot_autograd/graph_compile.py:aot_stage2"), "backend"),
+        ((*ENTRY, "torch/_functorch/autograd_function.py:forward"), "autograd.Function"),
         ((*ENTRY, "torch/_library/utils.py:__call__", "torch/_library/custom_ops.py:fake_impl"), "fake kernel"),
         ((*ENTRY, "torch/_subclasses/fake_tensor.py:_dispatch_impl", "torch/_ops.py:__call__"), "fake kernel"),
         ((*ENTRY, "torch/_library/custom_ops.py:wrapped_fn"), "kernel"),
@@ -101,6 +103,30 @@ def test_the_program_under_no_compiler_has_no_role() -> None:
     )
     assert found(*ENTRY, "torch/_inductor/ir.py:realize") is None
     assert found(*LOWERING, "nms.py:lower: raise ValueError", stage=Stage.SCRIPT) is None
+
+
+def test_what_vmap_and_func_call_is_the_programs_own() -> None:
+    told = ("serve.py:main", "torch/_functorch/vmap.py:_flat_vmap", "serve.py:<lambda>", "torch/autograd/__init__.py:grad",
+            "torch/_functorch/_aot_autograd/runtime_wrappers.py:backward")  # fmt: skip
+    assert found(*told, kind="RuntimeError", stage=Stage.AOT_AUTOGRAD) is None
+
+
+def test_a_line_is_not_said_to_be_called_from_itself() -> None:
+    told = ("train.py:main", "torch/autograd/graph.py:run", "torch/_library/autograd.py:backward", "ops.py:back: raise")
+    own = found(*told)
+    assert own is not None and own.call_site == "train.py:1 in main"
+    own = found(*told[1:])
+    assert own is not None and own.call_site is None
+
+
+def test_a_long_message_is_cut_between_words_and_quoted_once() -> None:
+    said = (
+        "it looks like a compiled backward function is called where none can be: " + "try another way, or skip it " * 9
+    )
+    own = own_code_of(RaisedException("ValueError", said, frames(*LOWERING, "nms.py:lower: raise")), Stage.INDUCTOR)
+    assert own is not None and own.error.endswith("or skip it try…")
+    told = with_headline(own.headline, f"`eager` passes, `inductor` fails, with {own.error}")
+    assert told == f"{own.headline} `eager` passes, `inductor` fails."
 
 
 def test_what_a_backend_gave_back_is_the_backends_while_a_graph_runs() -> None:

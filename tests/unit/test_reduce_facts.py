@@ -11,7 +11,7 @@ from triage.judge.signature import signature_of
 from triage.model import trees
 from triage.model.effects import mutated
 from triage.model.graphcase import Context, GraphInput, SubGraph
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.graph.canonical import canonical, kind_of
 from triage.reduce.graph.evidence import suspects
@@ -215,6 +215,35 @@ def test_what_fails_before_it_is_compiled_is_neither_the_failure_nor_a_sibling()
     assert early.sibling is None
     invalid = judged(Outcome(OutcomeKind.INVALID, detail="no interpreter"))
     assert invalid.verdict is Verdict.UNRESOLVED and "no interpreter" in invalid.reason
+
+
+def test_a_check_of_the_program_that_says_other_words_is_no_sibling():
+    site = "/opt/venv/lib/python3.11/site-packages"
+    own = Frame("/home/ann/train.py", 7, "main", "assert_close(a, b, msg=told)")
+    checks = Frame(f"{site}/torch/testing/_comparison.py", 9, "assert_close", "raise error")
+    inside = Frame(f"{site}/torch/_inductor/ir.py", 9, "realize", "assert n == 2")
+
+    def met(message, *frames, wanted=("with adapters: not close", own, checks)):
+        raised = [
+            Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", text, tuple(trace)))
+            for text, *trace in ((message, *frames), wanted)
+        ]
+        result = CandidateResult(raised[0], AgentNotes(), signature_of(raised[0]), True)
+        return SignatureOracle(signature_of(raised[1])).judge(result).sibling
+
+    assert met("x: not close", own, checks) is None
+    assert met("b is off", own, wanted=("a is off", own)) is None
+    assert met("x", own, inside) is not None
+    assert met("x", own, inside, wanted=("y", own, inside)) is not None
+    assert met("x", own, wanted=("y", own, inside)) is not None
+
+
+def test_what_was_cut_before_anything_was_compiled_is_no_sibling():
+    late = Outcome(OutcomeKind.HANG, detail="no compilation had begun")
+    assert judged(late).verdict is Verdict.UNRESOLVED and judged(late).sibling is None
+    wanted = signature_of(failing("boom"))
+    compiling = CandidateResult(late, AgentNotes(last_breadcrumb="compile graph 0"), signature_of(late), True)
+    assert SignatureOracle(wanted).judge(compiling).sibling is not None
 
 
 def test_argument_trees_are_walked_and_changed_without_being_changed():

@@ -670,3 +670,28 @@ def test_how_a_size_was_computed_is_not_what_fails():
     short = "cannot determine truth value of Relational: (((2*TruncToInt(0.6*ToFloat(s5)) + 18)//(s5)))**2 > 0.6"
     assert skeleton(long) == skeleton(short) == "cannot determine truth value of Relational: N > N"
     assert skeleton("mat1 and mat2 (4x8 and 3x2)") == "mat1 and mat2 (N and N)"
+
+
+@pytest.mark.parametrize(
+    ("explained", "plain"),
+    [
+        ("assert tensor(0.) > 0\n +  where tensor(0.) = <built-in method sum of Tensor object at 0x7f01>()", ""),
+        ("assert [1, 2] == [1, 3]\n  \n  At index 1 diff: 2 != 3\n  Use -v to get more diff", ""),
+        ("weights differ\nassert False\n +  where False = allclose(tensor([1.]), tensor([2.]))", "weights differ"),
+        ("assert the same\n  by 3\nassert 3 == 4", "assert the same\nby 3"),
+    ],
+)
+def test_what_pytest_adds_to_an_assert_is_no_part_of_a_failure(explained: str, plain: str) -> None:
+    def raised(message: str, *runner: Frame, code: str = "assert a == b, told") -> FailureSignature:
+        own = Frame("/home/ann/test_x.py", 9, "test_x", code)
+        found = signature_of(
+            Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", message, (*runner, own)))
+        )
+        assert found is not None
+        return found
+
+    pytests = frame(f"{SITE}/_pytest/python.py", "pytest_pyfunc_call")
+    assert raised(explained, pytests).message == plain
+    assert same_failure(raised(explained, pytests), raised(plain))
+    assert raised(explained).message == explained
+    assert raised(explained, pytests, code="raise AssertionError(told)").message == explained

@@ -61,6 +61,7 @@ _CASTS = (
     "short",
     "type",
 )
+_BY_VALUES = frozenset(("ref", "list", "bool"))  # parts of an index that make more of it than a view
 _METHODS = {"nelement": "numel", "ndimension": "dim", "unique": "_unique2"}
 _RESIZED = {"linear": "linear1d", "bilinear": "bilinear2d", "trilinear": "trilinear3d", "bicubic": "bicubic2d"}
 
@@ -80,6 +81,8 @@ def other_name(node: GraphNode) -> str | None:
         return node.target
     if node.target == "operator.getitem":
         return _picked(node.args[1]) if len(node.args) > 1 else None
+    if node.target == "operator.setitem":
+        return _put(*node.args[1:3]) if len(node.args) > 2 else None
     if node.target in (f"{_FUNCTIONAL}.interpolate", f"{_FUNCTIONAL}.upsample"):
         return _resized(node)
     if node.target == f"{_FUNCTIONAL}.grid_sample":
@@ -88,12 +91,24 @@ def other_name(node: GraphNode) -> str | None:
 
 
 def _picked(index: object) -> str:
-    """`x[0]` selects, `x[1:]` slices, `x[rows]` indexes; of several the one that does most."""
-    parts = index.get("tuple", [index]) if isinstance(index, dict) else [index]
-    tags = [next(iter(part), "") if isinstance(part, dict) else type(part).__name__ for part in parts]
-    if {"ref", "list", "bool"} & set(tags):
+    """`x[0]` selects, `x[1:]` slices, `x[None]` unsqueezes, `x[rows]` indexes; of several the one that does most."""
+    tags = _tags(index)
+    if tags & _BY_VALUES:
         return "aten.index"
-    return "aten.select" if "int" in tags else "aten.slice" if "slice" in tags else "aten.index"
+    views = (("int", "select"), ("slice", "slice"), ("NoneType", "unsqueeze"), ("ellipsis", "alias"))
+    return next((f"aten.{name}" for tag, name in views if tag in tags), "aten.index")
+
+
+def _put(index: object, value: object) -> str:
+    """`x[rows] = y` puts by index; into what is a view of `x` a tensor is copied, and a number fills it."""
+    if _tags(index) & _BY_VALUES:
+        return "aten.index_put_"
+    return "aten.copy_" if isinstance(value, dict) and "ref" in value else "aten.fill_"
+
+
+def _tags(index: object) -> set[str]:
+    parts = index.get("tuple", [index]) if isinstance(index, dict) else [index]
+    return {next(iter(part), "") if isinstance(part, dict) else type(part).__name__ for part in parts}
 
 
 def _resized(node: GraphNode) -> str:

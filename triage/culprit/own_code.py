@@ -17,7 +17,7 @@ from triage.judge.stacks import crashed_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.stage import OutcomeKind, Stage
-from triage.model.text import first_line
+from triage.model.text import clip, first_line
 
 # The frame of torch above a line that is not torch's, and what that line is then. Source: torch 2.13's own files.
 _ROLES: tuple[tuple[str, str], ...] = (
@@ -32,9 +32,11 @@ _ROLES: tuple[tuple[str, str], ...] = (
     (r"torch/_library/custom_ops\.py:", "kernel"),
     (r"torch/_library/autograd\.py:backward", "backward"),
     (r"torch/_library/autograd\.py:", "setup_context"),
-    (r"torch/autograd/function\.py:", "autograd.Function"),
+    (r"torch/autograd/function\.py:|torch/_functorch/autograd_function\.py:", "autograd.Function"),
     (r"torch/_dynamo/(?:output_graph\.py:|repro/|backends/)|torch/__init__\.py:__call__", "backend"),
-    (r"torch/_functorch/|torch/_inductor/compile_fx\.py:", "backend"),
+    # Not all of its package: torch.vmap and torch.func stand there too, and call the program.
+    (r"torch/_functorch/(?:_aot_autograd/|(?:aot_autograd|partitioners|compilers)\.py:)|torch/_inductor/compile_fx\.py:",
+     "backend"),
     (r"torch/fx/interpreter\.py:", "graph function"),
 )  # fmt: skip
 _PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
@@ -169,7 +171,7 @@ def _own_code(role: str, raised: RaisedException, end: int, error: RaisedExcepti
 
 def _error(raised: RaisedException) -> str:
     kind, message = unwrap_text(raised.type, raised.message)
-    return f"{short_type(kind)}: {first_line(message)[:160]}".rstrip(": ")
+    return f"{short_type(kind)}: {clip(first_line(message), 160)}".rstrip(": ")
 
 
 def _is_its_own(raised: RaisedException, end: int) -> bool:
@@ -199,7 +201,7 @@ def _call_site(error: RaisedException, own: Frame) -> Frame | None:
             return named[-1]
     before: Frame | None = None
     for frame in error.frames:
-        if (torch_frame(frame) or "").startswith("torch/_dynamo/"):
+        if (torch_frame(frame) or "").startswith("torch/_dynamo/") or (frame.file, frame.line) == (own.file, own.line):
             break
         if not _is_torchs(frame) and not _is_any_callers(frame):
             before = frame

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,19 @@ class Setting:
     value: Any
     text: str
     cost: int
+
+    def stands_in(self, words: str) -> bool:
+        """Whether a change of a program, in the words of a way round, is this one."""
+        if self.value is None:
+            return f"without `{self.name}=`" in words
+        equals = " = " if self.kind == "config" else "="
+        return any(f"`{self.name}{equals}{value}`" in words for value in (repr(self.value), f'"{self.value}"'))
+
+
+def workarounds_of(texts: Sequence[str], cures: Sequence[Setting], failed: Sequence[str]) -> tuple[str, ...]:
+    """The texts of cures, without those that are among the changes with which the script `failed`, in words."""
+    disproved = {cure.text for cure in cures if any(map(cure.stands_in, failed))}
+    return tuple(text for text in texts if text not in disproved)
 
 
 @dataclass(frozen=True)

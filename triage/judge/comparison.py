@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from triage.judge.judgement import CandidateResult, Judgement
+from triage.judge.judgement import CandidateResult, Judgement, sibling_of
 from triage.judge.likeness import same_wrongness
 from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.model.outcome import RaisedException
@@ -32,7 +32,7 @@ class CheckOracle:
             return Judgement(Verdict.UNRESOLVED, "fails before it is compiled")
         if outcome.exception is not None and is_own_comparison(outcome.exception):
             return Judgement(Verdict.SAME_FAILURE, "the comparison with eager fails")
-        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=result.signature)
+        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=sibling_of(result, self.signature))
 
 
 @dataclass(frozen=True)

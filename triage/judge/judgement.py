@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from triage.judge.signature import FailureSignature
+from triage.judge.likeness import same_wrongness
+from triage.judge.signature import FailureSignature, is_programs_own
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome
-from triage.model.stage import Verdict
+from triage.model.stage import OutcomeKind, Verdict
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,20 @@ class Judgement:
     verdict: Verdict
     reason: str = ""
     sibling: FailureSignature | None = None
+
+
+def sibling_of(result: CandidateResult, wanted: FailureSignature) -> FailureSignature | None:
+    """The failure of a candidate where it is another one than `wanted`; None where it tells of no other.
+
+    A check of the program's own says other words once an edit changed its literals or its inputs. What was cut at its limit
+    before anything was compiled is slow, and no more.
+    """
+    found, error = result.signature, result.outcome.exception
+    if found is None or (result.outcome.kind is OutcomeKind.HANG and not result.notes.last_breadcrumb):
+        return None
+    both = found.exception_type == wanted.exception_type == "AssertionError"
+    reworded = both and found.innermost_frame == wanted.innermost_frame and same_wrongness(found, wanted)
+    return None if reworded and error is not None and is_programs_own(error) else found
 
 
 class Oracle(Protocol):

@@ -1,14 +1,14 @@
 """The oracle: facts about one run of a candidate -> same failure, no failure, or unresolved with its reason.
 
 A failure of another face is never taken for the one that is reduced. It is named as a sibling, so that the driver can keep
-it; a candidate that fails before its first use of torch.compile says nothing about the compiler and is no sibling.
+it (`sibling_of`); a candidate that fails before its first use of torch.compile says nothing about the compiler and is none.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triage.judge.judgement import CandidateResult, Judgement
+from triage.judge.judgement import CandidateResult, Judgement, sibling_of
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Verdict
@@ -34,7 +34,9 @@ class SignatureOracle:
             return Judgement(Verdict.UNRESOLVED, f"ended as {outcome.kind.value}, with nothing to know it by")
         if same_failure(result.signature, self.signature):
             return Judgement(Verdict.SAME_FAILURE, "the same failure")
-        return Judgement(Verdict.UNRESOLVED, f"another failure: {_face(result)}", sibling=result.signature)
+        return Judgement(
+            Verdict.UNRESOLVED, f"another failure: {_face(result)}", sibling=sibling_of(result, self.signature)
+        )
 
 
 def _face(result: CandidateResult) -> str:

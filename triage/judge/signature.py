@@ -17,7 +17,15 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from triage.judge.skeleton import REFUSED, short_type, skeleton, skeleton_of, telling_lines, unwrap_text
+from triage.judge.skeleton import (
+    REFUSED,
+    short_type,
+    skeleton,
+    skeleton_of,
+    telling_lines,
+    unwrap_text,
+    without_explanation,
+)
 from triage.model.accuracy import Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -40,6 +48,8 @@ _UNTELLING = re.compile(
 # Functions through which others are called: they raise for whom they wrap.
 _WRAPPER = re.compile(r":(?:<\w+>|_*wrap\w*|\w*_wrapper|inner(?:_fn)?)$")
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")
+# Files of functions that compare for a program.
+_CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|unittest|_pytest)/")
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 # What the agent last said before a crash or a hang, as three phases: the words for them differ from process to process.
 _PHASES = (
@@ -237,9 +247,19 @@ def user_frame(exception: RaisedException) -> Frame | None:
     return None
 
 
+def is_programs_own(error: RaisedException) -> bool:
+    """Whether a line of the program raised it, or a function of a test library that it checks results with."""
+    if not error.frames:
+        return False
+    last = error.frames[-1]
+    return is_user_frame(last) or _CHECKING.search(last.file.replace("\\", "/")) is not None
+
+
 def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSignature:
     inner = exception.innermost()
     type_name, message = unwrap_text(inner.type, inner.message)
+    if _explains_asserts(inner):
+        message = without_explanation(message)
     telling = telling_lines(type_name, message)
     frames = tuple(_telling_frames(inner.frames) or _telling_frames(exception.frames))
     if short_type(type_name) == "RecursionError":
@@ -254,6 +274,12 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         wrapper=short_type(exception.type),
         wrong=exception.wrong or (exception.check.wrongness if exception.check is not None else None),
     )
+
+
+def _explains_asserts(error: RaisedException) -> bool:
+    """Whether pytest ran an `assert` that failed: its explanation is made of values, and no plain run of the same line has it."""
+    under = any("/_pytest/" in frame.file.replace("\\", "/") for frame in error.frames)
+    return error.type == "AssertionError" and under and error.frames[-1].code.startswith("assert")
 
 
 def _cycle(frames: tuple[str, ...]) -> tuple[str, ...]:

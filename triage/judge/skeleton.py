@@ -58,6 +58,10 @@ _TAIL_MARKS = (
 _BREAK_CONTEXT = re.compile(r"\n  Developer debug context: (\S.*?)(?=\n\s*\n|\Z)", re.DOTALL)
 _VALUES = re.compile(r"(?<=[\s=*:])(?:\[(?!<class )|\{)|\bargs[:=]? ?\(")
 _TARGET = re.compile(r"^\s*target: (\S+)", re.MULTILINE)
+# What pytest makes of the message of an `assert` (_pytest/assertion/util.py:format_explanation): the program's own message with
+# later lines indented, then what the condition was, whose own later lines are indented too.
+_EXPLAINED = re.compile(r"(?:\A|\n)assert (?!.*\nassert ).*\Z", re.DOTALL)
+_LATER_LINE = re.compile(r"^  ", re.MULTILINE)
 
 REFUSED = "C++ compile error"  # how the message of a kernel that the C++ compiler refuses begins
 _CPP_ERRORS = (
@@ -201,6 +205,16 @@ def telling_lines(type_name: str, message: str) -> str:
     if not text and target is not None:  # a bare `assert` in a lowering: the operator is all there is
         return f"target: {target.group(1)}"
     return text
+
+
+def without_explanation(message: str) -> str:
+    r"""What the program itself said in an `assert` that pytest explains; empty where it said nothing.
+
+    >>> without_explanation("too far off\nassert tensor(1.) < 1e-05")
+    'too far off'
+    """
+    own = _EXPLAINED.sub("", message)
+    return message if own == message else _LATER_LINE.sub("", own)
 
 
 def skeleton(message: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triage.judge.likeness import is_torn, same_face, same_failure
-from triage.judge.signature import FailureSignature, signature_of, torch_frame
+from triage.judge.signature import FailureSignature, is_programs_own, signature_of, torch_frame
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
@@ -279,7 +279,10 @@ def symptom_of(outcome: Outcome) -> Symptom:
 
 
 def direction_of(outcome: Outcome) -> Direction | None:
-    """Backward where the exception left a backward pass, or was raised while the joint or backward graph was traced."""
+    """Backward where the exception left a backward pass, or was raised while the joint or backward graph was traced.
+
+    None where the program's own line raised it, outside of compiled code: a check of gradients stands behind both passes.
+    """
     exception = outcome.exception
     if exception is None:
         return None
@@ -294,6 +297,8 @@ def direction_of(outcome: Outcome) -> Direction | None:
         return Direction.BACKWARD
     if any("torch/autograd/__init__" in file and function in ("grad", "backward") for file, function in frames):
         return Direction.BACKWARD
+    if is_script_check(outcome) and is_programs_own(exception):
+        return None
     return Direction.FORWARD
 
 

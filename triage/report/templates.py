@@ -46,6 +46,7 @@ _WORDING = (
     "environment_line",
     "operator_check",
     "ladder_line",
+    "workarounds",
     "fresh_runs",
     "shell",
     "seconds",

@@ -51,6 +51,7 @@ _ABLATED = {
     "other_failure": "another failure",
     "not_run": "not run",
 }
+_ARGUMENT = re.compile(r"torch\.compile\(\.\.\., (.*)\)")  # a workaround that is an argument of torch.compile
 _UNQUOTED = re.compile(r"[\w@%+=:,./~<>-]+")
 
 
@@ -154,6 +155,27 @@ def operator_check(check: OperatorCheck) -> str:
     if check.note:
         told.append(f"not checked further: {prose(clip(check.note, 160))}")
     return f"{code(clip(check.operator, 80))}{where}{given}: " + ("; ".join(told) or "every test passes")
+
+
+def workarounds(report: TriageReport) -> list[tuple[str, tuple[str, ...]]]:
+    """What makes the failure go away, by what was run with it: the script itself, or nothing but the reproducer."""
+    alone = [
+        text for text in report.workarounds if report.reproducer is not None and not _ran_with_script(report, text)
+    ]
+    script = tuple(text for text in report.workarounds if text not in alone)
+    found = (
+        ("with each the script itself was run, and the failure was gone", script),
+        ("with each the reproducer alone was run, and the failure was gone", tuple(alone)),
+    )
+    return [each for each in found if each[1]]
+
+
+def _ran_with_script(report: TriageReport, workaround: str) -> bool:
+    """Whether it is the backend of a rung that passed, or among the ways round."""
+    argument = _ARGUMENT.fullmatch(workaround)
+    given = (argument.group(1) if argument is not None else workaround).replace("'", '"')
+    rungs = [f'backend="{row.rung}"' for row in report.ladder if row.on == "script" and row.outcome == "ok"]
+    return given in rungs or any(given in way.change.replace("'", '"') for way in report.ways_round)
 
 
 def compile_call(call: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import triage
 from triage.culprit.known_causes import OWN_BRANCH, known_cause
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
+from triage.culprit.settings import workarounds_of
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.codec import encode
@@ -308,11 +309,15 @@ def _libraries(conclusion: Conclusion) -> dict[str, str]:
 
 
 def _workarounds(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:
-    """What made the reproducer pass, and the backend below the failing one, with which the script itself passed."""
+    """What made the reproducer pass, and the backend below the failing one, with which the script itself passed.
+
+    Not what the script, which may need more than its reproducer, was run with as well and failed.
+    """
     below = conclusion.passing
+    of_reproducer = workarounds_of(found.workarounds, found.cures, found.no_ways_round)
     if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE or below.name not in found.walk.seen:
-        return found.workarounds
-    return tuple(dict.fromkeys([*found.workarounds, f'torch.compile(..., backend="{below.name}")']))
+        return of_reproducer
+    return tuple(dict.fromkeys([*of_reproducer, f'torch.compile(..., backend="{below.name}")']))
 
 
 def _confirmed(found: Findings, conclusion: Conclusion) -> bool:

@@ -51,6 +51,7 @@ class Findings:
     cures: tuple[Setting, ...] = ()  # the settings with which the reproducer passes, the gentlest first
     spellings: tuple[Spelling, ...] = ()  # and those of a call
     ways_round: tuple[WayRound, ...] = ()
+    no_ways_round: tuple[str, ...] = ()  # changes with which the script fails still, in words
     conditions: tuple[Condition, ...] = ()
     indifferent: tuple[str, ...] = ()
     subsystem: SubsystemSearch | None = None
@@ -68,7 +69,7 @@ class Findings:
         self.reproduced, self.reproducer_note = None, None
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
         self.diverging, self.lowered = None, ()
-        self.cures, self.spellings = (), ()
+        self.cures, self.spellings, self.no_ways_round = (), (), ()
         self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 
     def release(self) -> None:

@@ -11,7 +11,7 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.model.text import clip
+from triage.model.text import MARK, clip
 from triage.probe.run import Probe
 
 _CHECKS = ("AssertionError", "Failed")  # what a check raises: assert, torch.testing, unittest, pytest.fail
@@ -121,12 +121,12 @@ def with_headline(first: str, sentence: str) -> str:
         return sentence
     start, _, error = sentence.partition(", with ")
     told = bool(error) and error.rstrip(".!?") in first
-    return f"{first}. {start}." if told else f"{first}. {sentence}"
+    return f"{_sentence(first)} {start}." if told else f"{_sentence(first)} {sentence}"
 
 
 def _sentence(text: str) -> str:
-    """With its full stop, unless a quoted message ended the sentence already."""
-    return text if text.endswith(("!", "?")) else text + "."
+    """With its full stop, unless a quoted message ended the sentence already, or its end was left out."""
+    return text if text.endswith(("!", "?", MARK)) else text + "."
 
 
 def failing_ranks(outcome: Outcome | None, first: Probe) -> str:

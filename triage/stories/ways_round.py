@@ -95,6 +95,7 @@ class _Trials:
             probes = self._run_together(together)
             tried += zip(together, probes, strict=True)
             passed = [pair for pair in tried if self._passes(*pair)]
+        self.found.no_ways_round = tuple(change.words for change, probe in tried if self._fails_still(probe))
         self.found.notes += _notes(program, tried, changes, bool(passed))
         self._tell(program, passed, None)
         if passed:
@@ -196,6 +197,11 @@ class _Trials:
         """Whether the script ended as it does uncompiled. That nothing was compiled must be what the change is meant to do."""
         ended = discount(probe, self._expected).outcome.kind
         return not probe.cancelled and leads_round(change.kind, ended, probe.notes)
+
+    def _fails_still(self, probe: Probe) -> bool:
+        """Whether a run disproves a change: not one that was late, whatever with."""
+        outcome = discount(probe, self._expected).outcome
+        return outcome.failed and outcome.kind is not OutcomeKind.HANG and not probe.cancelled
 
     def _uncompiled(self, passed: Probe) -> AgentNotes | None:
         """The script without a compiler, measured alone like the changed one; None where that is not worth a run."""

@@ -19,6 +19,7 @@ from triage.model.outcome import RaisedException
 from triage.model.own_code import OF_OPERATORS, WHILE_COMPILING, Finding, OwnCode
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.text import MARK
 from triage.report.excerpt import code_at
 from triage.stories.findings import Findings
 
@@ -167,7 +168,7 @@ def _refused(found: Findings, own: OwnCode | None) -> Finding | None:
     if own is None or not own.raised or own.died or own.role not in ("kernel", "backward", "setup_context"):
         return None
     messages = [failure.message for check in found.operator_checks for failure in check.failures]
-    if any(own.error in message for message in messages):
+    if any(own.error.rstrip(MARK) in message for message in messages):
         because = "`torch.library.opcheck`, which calls the operator without your graph, meets the same exception."
         return Finding(
             f"{_capital(own.name)} refuses what a compiler may give it", because, f"Correct {own.place}.", own.place
