@@ -11,7 +11,16 @@ import torch
 
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import respelled_calls
-from triage.culprit.ways_round.changes import Program, Spot, of_backend, of_calls, of_functions, of_settings, of_uses
+from triage.culprit.ways_round.changes import (
+    Program,
+    Spot,
+    of_backend,
+    of_calls,
+    of_functions,
+    of_settings,
+    of_several_graphs,
+    of_uses,
+)
 from triage.culprit.ways_round.functions import disabled_functions
 from triage.culprit.ways_round.source import Source, functions_called
 from triage.culprit.ways_round.spellings import CONTIGUOUS, UNCOMPILED, Spelling, in_another_dtype
@@ -348,6 +357,17 @@ def test_one_graph_cannot_have_a_part_that_is_not_compiled():
     change = next(of_calls(program(one_graph=True), [Spot(FILE, 10, ("cumsum",))]))
     assert "@torch.compile(fullgraph=False)\n" in change.texts[FILE].decode()
     assert change.words.endswith("and compile with `fullgraph=False`")
+
+
+def test_one_graph_alone_is_taken_back_once_and_where_it_is_asked_for():
+    text = "import torch\ng = torch.compile(f, fullgraph=True)\nh = torch.compile(f)\n"
+    known = source(text)
+    two = Program(lambda _: known, FILE, {FILE: (2, 3)}, one_graph=True)
+    (change,) = of_several_graphs(two)
+    assert change.texts[FILE].decode() == text.replace("True", "False")
+    assert (change.kind, change.words) == ("argument", "Compile with `fullgraph=False`")
+    assert [each.texts for each in of_settings(two, [Setting("argument", "fullgraph", False, "", 1)])] == [change.texts]
+    assert not list(of_several_graphs(program("import torch\ng = torch.compile(f)\n", line=2)))
 
 
 def test_line_ends_and_encoding_stay():

@@ -1,6 +1,7 @@
 """Which changes are tried in which order, what they cost in words, and where a line stands."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from triage.model.graphcase import GraphNode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, RaisedException, Steps
 from triage.model.stage import OutcomeKind
 from triage.stories.spots import Files, traced_lines
-from triage.stories.ways_round import leads_round, planned
+from triage.stories.ways_round import leads_round, parted, planned
 
 FILE = Path("/program/train.py")
 
@@ -37,6 +38,13 @@ def test_one_of_each_kind_the_cheapest_first_and_the_last_resort_last(
     kinds = ("setting", "call", "function", "backend")
     found = planned([changes(kind, *texts) for kind, texts in zip(kinds, groups, strict=True)])
     assert [change.words for change in found] == expected
+
+
+def test_what_others_have_in_them_is_run_alone_before_them():
+    plain, *others = [*changes("argument", "a"), *changes("call", "b", "c")]
+    plain = replace(plain, several_graphs=True)
+    assert parted([plain, *others], 2) == ([plain], others)
+    assert parted(others, 2) == (others, [])
 
 
 RAN = AgentNotes(graphs=3, steps=Steps(calls=9, call=0.0041, backwards=9, backward=0.012))

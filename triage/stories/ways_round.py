@@ -21,6 +21,7 @@ from triage.culprit.ways_round.changes import (
     of_calls,
     of_functions,
     of_settings,
+    of_several_graphs,
     of_spellings,
     of_uses,
 )
@@ -91,7 +92,7 @@ class _Trials:
         passed: list[tuple[Change, Probe]] = []
         tried: list[tuple[Change, Probe]] = []
         while changes and not passed and self._may_run():
-            together, changes = changes[: self._side_by_side()], changes[self._side_by_side() :]
+            together, changes = parted(changes, self._side_by_side())
             probes = self._run_together(together)
             tried += zip(together, probes, strict=True)
             passed = [pair for pair in tried if self._passes(*pair)]
@@ -123,8 +124,10 @@ class _Trials:
         below = self._below()
         error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
+        settings = of_settings(program, self.found.cures, error.message if error is not None else "")
+        untraced = program.one_graph and self.conclusion.stage is Stage.DYNAMO
         return [
-            of_settings(program, self.found.cures, error.message if error is not None else ""),
+            chain(of_several_graphs(program) if untraced else (), settings),
             of_spellings(program, guilty, self.found.spellings),
             of_calls(program, guilty),
             of_functions(program, list(outer)),
@@ -228,6 +231,12 @@ def planned(groups: Sequence[Iterator[Change]], most: int = MOST_RUNS) -> list[C
     *ranked, last = [list(islice(_new(group, known), most)) for group in groups]
     turns = [group[index] for index in range(most) for group in ranked if index < len(group)]
     return [*turns[: most - len(last[:1])], *last[:1]]
+
+
+def parted(changes: Sequence[Change], most: int) -> tuple[list[Change], list[Change]]:
+    """What is run next, side by side, and the rest. What others have in them goes alone: they are for where it fails."""
+    number = 1 if changes[0].several_graphs else most
+    return list(changes[:number]), list(changes[number:])
 
 
 def _new(changes: Iterator[Change], known: set[str]) -> Iterator[Change]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from triage.reduce.text.script import Edit
 
 KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
 CALLS_OF_A_LINE = 2
+_SEVERAL = "fullgraph=False"
 
 Edits = Mapping[Path, tuple[Edit, ...]]
 
@@ -37,13 +38,17 @@ class Spot:
 
 @dataclass(frozen=True)
 class Change:
-    """One way round to try. `texts` are whole files; `before` is what they hold on disk."""
+    """One way round to try. `texts` are whole files; `before` is what they hold on disk.
+
+    `several_graphs`: it only takes back that there is to be one. Other changes have that in them, so it is run before them.
+    """
 
     kind: str
     words: str
     where: str | None
     texts: Mapping[Path, bytes] = field(repr=False)
     before: Mapping[Path, bytes] = field(repr=False)
+    several_graphs: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,19 @@ def of_settings(program: Program, cures: Iterable[Setting], error: str = "") -> 
     for cure in sorted(cures, key=lambda cure: (f"{cure.name}=" not in error, cure.cost)):
         if cure.kind == "config":
             yield from _configured(program, cure)
+        elif cure.kind == "argument" and cure.name == "fullgraph" and cure.value is False:
+            yield from of_several_graphs(program)
         elif cure.kind == "argument":
             value = None if cure.value is None else repr(cure.value)
             words = f"Compile with `{cure.name}={value}`" if value is not None else f"Compile without `{cure.name}=`"
             yield from _compiled(program, "argument", words, partial(_with, name=cure.name, value=value))
+
+
+def of_several_graphs(program: Program) -> Iterator[Change]:
+    """`fullgraph=False` where a use asks for one graph, and nothing else: what Dynamo cannot trace runs uncompiled then."""
+    words = f"Compile with `{_SEVERAL}`{_place(program)}"
+    for change in _change(program, "argument", words, program.use, _full_graphs(program)):
+        yield replace(change, several_graphs=True)
 
 
 def of_backend(program: Program, backend: str) -> Iterator[Change]:
@@ -171,14 +185,17 @@ def _compiled(
         if edits is None:
             return
         found[path] = edits
-    place = f" ({program.use})" if program.use else ""
-    yield from _change(program, kind, words + place, program.use, found)
+    yield from _change(program, kind, words + _place(program), program.use, found)
+
+
+def _place(program: Program) -> str:
+    return f" ({program.use})" if program.use else ""
 
 
 def _in_parts(program: Program, kind: str, words: str, where: str, edits: Edits) -> Iterator[Change]:
     """A part that runs uncompiled, where the program may ask for one graph: then it must not any more."""
     whole = _full_graphs(program) if program.one_graph else {}
-    told = f"{words}, and compile with `fullgraph=False`" if whole else words
+    told = f"{words}, and compile with `{_SEVERAL}`" if whole else words
     yield from _change(program, kind, told, where, _merged(edits, whole))
 
 
