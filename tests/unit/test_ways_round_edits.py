@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import respelled_calls
 from triage.culprit.ways_round.changes import (
@@ -16,6 +17,7 @@ from triage.culprit.ways_round.changes import (
     Spot,
     of_backend,
     of_calls,
+    of_cure,
     of_functions,
     of_settings,
     of_several_graphs,
@@ -368,6 +370,35 @@ def test_one_graph_alone_is_taken_back_once_and_where_it_is_asked_for():
     assert (change.kind, change.words) == ("argument", "Compile with `fullgraph=False`")
     assert [each.texts for each in of_settings(two, [Setting("argument", "fullgraph", False, "", 1)])] == [change.texts]
     assert not list(of_several_graphs(program("import torch\ng = torch.compile(f)\n", line=2)))
+
+
+WARNS = Statement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True)
+
+
+def test_the_line_that_cures_a_known_cause_goes_below_the_imports():
+    (change,) = of_cure(program(), Statement("torch._functorch.config.cse = False", "torch._functorch.config"))
+    assert lines_changed(TRAIN, change.texts[FILE].decode()) == [
+        "import torch._functorch.config",
+        "torch._functorch.config.cse = False",
+    ]
+    assert (change.kind, change.words) == (
+        "setting",
+        "Put `torch._functorch.config.cse = False` after the imports of train.py",
+    )
+    assert not list(of_cure(program(), None))
+
+
+def test_or_above_what_compiles_its_decorators_among_it():
+    (change,) = of_cure(program(), WARNS)
+    changed = change.texts[FILE].decode()
+    assert f"\n{WARNS.text}\n@torch.compile(fullgraph=True)\ndef step" in changed and "\nimport warnings\n" in changed
+    assert change.words == f"Put `{WARNS.text}` above train.py:18"
+
+
+def test_inside_a_function_it_has_the_indent_of_the_statement_and_its_module_is_imported_once():
+    text = "import torch, warnings\n\ndef main(nets):\n    runs = [\n        torch.compile(n) for n in nets\n    ]\n"
+    (change,) = of_cure(program(text, line=5), WARNS)
+    assert change.texts[FILE].decode() == text.replace("    runs", f"    {WARNS.text}\n    runs")
 
 
 def test_line_ends_and_encoding_stay():

@@ -19,6 +19,7 @@ from triage.culprit.ways_round.changes import (
     Program,
     of_backend,
     of_calls,
+    of_cure,
     of_functions,
     of_settings,
     of_several_graphs,
@@ -36,6 +37,7 @@ from triage.model.rungs import DEFAULT_BACKEND, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
+from triage.stories.known import row_of
 from triage.stories.spots import Files, guilty_lines, outer_lines, program_of, traced_lines
 from triage.stories.whose_code import own_code, what_to_mend
 
@@ -125,8 +127,10 @@ class _Trials:
         error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
         settings = of_settings(program, self.found.cures, error.message if error is not None else "")
+        known = row_of(self.conclusion, self.walk.start)
         untraced = program.one_graph and self.conclusion.stage is Stage.DYNAMO
         return [
+            of_cure(program, known.statement if known is not None else None),
             chain(of_several_graphs(program) if untraced else (), settings),
             of_spellings(program, guilty, self.found.spellings),
             of_calls(program, guilty),
@@ -234,8 +238,8 @@ def planned(groups: Sequence[Iterator[Change]], most: int = MOST_RUNS) -> list[C
 
 
 def parted(changes: Sequence[Change], most: int) -> tuple[list[Change], list[Change]]:
-    """What is run next, side by side, and the rest. What others have in them goes alone: they are for where it fails."""
-    number = 1 if changes[0].several_graphs else most
+    """What is run next, side by side, and the rest. What others have in them goes before them: they are for where it fails."""
+    number = next((place for place, change in enumerate(changes[:most], 1) if change.several_graphs), most)
     return list(changes[:number]), list(changes[number:])
 
 

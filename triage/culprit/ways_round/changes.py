@@ -8,11 +8,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.compile_arguments import Use, uses_on, with_argument, with_backend, without_fullgraph
 from triage.culprit.ways_round.functions import disabled_functions
-from triage.culprit.ways_round.source import Source, after_imports
+from triage.culprit.ways_round.source import Source, above, after_imports, imported_names
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
 from triage.reduce.text.script import Edit
 
@@ -66,6 +67,25 @@ class Program:
         """Where it compiles, `train.py:12`; None where that is not one place."""
         places = [f"{path.name}:{line}" for path, lines in self.compiled.items() for line in lines]
         return places[0] if len(places) == 1 else None
+
+
+def of_cure(program: Program, cure: Statement | None) -> Iterator[Change]:
+    """The line that cures a known cause, if there is one."""
+    if cure is None:
+        return
+    if not cure.above_compile:
+        yield from _below_imports(program, cure.text, cure.module)
+        return
+    found = {}
+    for path, lines in program.compiled.items():
+        source = program.read(path)
+        if source is None:
+            return
+        known = cure.module in imported_names(source)
+        places = [above(source, use, cure.text) for use in uses_on(source, lines)]
+        found[path] = (*(() if known else [after_imports(source, [f"import {cure.module}"])]), *places)
+    words = f"Put `{cure.text}` above {program.use or 'each use of torch.compile'}"
+    yield from _change(program, "setting", words, program.use, found)
 
 
 def of_settings(program: Program, cures: Iterable[Setting], error: str = "") -> Iterator[Change]:
@@ -157,13 +177,16 @@ def of_functions(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
 
 
 def _configured(program: Program, cure: Setting) -> Iterator[Change]:
+    module = cure.name.rpartition(".")[0]
+    while not module.endswith("config") and "." in module:  # config.triton.cudagraphs is an option of config
+        module = module.rpartition(".")[0]
+    yield from _below_imports(program, f"{cure.name} = {cure.value!r}", module)
+
+
+def _below_imports(program: Program, line: str, module: str) -> Iterator[Change]:
     path = program.main or next(iter(program.compiled), None)
     source = program.read(path) if path is not None else None
     if path is not None and source is not None:
-        module = cure.name.rpartition(".")[0]
-        while not module.endswith("config") and "." in module:  # config.triton.cudagraphs is an option of config
-            module = module.rpartition(".")[0]
-        line = f"{cure.name} = {cure.value!r}"
         edit = after_imports(source, [f"import {module}", "", line])
         words = f"Put `{line}` after the imports of {path.name}"
         yield from _change(program, "setting", words, path.name, {path: (edit,)})
