@@ -19,6 +19,7 @@ from triage.culprit.ways_round.changes import (
     Program,
     of_backend,
     of_calls,
+    of_copies,
     of_cure,
     of_functions,
     of_settings,
@@ -133,6 +134,7 @@ class _Trials:
         return [
             of_cure(program, known.statement if known is not None else None),
             chain(of_several_graphs(program) if untraced else (), settings),
+            of_copies(program, self.found.copied),
             of_spellings(program, guilty, self.found.spellings),
             of_calls(program, guilty),
             of_functions(program, list(outer)),

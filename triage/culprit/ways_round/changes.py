@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +13,7 @@ from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.compile_arguments import Use, uses_on, with_argument, with_backend, without_fullgraph
+from triage.culprit.ways_round.copies import copied_arguments
 from triage.culprit.ways_round.functions import disabled_functions
 from triage.culprit.ways_round.source import Source, above, after_imports, imported_names
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
@@ -20,6 +22,7 @@ from triage.reduce.text.script import Edit
 KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
 CALLS_OF_A_LINE = 2
 _SEVERAL = "fullgraph=False"
+_PARAMETER = re.compile(r"L\['(\w+)'\]")
 
 Edits = Mapping[Path, tuple[Edit, ...]]
 
@@ -145,6 +148,20 @@ def of_spellings(program: Program, spots: Iterable[Spot], spellings: Sequence[Sp
             for call in _respelled(program, spot, spelling, 1):
                 words = f"{spelling.words.format(call.what)} in {spot.told} (helper `{call.helper}`)"
                 yield from _change(program, "spelling", words, spot.told, {spot.path: call.edits})
+
+
+def of_copies(program: Program, inputs: Iterable[str]) -> Iterator[Change]:
+    """Copies of the arguments whose place in memory it needs; `inputs` are as Dynamo calls them: `L['x']`."""
+    parameters = {told[1] for told in map(_PARAMETER.fullmatch, inputs) if told is not None}
+    for path, lines in program.compiled.items() if parameters else ():
+        source = program.read(path)
+        for use in uses_on(source, lines) if source is not None else ():
+            found = copied_arguments(source, use, parameters) if source is not None else None
+            if found is not None:
+                where = f"{path.name}:{found.line}"
+                told = " and of ".join(f"`{each}`" for each in found.arguments)
+                words = f"Give `{found.function}` a contiguous copy of {told} ({where})"
+                yield from _change(program, "spelling", words, where, {path: found.edits})
 
 
 def _respelled(program: Program, spot: Spot, spelling: Spelling, most: int) -> Iterator[Respelled]:

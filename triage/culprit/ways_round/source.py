@@ -122,8 +122,7 @@ def above(source: Source, node: ast.AST, line: str) -> Edit:
     """A line above the statement that a node stands in, and above its decorators."""
     while not isinstance(node, ast.stmt):
         node = source.parents[node]
-    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
-    place = source.offset(first, 0)
+    place = source.offset(source.first_line(node), 0)
     return Edit(place, place, f"{source.indent(node)}{line}\n")
 
 
