@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import known_cause_programs as programs
 import pytest
 from command import Command
 
@@ -163,6 +164,17 @@ def test_an_argument_of_torch_compile(command: Command) -> None:
     assert report["ways_round"][0]["patch"] == "workaround.patch"
     done = followed(command, name)
     assert done.returncode == 0 and done.stdout.strip() == "tensor([4., 4., 4.])"
+
+
+def test_the_cure_of_a_known_cause(command: Command) -> None:
+    name = command.script(programs.PRINTS)
+    report = triaged(command, name)
+
+    line = "torch._dynamo.config.reorderable_logging_functions.add(print)"
+    assert report["known_cause"]["id"] == "graph_break_fullgraph"
+    assert report["ways_round"][0]["change"] == f"Put `{line}` after the imports of train.py"
+    assert report["ways_round"][0]["patch"] == "workaround.patch"
+    assert followed(command, name).returncode == 0
 
 
 def test_what_dynamo_gets_wrong_in_the_function_that_is_compiled(command: Command) -> None:

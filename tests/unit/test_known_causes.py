@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.culprit.known_causes import TABLE, known_cause
+from triage.culprit.known_causes import TABLE, Row, known_cause, known_row
 from triage.model.outcome import CompileCall, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 
@@ -138,3 +138,16 @@ def test_every_row_can_be_read() -> None:
     for row in TABLE:
         assert row.reference.startswith("https://") and row.explanation.endswith(".") and row.cure.endswith(".")
         assert row.says or row.kinds != (OutcomeKind.EXCEPTION,), "an exception is known by its text"
+
+
+@pytest.mark.parametrize("row", [row for row in TABLE if row.statement], ids=lambda row: row.id)
+def test_a_cure_that_is_one_line_says_that_line(row: Row) -> None:
+    assert row.statement is not None and row.statement.text in row.cure
+    assert importlib.util.find_spec(row.statement.module) is not None
+
+
+def test_print_can_wait_and_what_asks_a_person_cannot() -> None:
+    told = "Failed to trace builtin operator\n  Explanation: ... does not know how to trace builtin operator `{}`"
+    rows = [known_row(failed("Unsupported", told.format(name)), Stage.DYNAMO, FULLGRAPH) for name in ("print", "input")]
+    assert [row.id for row in rows if row] == ["graph_break_fullgraph"] * 2
+    assert [bool(row.statement) for row in rows if row] == [True, False]

@@ -115,3 +115,9 @@ def test_a_bar_stands_where_its_time_is() -> None:
     assert (second["x"], second["width"], second["words"]) == (355.0, 165.0, "5.0 s, exception")
     assert drawn["told"] == "a, 0.0 to 5.0 s: passes; b, 5.0 to 10.0 s: exception"
     assert timeline((Span("a", 0, 5),)) == {}
+
+
+def test_a_run_that_was_cut_is_neither_good_nor_bad(tmp_path: Path) -> None:
+    begun, ended = probe("way-call-1", 0, 60, "hang", rung="with a call uncompiled")
+    told = spans_of(journal(tmp_path, at(0, "run_started"), begun, {**ended, "cut": True}))
+    assert told == (Span("with a call uncompiled", 0, 60, "", "not ended"),)

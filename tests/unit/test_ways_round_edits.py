@@ -9,9 +9,21 @@ from typing import Any
 import pytest
 import torch
 
+from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import respelled_calls
-from triage.culprit.ways_round.changes import Program, Spot, of_backend, of_calls, of_functions, of_settings, of_uses
+from triage.culprit.ways_round.changes import (
+    Program,
+    Spot,
+    of_backend,
+    of_calls,
+    of_copies,
+    of_cure,
+    of_functions,
+    of_settings,
+    of_several_graphs,
+    of_uses,
+)
 from triage.culprit.ways_round.functions import disabled_functions
 from triage.culprit.ways_round.source import Source, functions_called
 from triage.culprit.ways_round.spellings import CONTIGUOUS, UNCOMPILED, Spelling, in_another_dtype
@@ -348,6 +360,71 @@ def test_one_graph_cannot_have_a_part_that_is_not_compiled():
     change = next(of_calls(program(one_graph=True), [Spot(FILE, 10, ("cumsum",))]))
     assert "@torch.compile(fullgraph=False)\n" in change.texts[FILE].decode()
     assert change.words.endswith("and compile with `fullgraph=False`")
+
+
+def test_one_graph_alone_is_taken_back_once_and_where_it_is_asked_for():
+    text = "import torch\ng = torch.compile(f, fullgraph=True)\nh = torch.compile(f)\n"
+    known = source(text)
+    two = Program(lambda _: known, FILE, {FILE: (2, 3)}, one_graph=True)
+    (change,) = of_several_graphs(two)
+    assert change.texts[FILE].decode() == text.replace("True", "False")
+    assert (change.kind, change.words) == ("argument", "Compile with `fullgraph=False`")
+    assert [each.texts for each in of_settings(two, [Setting("argument", "fullgraph", False, "", 1)])] == [change.texts]
+    assert not list(of_several_graphs(program("import torch\ng = torch.compile(f)\n", line=2)))
+
+
+WARNS = Statement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True)
+
+
+def test_the_line_that_cures_a_known_cause_goes_below_the_imports():
+    (change,) = of_cure(program(), Statement("torch._functorch.config.cse = False", "torch._functorch.config"))
+    assert lines_changed(TRAIN, change.texts[FILE].decode()) == [
+        "import torch._functorch.config",
+        "torch._functorch.config.cse = False",
+    ]
+    assert (change.kind, change.words) == (
+        "setting",
+        "Put `torch._functorch.config.cse = False` after the imports of train.py",
+    )
+    assert not list(of_cure(program(), None))
+
+
+def test_or_above_what_compiles_its_decorators_among_it():
+    (change,) = of_cure(program(), WARNS)
+    changed = change.texts[FILE].decode()
+    assert f"\n{WARNS.text}\n@torch.compile(fullgraph=True)\ndef step" in changed and "\nimport warnings\n" in changed
+    assert change.words == f"Put `{WARNS.text}` above train.py:18"
+
+
+def test_inside_a_function_it_has_the_indent_of_the_statement_and_its_module_is_imported_once():
+    text = "import torch, warnings\n\ndef main(nets):\n    runs = [\n        torch.compile(n) for n in nets\n    ]\n"
+    (change,) = of_cure(program(text, line=5), WARNS)
+    assert change.texts[FILE].decode() == text.replace("    runs", f"    {WARNS.text}\n    runs")
+
+
+COPY = ".clone(memory_format=torch.contiguous_format)"
+ASSIGNED = "import torch\nrun = torch.compile(net)\n"
+DECORATED = "import torch\n\n\n@torch.compile\ndef f(x, n, y=None):\n    return x\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "inputs", "changed", "words"),
+    [
+        (DECORATED + "f(a, 2)", 4, ("L['x']",), f"f(a{COPY}, 2)", "Give `f` a contiguous copy of `a` (train.py:9)"),
+        (DECORATED + "f(a + 1, 2, y=b)", 4, ("L['x']", "L['y']"), f"f((a + 1){COPY}, 2, y=b{COPY})",
+         "Give `f` a contiguous copy of `a + 1` and of `b` (train.py:9)"),
+        (ASSIGNED + "run(a)", 2, ("L['x']",), f"run(a{COPY})", "Give `run` a contiguous copy of `a` (train.py:3)"),
+        (ASSIGNED + "run(a, b)", 2, ("L['x']",), None, ""),  # which of them is not known
+        (DECORATED + "f(*a)", 4, ("L['x']",), None, ""),
+        (DECORATED + "f(a, 2)", 4, ("L['self'].weight",), None, ""),
+    ],
+)  # fmt: skip
+def test_what_is_compiled_gets_a_copy_of_an_argument(
+    text: str, line: int, inputs: tuple[str, ...], changed: str | None, words: str
+):
+    found = list(of_copies(program(text + "\n", line=line), inputs))
+    assert [change.texts[FILE].decode().splitlines()[-1] for change in found] == ([changed] if changed else [])
+    assert [(change.kind, change.words) for change in found] == ([("spelling", words)] if changed else [])
 
 
 def test_line_ends_and_encoding_stay():

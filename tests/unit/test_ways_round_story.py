@@ -1,18 +1,22 @@
 """Which changes are tried in which order, what they cost in words, and where a line stands."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from triage.cli.view import plain_line
 from triage.culprit.ways_round.changes import Change
 from triage.culprit.ways_round.cost import cost_in_words
 from triage.model.graphcase import GraphNode
-from triage.model.outcome import AgentNotes, CompileCall, Frame, RaisedException, Steps
+from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException, Steps
 from triage.model.stage import OutcomeKind
+from triage.probe.run import Probe
+from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
-from triage.stories.ways_round import leads_round, planned
+from triage.stories.ways_round import _Trials, has_compiled, leads_round, parted, planned
 
 FILE = Path("/program/train.py")
 
@@ -37,6 +41,14 @@ def test_one_of_each_kind_the_cheapest_first_and_the_last_resort_last(
     kinds = ("setting", "call", "function", "backend")
     found = planned([changes(kind, *texts) for kind, texts in zip(kinds, groups, strict=True)])
     assert [change.words for change in found] == expected
+
+
+def test_what_others_have_in_them_is_run_before_them():
+    plain, *others = [*changes("argument", "a"), *changes("call", "b", "c")]
+    plain = replace(plain, several_graphs=True)
+    assert parted([plain, *others], 2) == ([plain], others)
+    assert parted([others[0], plain, others[1]], 3) == ([others[0], plain], others[1:])
+    assert parted(others, 2) == (others, [])
 
 
 RAN = AgentNotes(graphs=3, steps=Steps(calls=9, call=0.0041, backwards=9, backward=0.012))
@@ -129,3 +141,57 @@ def test_where_nothing_names_a_line_the_functions_that_dynamo_went_into_do(tmp_p
     found = SimpleNamespace(cases=(SimpleNamespace(nodes=(node,)),), walk=walk)
     spots = traced_lines(found, files)  # type: ignore[arg-type]
     assert [(spot.path.name, spot.line) for spot in spots] == [("train.py", 4), ("train.py", 7)]
+
+
+def run_of_script(kind: OutcomeKind, graphs: int, on: str = "script") -> Probe:
+    return SimpleNamespace(outcome=Outcome(kind), notes=AgentNotes(graphs=graphs), on=on)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("probe", "compiled"),
+    [
+        (run_of_script(OutcomeKind.OK, 2), True),
+        (run_of_script(OutcomeKind.OK, 0), False),  # uncompiled
+        (run_of_script(OutcomeKind.EXCEPTION, 2), False),  # how long the rest takes is not known
+        (run_of_script(OutcomeKind.OK, 2, on="graph"), False),
+    ],
+)
+def test_what_a_compile_takes_is_known_by_a_run_of_the_script_that_passed(probe: Probe, compiled: bool):
+    assert has_compiled({"as_is": [run_of_script(OutcomeKind.EXCEPTION, 0)], "eager": [probe]}) is compiled
+
+
+@pytest.mark.parametrize(("compiled", "limit"), [(True, 60.0), (False, 120.0)])
+def test_a_cold_compile_has_time_and_a_run_to_measure_is_no_longer_for_it(compiled: bool, limit: float):
+    asked: list[tuple[float, float]] = []
+
+    def ask(rung: object, name: str, texts: object, limit: float, enough: float, comparison: object) -> Probe:
+        asked.append((limit, enough))
+        return run_of_script(OutcomeKind.HANG, 0)
+
+    told: list[bool] = []
+    seen = {"eager": [run_of_script(OutcomeKind.OK, int(compiled))]}
+    notes = SimpleNamespace(backwards=0)
+    walk = SimpleNamespace(
+        seen=seen,
+        start=SimpleNamespace(notes=notes),
+        ask_changed=ask,
+        announce=lambda rung, probe, cut: told.append(cut),
+    )
+    session = SimpleNamespace(clock=SimpleNamespace(left=lambda: 900.0), emit=lambda kind, **facts: None)
+    found = SimpleNamespace(walk=walk, session=session)
+    trials = _Trials(found, SimpleNamespace(outcome=None))  # type: ignore[arg-type]
+    trials._asked(next(changes("call", "a")))
+    assert asked == [(limit, 30.0)] and told == [True]
+
+
+def test_a_run_that_was_cut_is_not_told_as_a_hang():
+    facts = {
+        "rung": "with a call uncompiled",
+        "name": "way-call-1",
+        "outcome": "hang",
+        "seconds": 60.0,
+        "exception": "hang",
+    }
+    told = plain_line(Event("probe_ended", {**facts, "cut": True}))
+    assert told == "script with a call uncompiled: had not ended within 60 s (nothing is known of it)"
+    assert "hang" in (plain_line(Event("probe_ended", {**facts, "message": "", "cut": False})) or "")

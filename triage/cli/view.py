@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from triage.stories.run import Run
 
 SPINNER = 2  # columns it takes
+_CUT = "nothing is known of it"  # of a run that was ended at a limit which says nothing of the script
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 _STEPS = {
     "script": "running the script as it is",
@@ -73,6 +74,8 @@ def plain_line(event: Event) -> str | None:
         return f"standard input: {facts['bytes']} bytes, given to every run of the script"
     if event.kind == "probe_started":
         return f"{_run_name(facts)}: running (limit {facts['timeout']:.0f} s)"
+    if event.kind == "probe_ended" and facts.get("cut"):
+        return f"{_run_name(facts)}: had not ended within {facts['seconds']:.0f} s ({_CUT})"
     if event.kind == "probe_ended":
         return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
     if event.kind == "located":
@@ -237,11 +240,12 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
         )
     if "outcome" not in row:
         return Text(name, "dim"), Text("·", "dim"), "", ""
-    good = row["outcome"] == "ok"
-    word = Text(
-        "passes" if good else _outcome(row), "green" if good else "bold red" if row.get("face") != "other" else "yellow"
+    good, cut = row["outcome"] == "ok", row.get("cut")
+    style = "yellow" if cut or row.get("face") == "other" else "bold red"
+    word = Text("passes" if good else "not ended" if cut else _outcome(row), "green" if good else style)
+    telling = (_CUT if cut else _telling(row)[2:]) or (
+        "stopped once past the failure" if row.get("stopped_early") else ""
     )
-    telling = _telling(row)[2:] or ("stopped once past the failure" if row.get("stopped_early") else "")
     if row.get("on") == "graph":
         telling = f"the captured graph{': ' if telling else ''}{telling}"
     return (

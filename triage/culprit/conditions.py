@@ -42,7 +42,7 @@ _INSTEAD = re.compile(r"It passes with (?P<new>.+) instead of (?P<old>.+)\.")
 class Question:
     """One thing changed. `ways` are edits that do it, likeliest first. `needed` is told where it passes then, else `varied`.
 
-    `spelling` does the same to a call of a program.
+    `spelling` does the same to a call of a program, and so does a copy of `inputs` to their layout.
     """
 
     setting: str
@@ -50,6 +50,7 @@ class Question:
     needed: str
     varied: str
     spelling: Spelling | None = field(default=None, kw_only=True)
+    inputs: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ def _layouts(case: GraphCase) -> Iterator[Question]:
             f"the strides or the storage of the inputs ({told})",
             "strides and storage",
             spelling=CONTIGUOUS if of_strides else None,
+            inputs=tuple(item.name for item in tensors(case) if any(item.name in edit.names for edit in edits)),
         )
 
 
@@ -172,6 +174,7 @@ class Answered:
     conditions: tuple[Condition, ...]
     indifferent: tuple[str, ...]
     spellings: tuple[Spelling, ...]  # with which it passes
+    copied: tuple[str, ...] = ()  # what the script calls the inputs that it passes with copies of
 
 
 def ask(
@@ -211,7 +214,9 @@ def ask(
     outcomes = {question: row.outcome for question, row in answers.items()}
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]
     gentle_first = sorted(spellings, key=lambda spelling: spelling.rounds)
-    return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first))
+    names = [name for question, outcome in outcomes.items() if outcome == "ok" for name in question.inputs]
+    copied = tuple(item.source for item in case.inputs if item.name in names)
+    return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first), copied)
 
 
 _NONE = AblationRow("", "not_run")

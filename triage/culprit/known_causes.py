@@ -27,8 +27,23 @@ _WRAPS_AN_ERROR = (
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A line that is the whole cure, and the module that it needs. It goes below the imports of the main script.
+
+    `above_compile`: above the uses of torch.compile instead, where the program itself may undo it before.
+    """
+
+    text: str
+    module: str
+    above_compile: bool = False
+
+
+@dataclass(frozen=True)
 class Row:
-    """`types` are class names without module (empty: any), `says` is searched in the text; all that is given must hold."""
+    """`types` are class names without module (empty: any), `says` is searched in the text; all that is given must hold.
+
+    `statement` is for a cure that is one line, the same in every program; it is tried on the script.
+    """
 
     id: str
     types: tuple[str, ...]
@@ -40,6 +55,7 @@ class Row:
     stages: tuple[Stage, ...] = ()  # empty: any
     fullgraph: bool = False  # a call of torch.compile asked for it
     kinds: tuple[OutcomeKind, ...] = (OutcomeKind.EXCEPTION,)
+    statement: Statement | None = None
 
 
 TABLE: tuple[Row, ...] = (
@@ -113,6 +129,7 @@ TABLE: tuple[Row, ...] = (
         'module="torch")`, in pytest `filterwarnings = ["error", "default:::torch"]`.',
         "https://docs.python.org/3/library/warnings.html#the-warnings-filter",
         stages=_COMPILING,
+        statement=Statement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True),
     ),
     Row(
         "orig_mod_keys",
@@ -200,11 +217,22 @@ TABLE: tuple[Row, ...] = (
     Row(
         "graph_break_fullgraph",  # torch asks for a report, as for every builtin that it does not know
         ("Unsupported",),
-        r"\AFailed to trace builtin operator\n[^\n]*builtin operator `(?:print|input|breakpoint)`",
-        "The program talks to the person who runs it (`print`, `input`, `breakpoint`), which no graph can hold, and "
-        "fullgraph=True forbids to leave the graph there.",
+        r"\AFailed to trace builtin operator\n[^\n]*builtin operator `print`",
+        "The program prints, which no graph can hold, and fullgraph=True forbids to leave the graph there.",
         "Take it out of the compiled function, let `print` wait until the graph has run "
         "(`torch._dynamo.config.reorderable_logging_functions.add(print)`), or drop fullgraph=True.",
+        _GRAPH_BREAKS,
+        stages=(Stage.DYNAMO,),
+        fullgraph=True,
+        statement=Statement("torch._dynamo.config.reorderable_logging_functions.add(print)", "torch._dynamo.config"),
+    ),
+    Row(
+        "graph_break_fullgraph",
+        ("Unsupported",),
+        r"\AFailed to trace builtin operator\n[^\n]*builtin operator `(?:input|breakpoint)`",
+        "The program waits for the person who runs it (`input`, `breakpoint`), which no graph can hold, and "
+        "fullgraph=True forbids to leave the graph there.",
+        "Take it out of the compiled function, or drop fullgraph=True.",
         _GRAPH_BREAKS,
         stages=(Stage.DYNAMO,),
         fullgraph=True,
@@ -235,6 +263,7 @@ TABLE: tuple[Row, ...] = (
         "Call backward without retain_graph (sum the losses and go back once), or set "
         "torch._functorch.config.donated_buffer = False.",
         "https://github.com/pytorch/pytorch/pull/130580",
+        statement=Statement("torch._functorch.config.donated_buffer = False", "torch._functorch.config"),
     ),
     Row(
         "cudagraph_output_overwritten",
@@ -336,10 +365,22 @@ def known_cause(
     outcome: Outcome | None, stage: Stage, calls: Sequence[CompileCall] = (), printed: str = ""
 ) -> KnownCause | None:
     """What is known of a failure like this one; None where it may be a bug. `printed` is what it left on stderr."""
+    row = known_row(outcome, stage, calls, printed)
+    return told_cause(row, outcome) if outcome is not None and row is not None else None
+
+
+def told_cause(row: Row, outcome: Outcome) -> KnownCause:
+    """What the row says of this failure."""
+    return KnownCause(row.id, row.explanation, row.cure, _page(outcome) or row.reference)
+
+
+def known_row(
+    outcome: Outcome | None, stage: Stage, calls: Sequence[CompileCall] = (), printed: str = ""
+) -> Row | None:
+    """The first row of the table that holds."""
     if outcome is None:
         return None
-    row = next((row for row in TABLE if _holds(row, outcome, stage, calls, printed)), None)
-    return KnownCause(row.id, row.explanation, row.cure, _page(outcome) or row.reference) if row is not None else None
+    return next((row for row in TABLE if _holds(row, outcome, stage, calls, printed)), None)
 
 
 def _holds(row: Row, outcome: Outcome, stage: Stage, calls: Sequence[CompileCall], printed: str) -> bool:

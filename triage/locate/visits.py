@@ -282,12 +282,13 @@ class Visits(ABC):
         name: str,
         overlay: Mapping[Path, bytes],
         limit: float,
+        enough: float,
         comparison: Comparison | None = None,
         cancel: Cancel | None = None,
     ) -> Probe:
         """Run the script on a rung with another text in the place of some of its files, for `limit` seconds at most.
 
-        It is run to its end, or for half of that time where it goes on past the point of the failure, and it is measured.
+        It is run to its end, or for `enough` seconds where it goes on past the point of the failure, and it is measured.
         """
         patience = min(self._patience(), self.session.settings.timeout, limit)
         request = ProbeRequest(
@@ -297,7 +298,7 @@ class Visits(ABC):
             timeout=min(self.session.probe_timeout(), patience),
             directory=self.session.directory,
             stop_after=self.stop_after,
-            stop_seconds=patience / 2,
+            stop_seconds=min(enough, patience / 2),
             accuracy=comparison,
             overlay=overlay,
             timed=True,
@@ -317,8 +318,8 @@ class Visits(ABC):
             self.session.emit("probe_facts", probe=probe)
         return probe
 
-    def announce(self, rung: Rung, probe: Probe) -> None:
-        """Tell the listeners how a probe ended."""
+    def announce(self, rung: Rung, probe: Probe, *, cut: bool = False) -> None:
+        """Tell the listeners how a probe ended; `cut`: at a limit that says nothing of the script."""
         judged = discount(probe, expected_exceptions(self.seen))
         self.session.emit(
             "probe_ended",
@@ -332,6 +333,7 @@ class Visits(ABC):
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,
             on=probe.on,
+            cut=cut,
         )
 
 

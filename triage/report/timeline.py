@@ -124,7 +124,10 @@ class _Reader:
 
     def _probe_ended(self, name: str, rung: str, entry: dict[str, Any], *, cancelled: bool) -> None:
         outcome = "cancelled" if cancelled else str(entry.get("outcome", "")).replace("_", " ")
-        style = "" if cancelled or outcome in ("not run", "invalid") else "ok" if outcome == _GOOD else "bad"
+        outcome = "not ended" if entry.get("cut") else outcome
+        style = (
+            "" if cancelled or outcome in ("not run", "invalid", "not ended") else "ok" if outcome == _GOOD else "bad"
+        )
         told = "passes" if outcome == _GOOD else outcome
         seconds = entry.get("seconds")
         if name not in self._begun and isinstance(

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import triage
-from triage.culprit.known_causes import OWN_BRANCH, known_cause
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import workarounds_of
@@ -18,9 +17,8 @@ from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
-from triage.model.own_code import Finding, OwnCode
+from triage.model.own_code import OwnCode
 from triage.model.report import (
-    KnownCause,
     LadderRow,
     NearestPassing,
     ReportSignature,
@@ -43,6 +41,7 @@ from triage.stories.comparison import accuracy_facts, another_operation, compari
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes
 from triage.stories.headline import summary_sentence, whose_headline, with_headline
+from triage.stories.known import cause_of
 from triage.stories.own_names import own_names
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
@@ -52,8 +51,6 @@ _READ_BY_TORCH = re.compile(
     r"|(?:CXX|CC|CUDA_VISIBLE_DEVICES|(?:OMP|MKL)_NUM_THREADS|PYTHONPATH|PYTHONHASHSEED|LD_PRELOAD)$"
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|API_?KEY")
-
-_PRINTED = 4_000  # characters
 
 EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 3, 5, 130
 
@@ -102,7 +99,7 @@ def assemble(found: Findings) -> TriageReport:
         ways_round=found.ways_round,
         conditions=found.conditions,
         indifferent=found.indifferent,
-        known_cause=_known_cause(conclusion, first, mend),
+        known_cause=cause_of(conclusion, first, mend),
         subsystem=found.subsystem,
         reproducer=_reproducer(found),
         reproducer_note=found.reproducer_note if made is None else None,
@@ -250,25 +247,6 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
         note="; ".join(notes) or None,
         log=f"logs/{probe.log.name}" if probe.on == "script" else None,
     )
-
-
-def _known_cause(conclusion: Conclusion, first: Probe | None, mend: tuple[Finding, ...]) -> KnownCause | None:
-    """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better."""
-    if conclusion.own_branch:
-        return OWN_BRANCH
-    if first is None or conclusion.symptom not in (Symptom.EXCEPTION, Symptom.CRASH):
-        return None
-    if any(finding.explains for finding in mend):
-        return None
-    stage = conclusion.stage if conclusion.settled else Stage.NONE
-    return known_cause(conclusion.outcome, stage, first.notes.compile_calls, _printed(first))
-
-
-def _printed(first: Probe) -> str:
-    """The end of what a script printed that ended without an exception to look at."""
-    if first.outcome.exception is not None or not first.log.is_file():
-        return ""
-    return first.log.read_text(encoding="utf-8", errors="replace")[-_PRINTED:]
 
 
 def _reproducer(found: Findings) -> Reproducer | None:

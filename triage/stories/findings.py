@@ -50,6 +50,7 @@ class Findings:
     workarounds: tuple[str, ...] = ()
     cures: tuple[Setting, ...] = ()  # the settings with which the reproducer passes, the gentlest first
     spellings: tuple[Spelling, ...] = ()  # and those of a call
+    copied: tuple[str, ...] = ()  # what the script calls the inputs with copies of which it passes: L['x']
     ways_round: tuple[WayRound, ...] = ()
     no_ways_round: tuple[str, ...] = ()  # changes with which the script fails still, in words
     conditions: tuple[Condition, ...] = ()
@@ -69,7 +70,7 @@ class Findings:
         self.reproduced, self.reproducer_note = None, None
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
         self.diverging, self.lowered = None, ()
-        self.cures, self.spellings, self.no_ways_round = (), (), ()
+        self.cures, self.spellings, self.copied, self.no_ways_round = (), (), (), ()
         self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 
     def release(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
@@ -19,8 +19,11 @@ from triage.culprit.ways_round.changes import (
     Program,
     of_backend,
     of_calls,
+    of_copies,
+    of_cure,
     of_functions,
     of_settings,
+    of_several_graphs,
     of_spellings,
     of_uses,
 )
@@ -35,6 +38,7 @@ from triage.model.rungs import DEFAULT_BACKEND, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
+from triage.stories.known import row_of
 from triage.stories.spots import Files, guilty_lines, outer_lines, program_of, traced_lines
 from triage.stories.whose_code import own_code, what_to_mend
 
@@ -43,6 +47,7 @@ MOST_RUNS = 4
 # So long, or so many times what the script takes, runs are begun; and so long one may take: it compiles what failed before.
 BEGIN_SECONDS, BEGIN_FACTOR = 30.0, 2.0
 RUN_SECONDS, RUN_FACTOR = 60.0, 3.0
+COLD_SECONDS = 120.0  # where no run got as far as to compile and pass, nobody knows what a cold compile takes
 QUICK_SECONDS = 10.0  # a script that is quicker is run twice side by side
 # An option that leaves nothing to compile has switched the compiler off; where one call is all of a function, that is its cost.
 MAY_COMPILE_NOTHING = ("call", "function", "backend")
@@ -91,7 +96,7 @@ class _Trials:
         passed: list[tuple[Change, Probe]] = []
         tried: list[tuple[Change, Probe]] = []
         while changes and not passed and self._may_run():
-            together, changes = changes[: self._side_by_side()], changes[self._side_by_side() :]
+            together, changes = parted(changes, self._side_by_side())
             probes = self._run_together(together)
             tried += zip(together, probes, strict=True)
             passed = [pair for pair in tried if self._passes(*pair)]
@@ -124,8 +129,13 @@ class _Trials:
         below = self._below()
         error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
+        settings = of_settings(program, self.found.cures, error.message if error is not None else "")
+        known = row_of(self.conclusion, self.walk.start)
+        untraced = program.one_graph and self.conclusion.stage is Stage.DYNAMO
         return [
-            of_settings(program, self.found.cures, error.message if error is not None else ""),
+            of_cure(program, known.statement if known is not None else None),
+            chain(of_several_graphs(program) if untraced else (), settings),
+            of_copies(program, self.found.copied),
             of_spellings(program, guilty, self.found.spellings),
             of_calls(program, guilty),
             of_functions(program, list(outer)),
@@ -157,7 +167,12 @@ class _Trials:
 
     def _limit(self) -> float:
         """Of one run, in seconds; never past the budget."""
-        return max(1.0, min(max(RUN_SECONDS, RUN_FACTOR * self.own_seconds), self.found.session.clock.left() - 1.0))
+        floor = RUN_SECONDS if has_compiled(self.walk.seen) else COLD_SECONDS
+        return max(1.0, min(max(floor, RUN_FACTOR * self.own_seconds), self.found.session.clock.left() - 1.0))
+
+    def _enough(self) -> float:
+        """How long one that goes on past the point of the failure is run, to be measured."""
+        return max(RUN_SECONDS, RUN_FACTOR * self.own_seconds) / 2
 
     def _side_by_side(self) -> int:
         quick = self.own_seconds <= QUICK_SECONDS
@@ -185,8 +200,8 @@ class _Trials:
         )
         name = f"way-{change.kind}-{_digest(change)}{'-alone' if alone else ''}"
         self.found.session.emit("engine_step", text=f"trying on the script: {change.words}")
-        probe = self.walk.ask_changed(rung, name, change.texts, self._limit(), self._comparison)
-        self.walk.announce(rung, probe)
+        probe = self.walk.ask_changed(rung, name, change.texts, self._limit(), self._enough(), self._comparison)
+        self.walk.announce(rung, probe, cut=probe.outcome.kind is OutcomeKind.HANG)
         return probe
 
     def _fails_otherwise(self, probe: Probe) -> bool:
@@ -209,8 +224,8 @@ class _Trials:
             return None
         self._runs += 1
         again = replace(UNCOMPILED, name="uncompiled, measured")
-        probe = self.walk.ask_changed(again, "way-uncompiled", {}, self._limit())
-        self.walk.announce(again, probe)
+        probe = self.walk.ask_changed(again, "way-uncompiled", {}, self._limit(), self._enough())
+        self.walk.announce(again, probe, cut=probe.outcome.kind is OutcomeKind.HANG)
         return None if probe.outcome.failed else probe.notes
 
     def _way(self, change: Change, probe: Probe, uncompiled: AgentNotes | None) -> WayRound:
@@ -236,6 +251,12 @@ def planned(groups: Sequence[Iterator[Change]], most: int = MOST_RUNS) -> list[C
     return [*turns[: most - len(last[:1])], *last[:1]]
 
 
+def parted(changes: Sequence[Change], most: int) -> tuple[list[Change], list[Change]]:
+    """What is run next, side by side, and the rest. What others have in them goes before them: they are for where it fails."""
+    number = next((place for place, change in enumerate(changes[:most], 1) if change.several_graphs), most)
+    return list(changes[:number]), list(changes[number:])
+
+
 def _new(changes: Iterator[Change], known: set[str]) -> Iterator[Change]:
     for change in islice(changes, 4 * MOST_RUNS):
         digest = _digest(change)
@@ -256,6 +277,12 @@ def _own_seconds(found: Findings) -> float:
     return max(ended, default=BEGIN_SECONDS)
 
 
+def has_compiled(seen: Mapping[str, Sequence[Probe]]) -> bool:
+    """Whether a run of the script compiled something and passed: then what runs took says what one with a compiler may take."""
+    probes = [probe for each in seen.values() for probe in each if probe.on == "script"]
+    return any(probe.outcome.kind is OutcomeKind.OK and probe.notes.graphs > 0 for probe in probes)
+
+
 def _notes(program: Program, tried: Sequence[tuple[Change, Probe]], left: Sequence[Change], passed: bool) -> list[str]:
     """What is to be said where no change led round the failure."""
     if passed:
@@ -264,7 +291,7 @@ def _notes(program: Program, tried: Sequence[tuple[Change, Probe]], left: Sequen
         kinds = ", ".join(sorted({change.kind for change, _ in tried}, key=KINDS.index))
         late = sum(probe.outcome.kind is OutcomeKind.HANG for _, probe in tried)
         told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and none got past the failure"
-        told += f"; {late} of them had not ended in the time there was" if late else ""
+        told += f"; of {late} of them nothing is known: they had not ended in the time there was" if late else ""
         return [told + (". There was no time for others." if left else ".")]
     if left:
         return ["Ways round were not run: there was no time left for a run of the script."]

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.compile_arguments import Use, uses_on, with_argument, with_backend, without_fullgraph
+from triage.culprit.ways_round.copies import copied_arguments
 from triage.culprit.ways_round.functions import disabled_functions
-from triage.culprit.ways_round.source import Source, after_imports
+from triage.culprit.ways_round.source import Source, above, after_imports, imported_names
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
 from triage.reduce.text.script import Edit
 
 KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
 CALLS_OF_A_LINE = 2
+_SEVERAL = "fullgraph=False"
+_PARAMETER = re.compile(r"L\['(\w+)'\]")
 
 Edits = Mapping[Path, tuple[Edit, ...]]
 
@@ -37,13 +42,17 @@ class Spot:
 
 @dataclass(frozen=True)
 class Change:
-    """One way round to try. `texts` are whole files; `before` is what they hold on disk."""
+    """One way round to try. `texts` are whole files; `before` is what they hold on disk.
+
+    `several_graphs`: it only takes back that there is to be one. Other changes have that in them, so it is run before them.
+    """
 
     kind: str
     words: str
     where: str | None
     texts: Mapping[Path, bytes] = field(repr=False)
     before: Mapping[Path, bytes] = field(repr=False)
+    several_graphs: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,25 @@ class Program:
         return places[0] if len(places) == 1 else None
 
 
+def of_cure(program: Program, cure: Statement | None) -> Iterator[Change]:
+    """The line that cures a known cause, if there is one."""
+    if cure is None:
+        return
+    if not cure.above_compile:
+        yield from _below_imports(program, cure.text, cure.module)
+        return
+    found = {}
+    for path, lines in program.compiled.items():
+        source = program.read(path)
+        if source is None:
+            return
+        known = cure.module in imported_names(source)
+        places = [above(source, use, cure.text) for use in uses_on(source, lines)]
+        found[path] = (*(() if known else [after_imports(source, [f"import {cure.module}"])]), *places)
+    words = f"Put `{cure.text}` above {program.use or 'each use of torch.compile'}"
+    yield from _change(program, "setting", words, program.use, found)
+
+
 def of_settings(program: Program, cures: Iterable[Setting], error: str = "") -> Iterator[Change]:
     """What made the reproducer pass: a line of configuration, or an argument of torch.compile. Not another backend.
 
@@ -71,10 +99,19 @@ def of_settings(program: Program, cures: Iterable[Setting], error: str = "") -> 
     for cure in sorted(cures, key=lambda cure: (f"{cure.name}=" not in error, cure.cost)):
         if cure.kind == "config":
             yield from _configured(program, cure)
+        elif cure.kind == "argument" and cure.name == "fullgraph" and cure.value is False:
+            yield from of_several_graphs(program)
         elif cure.kind == "argument":
             value = None if cure.value is None else repr(cure.value)
             words = f"Compile with `{cure.name}={value}`" if value is not None else f"Compile without `{cure.name}=`"
             yield from _compiled(program, "argument", words, partial(_with, name=cure.name, value=value))
+
+
+def of_several_graphs(program: Program) -> Iterator[Change]:
+    """`fullgraph=False` where a use asks for one graph, and nothing else: what Dynamo cannot trace runs uncompiled then."""
+    words = f"Compile with `{_SEVERAL}`{_place(program)}"
+    for change in _change(program, "argument", words, program.use, _full_graphs(program)):
+        yield replace(change, several_graphs=True)
 
 
 def of_backend(program: Program, backend: str) -> Iterator[Change]:
@@ -113,6 +150,20 @@ def of_spellings(program: Program, spots: Iterable[Spot], spellings: Sequence[Sp
                 yield from _change(program, "spelling", words, spot.told, {spot.path: call.edits})
 
 
+def of_copies(program: Program, inputs: Iterable[str]) -> Iterator[Change]:
+    """Copies of the arguments whose place in memory it needs; `inputs` are as Dynamo calls them: `L['x']`."""
+    parameters = {told[1] for told in map(_PARAMETER.fullmatch, inputs) if told is not None}
+    for path, lines in program.compiled.items() if parameters else ():
+        source = program.read(path)
+        for use in uses_on(source, lines) if source is not None else ():
+            found = copied_arguments(source, use, parameters) if source is not None else None
+            if found is not None:
+                where = f"{path.name}:{found.line}"
+                told = " and of ".join(f"`{each}`" for each in found.arguments)
+                words = f"Give `{found.function}` a contiguous copy of {told} ({where})"
+                yield from _change(program, "spelling", words, where, {path: found.edits})
+
+
 def _respelled(program: Program, spot: Spot, spelling: Spelling, most: int) -> Iterator[Respelled]:
     source = program.read(spot.path)
     if source is not None:
@@ -143,13 +194,16 @@ def of_functions(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
 
 
 def _configured(program: Program, cure: Setting) -> Iterator[Change]:
+    module = cure.name.rpartition(".")[0]
+    while not module.endswith("config") and "." in module:  # config.triton.cudagraphs is an option of config
+        module = module.rpartition(".")[0]
+    yield from _below_imports(program, f"{cure.name} = {cure.value!r}", module)
+
+
+def _below_imports(program: Program, line: str, module: str) -> Iterator[Change]:
     path = program.main or next(iter(program.compiled), None)
     source = program.read(path) if path is not None else None
     if path is not None and source is not None:
-        module = cure.name.rpartition(".")[0]
-        while not module.endswith("config") and "." in module:  # config.triton.cudagraphs is an option of config
-            module = module.rpartition(".")[0]
-        line = f"{cure.name} = {cure.value!r}"
         edit = after_imports(source, [f"import {module}", "", line])
         words = f"Put `{line}` after the imports of {path.name}"
         yield from _change(program, "setting", words, path.name, {path: (edit,)})
@@ -171,14 +225,17 @@ def _compiled(
         if edits is None:
             return
         found[path] = edits
-    place = f" ({program.use})" if program.use else ""
-    yield from _change(program, kind, words + place, program.use, found)
+    yield from _change(program, kind, words + _place(program), program.use, found)
+
+
+def _place(program: Program) -> str:
+    return f" ({program.use})" if program.use else ""
 
 
 def _in_parts(program: Program, kind: str, words: str, where: str, edits: Edits) -> Iterator[Change]:
     """A part that runs uncompiled, where the program may ask for one graph: then it must not any more."""
     whole = _full_graphs(program) if program.one_graph else {}
-    told = f"{words}, and compile with `fullgraph=False`" if whole else words
+    told = f"{words}, and compile with `{_SEVERAL}`" if whole else words
     yield from _change(program, kind, told, where, _merged(edits, whole))
 
 

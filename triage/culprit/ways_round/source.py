@@ -118,6 +118,14 @@ def after_imports(source: Source, lines: Sequence[str]) -> Edit:
     return Edit(place, place, before + "".join(f"{each}\n" for each in [*needed, *lines]))
 
 
+def above(source: Source, node: ast.AST, line: str) -> Edit:
+    """A line above the statement that a node stands in, and above its decorators."""
+    while not isinstance(node, ast.stmt):
+        node = source.parents[node]
+    place = source.offset(source.first_line(node), 0)
+    return Edit(place, place, f"{source.indent(node)}{line}\n")
+
+
 def names_of(source: Source) -> set[str]:
     """Every name that the file uses or binds."""
     found = set()

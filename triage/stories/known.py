@@ -1,0 +1,37 @@
+"""The known cause of a failure, and the line that cures it: the table asked about what the script's first run told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, told_cause
+from triage.locate.conclude import Conclusion
+from triage.model.own_code import Finding
+from triage.model.report import KnownCause
+from triage.model.stage import Stage, Symptom
+from triage.probe.run import Probe
+
+_PRINTED = 4_000  # characters
+
+
+def cause_of(conclusion: Conclusion, first: Probe | None, mend: Sequence[Finding]) -> KnownCause | None:
+    """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better."""
+    if conclusion.own_branch:
+        return OWN_BRANCH
+    row = row_of(conclusion, first) if not any(finding.explains for finding in mend) else None
+    return told_cause(row, conclusion.outcome) if row is not None and conclusion.outcome is not None else None
+
+
+def row_of(conclusion: Conclusion, first: Probe | None) -> Row | None:
+    """The row of the table that holds for what the run came to."""
+    if first is None or conclusion.symptom not in (Symptom.EXCEPTION, Symptom.CRASH):
+        return None
+    stage = conclusion.stage if conclusion.settled else Stage.NONE
+    return known_row(conclusion.outcome, stage, first.notes.compile_calls, _printed(first))
+
+
+def _printed(first: Probe) -> str:
+    """The end of what a script printed that ended without an exception to look at."""
+    if first.outcome.exception is not None or not first.log.is_file():
+        return ""
+    return first.log.read_text(encoding="utf-8", errors="replace")[-_PRINTED:]
