@@ -1,6 +1,8 @@
 """What a traced run keeps of the functions that fail. No torch here: values are written by a stub."""
 
 import importlib
+import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -73,3 +75,19 @@ def test_writing_what_is_called_again_and_again_has_a_limit(tracer: Any) -> None
     tracer.again = lines.AGAIN_SECONDS + 1
     run(tracer, "second")
     assert kept(tracer) == ["first"]
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The states in which the process would have ended by `os._exit`."""
+    found: list[int] = []
+    monkeypatch.setattr(os, "_exit", found.append)
+    return found
+
+
+def test_a_program_that_ends_without_exit_handlers_tells_what_was_seen(tracer: Any, left: list[int]) -> None:
+    tracer._write_before_leaving()
+    run(tracer, "seen")
+    os._exit(3)
+    facts = json.loads(Path(tracer.config["out"]).read_text())
+    assert left == [3] and [call["args"] for call in facts["calls"]] == ["seen"]

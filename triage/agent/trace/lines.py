@@ -3,8 +3,8 @@
 Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (file to write), `roots` (directories whose files are the user's),
 `wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
 failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well).
-Meant for a run without a compiler: inside compiled code no line would be seen. Written when the call has returned, and
-again at the end:
+Meant for a run without a compiler: inside compiled code no line would be seen. What was executed is settled when the call has
+returned; it is written at the end, by exit handler or before `os._exit`:
 
 * `lines`: {file: executed lines}, up to then; `modules`: {name: [file, is a package]}; `main`: [file, package]; `argv`
 * `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`)
@@ -56,14 +56,26 @@ class Tracer(object):
         self.files = []
         self.speller = Speller(self.is_local)
         self.pid = os.getpid()
+        self.written = False
         self.frozen = None
 
     def start(self):
         self._watch_calls()
         sys.addaudithook(self._audit)
         atexit.register(self.write)
+        self._write_before_leaving()
         threading.settrace(self._on_call)
         sys.settrace(self._on_call)
+
+    def _write_before_leaving(self):
+        """A program that ends by `os._exit`, as servers and test runners do, has no exit handlers."""
+        leave = os._exit
+
+        def leaving(status):
+            self.write()
+            leave(status)
+
+        os._exit = leaving
 
     # -- lines and calls ------------------------------------------------------------------------------------------
 
@@ -205,9 +217,10 @@ class Tracer(object):
             return
 
     def write(self):
-        """Write what is known; only in the process that was started, and as a whole or not at all."""
-        if os.getpid() != self.pid:
+        """Write what is known: once, only in the process that was started, and as a whole or not at all."""
+        if os.getpid() != self.pid or self.written:
             return
+        self.written = True
         sys.settrace(None)
         threading.settrace(None)
         modules, origins = self._modules()
