@@ -64,11 +64,8 @@ def tolerances(script: Script) -> list[Held]:
     arguments = list(_arguments(script))
     limits = list(_limits(script))
     held = [_held(script, node, within) for node, within in (*arguments, *limits)]
-    names = _names(node for node, _ in arguments) | _only_there(script, limits)
-    for _ in range(_MOST_STEPS):
-        found = list(_values(script, names))
-        held += [_held(script, node, within) for node, within in found]
-        names = names | _names(node for node, _ in found)
+    names = names_in(node for node, _ in arguments) | _only_there(script, limits)
+    held += [_held(script, node, within) for node, within in values_of(script, names)]
     return list(dict.fromkeys(held))
 
 
@@ -131,7 +128,16 @@ def _only_there(script: Script, limits: Iterable[Place]) -> frozenset[str]:
         and isinstance(node.ctx, ast.Load)
         and not any(start <= script.span(node)[0] and script.span(node)[1] <= end for start, end in places)
     }
-    return _names(node for node, _ in limits) - elsewhere
+    return names_in(node for node, _ in limits) - elsewhere
+
+
+def values_of(script: Script, names: frozenset[str]) -> list[Place]:
+    """The numbers that these names stand for, also through other names; an edit within the place beside it would change one."""
+    found: dict[Place, None] = {}
+    for _ in range(_MOST_STEPS):
+        found |= dict.fromkeys(_values(script, names))
+        names = names | names_in(node for node, _ in found)
+    return list(found)
 
 
 def _values(script: Script, names: frozenset[str]) -> Iterator[Place]:
@@ -139,9 +145,9 @@ def _values(script: Script, names: frozenset[str]) -> Iterator[Place]:
     for node in script.nodes:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if _names(targets) & names:
+            if names_in(targets) & names:
                 yield from ((item, script.span(item)) for item in _numbers(node.value))
-        elif isinstance(node, ast.For | ast.comprehension) and _names([node.target]) & names:
+        elif isinstance(node, ast.For | ast.comprehension) and names_in([node.target]) & names:
             yield from ((item, script.span(item)) for item in ast.walk(node.iter) if _is_float(item))
         elif isinstance(node, Function):
             yield from _given(script, node, names)
@@ -162,9 +168,11 @@ def _given(script: Script, node: Function, names: frozenset[str]) -> Iterator[Pl
         if argument.arg in names:
             yield value, (script.span(argument)[0], script.span(value)[1])
     wanted = [number for number, argument in enumerate(positional) if argument.arg in names]
-    method = bool(positional) and isinstance(script.parents[node], ast.ClassDef)
+    owner = script.parents[node]
+    method = bool(positional) and isinstance(owner, ast.ClassDef)
+    name = owner.name if isinstance(owner, ast.ClassDef) and node.name == "__init__" else node.name
     for call in script.nodes if wanted else ():
-        if isinstance(call, ast.Call) and _last_name(call) == node.name:
+        if isinstance(call, ast.Call) and _last_name(call) == name:
             within = (script.span(call.func)[1], script.span(call)[1])
             chosen = [call.args[number - method] for number in wanted if method <= number < len(call.args) + method]
             yield from ((item, within) for argument in chosen for item in _numbers(argument))
@@ -189,10 +197,11 @@ def _leaves(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    return frozenset(
-        _name(item) for node in nodes for item in ast.walk(node) if isinstance(item, ast.Name | ast.Attribute)
-    )
+def names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Names and attributes: of `self.tol` the attribute alone."""
+    found = [item for node in nodes for item in ast.walk(node) if isinstance(item, ast.Name | ast.Attribute)]
+    owners = {item.value for item in found if isinstance(item, ast.Attribute)}
+    return frozenset(_name(item) for item in found if item not in owners)
 
 
 def _name(node: ast.Name | ast.Attribute) -> str:
