@@ -14,6 +14,7 @@ from triage.reduce.text.passes import (
     TABLE,
     arguments,
     brackets,
+    cheaper,
     classes,
     definitions,
     expressions,
@@ -135,6 +136,26 @@ def test_expressions(text, expected):
 def test_the_parts_of_an_f_string_are_left_alone():
     ast_of = [ast.parse(text) for text in results('y = f"{a + b} {c.d}"\n', expressions.propose)]
     assert all(isinstance(tree, ast.Module) for tree in ast_of)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DataLoader(d, num_workers=2, shuffle=True, prefetch_factor=4)\n", "DataLoader(d, shuffle=True)\n"),
+        ("DataLoader(d, persistent_workers=True, num_workers=w)\n", "DataLoader(d)\n"),
+        ("for i in range(100):\n    f(i)\n", "for i in range(1):\n    f(i)\n"),
+        ("for i, x in zip(range(0, 9), d):\n    f(i)\n", "for i, x in zip(range(0, 2), d):\n    f(i)\n"),
+        ("steps = 100\nfor i in range(steps):\n    f(i)\n", "steps = 1\nfor i in range(steps):\n    f(i)\n"),
+    ],
+)
+def test_what_takes_long_is_made_cheap_first(text, expected):
+    assert expected in results(text, cheaper.propose) and TABLE[0].propose is cheaper.propose
+
+
+def test_the_number_of_turns_is_found_where_it_is_given():
+    text = "class T:\n    def __init__(self, n, width):\n        self.most = n\n        self.width = width\n\nt = T(8, 4)\n"
+    text += "for i in range(t.most):\n    f(i)\n"
+    assert results(text, cheaper.propose) == [text.replace("8", "1"), text.replace("8", "2")]
 
 
 def test_equal_numbers_change_together():

@@ -3,12 +3,12 @@
 Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (file to write), `roots` (directories whose files are the user's),
 `wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
 failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well).
-Meant for a run without a compiler: inside compiled code no line would be seen. Written when the call has returned, and
-again at the end:
+Meant for a run without a compiler: inside compiled code no line would be seen. What was executed is settled when the call has
+returned; it is written at the end, by exit handler or before `os._exit`:
 
 * `lines`: {file: executed lines}, up to then; `modules`: {name: [file, is a package]}; `main`: [file, package]; `argv`
 * `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`)
-* `moments`: the local names of a wanted frame when it first came to its failing line, as expressions as well
+* `moments`: the local names of a wanted frame when it came to its failing line, as expressions as well
 * `origins`: {module: {name: [module, name it was defined under]}}; `files`: what was opened for reading below the roots
 * `names`: what torch calls its functions and classes: such a word in the program's data is no secret
 """
@@ -18,11 +18,13 @@ import json
 import os
 import sys
 import threading
+import time
 
 from .values import Speller
 
 VARIABLE = "TRIAGE_TRACE_LINES"
 CALL_LIMIT = 64
+AGAIN_SECONDS = 5.0  # for writing anew what was called before, outside of compiled calls
 OTHER, MINE = 0, 1
 
 
@@ -48,20 +50,32 @@ class Tracer(object):
         self.kinds = {}
         self.paths = {}
         self.main = None
-        self.calls = []
-        self.moments = []
+        self.calls = {}  # by the compiled call, whether within it, and the function
+        self.moments = {}  # by the line as well
+        self.again = 0.0
         self.files = []
         self.speller = Speller(self.is_local)
         self.pid = os.getpid()
+        self.written = False
         self.frozen = None
-        self.seen_in_call = set()
 
     def start(self):
         self._watch_calls()
         sys.addaudithook(self._audit)
         atexit.register(self.write)
+        self._write_before_leaving()
         threading.settrace(self._on_call)
         sys.settrace(self._on_call)
+
+    def _write_before_leaving(self):
+        """A program that ends by `os._exit`, as servers and test runners do, has no exit handlers."""
+        leave = os._exit
+
+        def leaving(status):
+            self.write()
+            leave(status)
+
+        os._exit = leaving
 
     # -- lines and calls ------------------------------------------------------------------------------------------
 
@@ -126,27 +140,37 @@ class Tracer(object):
         last = max([code.co_firstlineno, *[entry[1] for entry in _lines_of(code)]])
         lines = self.wanted[(os.path.basename(code.co_filename), code.co_name)]
         line = next((line for line in lines if code.co_firstlineno <= line <= last), None)
-        if line is None or len(self.calls) >= CALL_LIMIT or self.frozen is not None:
-            return
-        if (self.recorder.calls, code) in self.seen_in_call:
-            return  # the first time within each compiled call
-        self.seen_in_call.add((self.recorder.calls, code))
+        if line is not None:
+            self._note(self.calls, (code,), lambda: self._calls(frame, line))
+
+    def _calls(self, frame, line):
         try:
-            self.calls += [dict(told, at=self.recorder.calls, line=line) for told in self.speller.calls(frame)]
+            return [dict(told, at=self.recorder.calls, line=line) for told in self.speller.calls(frame)]
         except Exception as error:
-            self.calls.append({"function": code.co_name, "at": self.recorder.calls, "why": repr(error)[:200]})
+            return [{"function": frame.f_code.co_name, "at": self.recorder.calls, "why": repr(error)[:200]}]
 
     def _moment(self, frame):
         """A failing line is come to: what its names stand for."""
-        key = (self.recorder.calls, frame.f_code, frame.f_lineno)
-        if key in self.seen_in_call or len(self.moments) >= CALL_LIMIT or self.frozen is not None:
-            return
-        self.seen_in_call.add(key)
+        self._note(self.moments, (frame.f_code, frame.f_lineno), lambda: self._names(frame))
+
+    def _names(self, frame):
         try:
-            told = self.speller.moment(frame)
+            return [dict(self.speller.moment(frame), at=self.recorder.calls, line=frame.f_lineno)]
         except Exception:
+            return []
+
+    def _note(self, known, place, tell):
+        """Within a compiled call the first time counts; outside the last: that frame is running when the next one begins."""
+        inside = self.recorder.inside()
+        key = (self.recorder.calls, inside, *place)
+        if self.frozen is not None or (key not in known and len(known) >= CALL_LIMIT):
             return
-        self.moments.append(dict(told, at=self.recorder.calls, line=frame.f_lineno))
+        if key in known and (inside or self.again > AGAIN_SECONDS):
+            return
+        began, again = time.monotonic(), key in known
+        known[key] = tell()  # in its old place: outer functions come first
+        if again:
+            self.again += time.monotonic() - began
 
     # -- the compiled call ----------------------------------------------------------------------------------------
 
@@ -193,9 +217,10 @@ class Tracer(object):
             return
 
     def write(self):
-        """Write what is known; only in the process that was started, and as a whole or not at all."""
-        if os.getpid() != self.pid:
+        """Write what is known: once, only in the process that was started, and as a whole or not at all."""
+        if os.getpid() != self.pid or self.written:
             return
+        self.written = True
         sys.settrace(None)
         threading.settrace(None)
         modules, origins = self._modules()
@@ -208,8 +233,8 @@ class Tracer(object):
             },
             "modules": modules,
             "origins": origins,
-            "calls": self.calls,
-            "moments": self.moments,
+            "calls": [told for calls in list(self.calls.values()) for told in calls],
+            "moments": [told for moments in list(self.moments.values()) for told in moments],
             "files": self.files,
             "grad": _grad_enabled(),
             "names": _names_of_torch(),

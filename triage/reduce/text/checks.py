@@ -22,6 +22,7 @@ from triage.model.syntax import parse
 from triage.probe.launch import Cancel
 from triage.reduce.text.contract import Contracts, ask
 from triage.reduce.text.harmless import with_harmless
+from triage.reduce.text.left_files import LeftFiles
 from triage.reduce.text.reached import OwnFailure
 from triage.trial.facts import not_run
 from triage.trial.interface import CandidateRunner
@@ -50,10 +51,12 @@ class PairedRunner(PooledRunner):
         own: OwnFailure | None = None,
         *,
         exchanges: bool = True,
+        files: LeftFiles | None = None,
     ) -> None:
         super().__init__(runner.jobs, runner)
         self._runner, self._signature, self._passing, self._own = runner, signature, passing, own
         self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
+        self._files = files or LeftFiles()
         self._decides = False
         self._contracts = Contracts()
         self._warned: frozenset[str] | None = None  # by the first script that was run on the passing rung
@@ -63,15 +66,18 @@ class PairedRunner(PooledRunner):
         if result.signature is None or not same_failure(result.signature, self._signature) or cancel.is_set():
             return result
         flaw = self._flaw(query, result, cancel)
-        return not_run(flaw) if flaw else result
+        if flaw:
+            return not_run(flaw)
+        self._files.accept(query.source, result.left)
+        return result
 
     def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
         return self._wrong_way(query, result, cancel) or self._contracts.flaw(self._runner, query, cancel)
 
     def _wrong_way(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
         """Why a candidate that fails the same way is none; empty where it is one."""
-        if result.left:
-            return f"it leaves {result.left[0]} in the current directory"
+        if flaw := self._files.flaw(result.left):
+            return flaw
         if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome):
             return "nothing decides whether its own statement fails"
         if self._exchanges:

@@ -27,6 +27,7 @@ from triage.reduce.printing.printer import code_lines
 from triage.reduce.text import evidence
 from triage.reduce.text.checks import PairedRunner, RoutingRunner
 from triage.reduce.text.evidence import Trace
+from triage.reduce.text.left_files import LeftFiles
 from triage.reduce.text.reached import own_failure, own_frames
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.script import Script, after_future
@@ -99,7 +100,8 @@ class SourceEngine:
         routed = RoutingRunner(runner, self._target.python, self._neutral)
         limit = Limit(budget, self._seconds, SHARE_OF_LAST_STEPS)
 
-        paired, valid = self._paired(routed, problem), Validity()
+        files, valid = LeftFiles(), Validity()
+        paired = self._paired(routed, problem, files)
 
         def shown(script: Script) -> str:
             return shaped(script, rung, header, door=problem.door)
@@ -113,12 +115,12 @@ class SourceEngine:
                 paired,
                 oracle,
                 limit,
-                _without_text(emit) if prelude or private else emit,
+                _without(emit, *(["source"] if prelude or private else []), *(["digest"] if files.tolerated else [])),
                 render,
                 lambda script, source: {"lines": code_lines(source)},
                 rung=rung,
                 patience=self._patience,
-                recalled=problem.recalled,
+                recalled={} if files.tolerated else problem.recalled,
             )
             return Bench(driver, Search(driver, runner.jobs, limit), render, shown)
 
@@ -126,16 +128,16 @@ class SourceEngine:
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung), self._frames()
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
             return Reducing(
-                bench, valid, lambda: self._trace(problem, limit), asked, frames, around, limit.release
+                bench, valid, lambda: self._trace(problem, limit), asked, frames, around, limit.release, files
             ).run()
         finally:
             routed.close()
 
-    def _paired(self, runner: CandidateRunner, problem: Problem) -> PairedRunner:
+    def _paired(self, runner: CandidateRunner, problem: Problem, files: LeftFiles) -> PairedRunner:
         """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
         passing = UNCOMPILED.name if problem.stage is Stage.BACKEND else problem.passing
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
-        return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check)
+        return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check, files=files)
 
     def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
         seen, began = self._seen, time.monotonic()
@@ -158,12 +160,13 @@ class SourceEngine:
         return evidence.failing_frames(self._seen.exception)
 
 
-def _without_text(emit: Callable[..., None]) -> Callable[..., None]:
-    """What is told of candidates that hold the program's data: not their text."""
+def _without(emit: Callable[..., None], *names: str) -> Callable[..., None]:
+    """What is told of candidates, less some of it: their text where it holds the program's data, and by what a run that goes on
+    would know them where the answer holds for this search alone.
+    """
 
     def told(kind: str, **facts: Any) -> None:
-        facts.pop("source", None)
-        emit(kind, **facts)
+        emit(kind, **{name: fact for name, fact in facts.items() if name not in names})
 
     return told
 

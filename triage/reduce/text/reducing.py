@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from triage.judge.asking import Held, StopReductionError
+from triage.judge.judgement import Judgement
 from triage.model.outcome import Frame
+from triage.model.stage import Verdict
 from triage.reduce.interface import NoReduction, Reduction
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.comments import lines_of
@@ -23,6 +25,7 @@ from triage.reduce.text.eager_first import eager_first
 from triage.reduce.text.evidence import Trace
 from triage.reduce.text.extract import closed, pumped
 from triage.reduce.text.failing_line import without_the_rest
+from triage.reduce.text.left_files import LeftFiles
 from triage.reduce.text.script import Script
 from triage.reduce.text.search import Search
 from triage.reduce.text.starts import Request, starts
@@ -77,10 +80,12 @@ class Reducing:
         frames: Sequence[Frame],
         around: Around,
         search_is_over: Callable[[], None],
+        files: LeftFiles | None = None,
     ) -> None:
         self._new_bench, self._around, self._valid = bench, around, valid
         self._learn, self._asked, self._frames = learn, asked, frames
         self._search_is_over = search_is_over  # what was kept of the time may be spent
+        self._files = files or LeftFiles()
         self._use(bench(""))
         self._queries = 0  # on benches that were left
         self._needed: Needed | None = None
@@ -89,7 +94,7 @@ class Reducing:
         self._stopped = self._reason = ""
         self._interrupted = False
         self._minimal = False
-        self._tried = 0
+        self._answers: list[Judgement] = []  # on the texts to start from
 
     def _use(self, bench: Bench) -> None:
         """From now on candidates are tried on this one."""
@@ -133,11 +138,20 @@ class Reducing:
         """A script that fails the same way, with made-up data where that will do."""
         around = self._around
         data = data_of(trace, around.folder, around.cwd, around.stdin)
-        self._driver.begin("one file")
         texts = starts(without_data(trace, data.public), self._asked, data.preludes())
-        self._tried = len(texts)
-        found = self._driver.first(texts)
+        found = self._first(texts)
+        if found is None and self._files.refused:
+            self._files.tolerate()
+            self._queries += self._driver.queries
+            self._use(self._new_bench(""))
+            found = self._first(texts)
         return found if found is not None else self._with_own_words(trace, data)
+
+    def _first(self, texts: Sequence[Script]) -> Script | None:
+        self._driver.begin("one file")
+        found = self._driver.first(texts)
+        self._answers = list(filter(None, map(self._driver.remembered, texts)))
+        return found
 
     def _with_own_words(self, trace: Trace, data: Data) -> Script | None:
         """Where nothing made up fails the same way: with the program's own data, which is shown only if that is allowed."""
@@ -213,7 +227,10 @@ class Reducing:
     def _result(self) -> Reduction | NoReduction:
         driver, seconds = self._driver, time.monotonic() - self._began
         queries = self._queries + driver.queries
-        if driver.best is None:
+        left = self._files.of(driver.best.source) if driver.best is not None else ""
+        if left:
+            self._reason = f"every script that was found to fail the same way leaves {left} in the current directory"
+        if driver.best is None or left:
             return NoReduction("native", self._why(), queries, seconds, self._siblings(), self._interrupted)
         found = Reduction(
             source="",
@@ -251,19 +268,26 @@ class Reducing:
         found = [best.candidate] if self._shown is not None else []
         least = code_lines(best.source)
         for held in reversed(self._driver.history):
-            if code_lines(held.source) > 1.5 * least:
+            if code_lines(held.source) > 1.5 * least and not self._files.of(held.source):
                 found.append(held.candidate)
                 least = code_lines(held.source)
         return found[:MOST_LARGER]
 
     def _why(self) -> str:
-        if self._stopped:
-            return f"no script that fails the same way was found before {self._stopped}"
         if self._reason:
             return self._reason
+        if self._stopped:
+            return f"no script that fails the same way was found before {self._stopped}"
+        tried = len(self._answers)
+        if not tried:
+            return "nothing of the program was executed in the process that was started, so there was no text to try"
+        unjudged = [answer.reason for answer in self._answers if answer.verdict is Verdict.UNRESOLVED]
+        many = f"{tried} text{' was' if tried == 1 else 's were'} tried"
+        if len(unjudged) == tried:
+            return f"no text made of it gave an answer ({many}; {unjudged[0]})"
         return (
             "neither the failing function by itself nor the whole program in one file fails the same way in an empty "
-            f"directory ({self._tried} texts were tried)"
+            f"directory ({many})"
         )
 
     def _notes(self, best: Script) -> list[str]:

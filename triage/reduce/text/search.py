@@ -52,7 +52,7 @@ class Search:
     def fewer_statements(self, start: Script) -> None:
         """Only the pass that gains most, once: for a script that will change again."""
         self.current = start
-        self._round(TABLE[:1])
+        self._round([one for one in TABLE if one.name == STATEMENTS])
 
     def polish(self, known: Collection[str] | None = None) -> None:
         """What changes the whole text and lets nothing else become smaller: once, at the end.

@@ -1,4 +1,4 @@
-"""The passes, as one table in the order they are tried: statements, then structure, then tokens, then names.
+"""The passes, as one table in the order they are tried: what takes long, statements, then structure, then tokens, then names.
 
 A pass only proposes edits of one script. It is deterministic, never runs anything, and never loops to a fixpoint: `search`
 does. What it proposes may be wrong in any way; what does not parse, or names what nothing defines, costs no query.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from triage.reduce.text.passes import (
     arguments,
     brackets,
+    cheaper,
     classes,
     definitions,
     expressions,
@@ -42,6 +43,7 @@ class Pass:
 
 STATEMENTS, BRACKETS = "statements", "brackets"
 TABLE = (
+    Pass("cheaper", cheaper.propose, "data loaded without other processes, fewer turns of loops"),
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("reading", reading.propose, "what a file holds in the place of reading it", False),

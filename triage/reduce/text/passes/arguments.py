@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.passes.choice import Choice, never_stricter, one
 from triage.reduce.text.script import Script
 from triage.reduce.text.shape import without_argument
 
 
+@never_stricter
 def propose(script: Script) -> Iterator[Choice]:
     for node in script.nodes:
         if isinstance(node, ast.Call):

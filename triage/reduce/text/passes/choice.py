@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from triage.reduce.text.script import Edit
+from triage.reduce.text.script import Edit, Script
+from triage.reduce.text.tolerances import changes, tolerances
 
 
 @dataclass(frozen=True)
@@ -17,3 +20,17 @@ class Choice:
 def one(*edits: Edit) -> Choice:
     """A choice with a single alternative."""
     return Choice((edits,))
+
+
+def never_stricter(propose: Callable[[Script], Iterator[Choice]]) -> Callable[[Script], Iterator[Choice]]:
+    """A pass without what would change how much a check of the program allows."""
+
+    @functools.wraps(propose)
+    def proposed(script: Script) -> Iterator[Choice]:
+        held = tolerances(script)
+        for choice in propose(script):
+            left = tuple(edits for edits in choice.alternatives if not changes(edits, held))
+            if left:
+                yield Choice(left)
+
+    return proposed

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from triage.reduce.text.names import all_arguments
-from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.passes.choice import Choice, never_stricter, one
 from triage.reduce.text.script import Definition, Edit, Function, Script
 from triage.reduce.text.shape import without_argument
 
 
+@never_stricter
 def propose(script: Script) -> Iterator[Choice]:
     yield from _annotations(script)
     yield from _base_of_base(script)

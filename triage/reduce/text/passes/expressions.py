@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.passes.choice import Choice, never_stricter, one
 from triage.reduce.text.script import Definition, Edit, Script
 from triage.reduce.text.shape import is_torch_compile
 
@@ -29,6 +29,7 @@ _MOST_PARTS = 6
 _VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was read, loaded or computed
 
 
+@never_stricter
 def propose(script: Script) -> Iterator[Choice]:
     """The largest expressions first within a statement; statements in order."""
     yield from _registered(script)

@@ -1,4 +1,7 @@
-"""Smaller numbers and shorter strings. Equal literals change together, so that shapes and names go on to agree."""
+"""Smaller numbers and shorter strings. Equal literals change together, so that shapes and names go on to agree.
+
+What a check of the program allows stays: smaller, it would fail by rounding.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ from collections.abc import Iterator
 
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.script import Edit, Script
+from triage.reduce.text.tolerances import changes, tolerances
 
 
 def propose(script: Script) -> Iterator[Choice]:
     places: dict[tuple[str, object], list[ast.expr]] = {}
+    held = tolerances(script)
     for node in script.nodes:
+        if isinstance(node, ast.Constant | ast.JoinedStr) and changes([Edit(*script.span(node))], held):
+            continue
         if isinstance(node, ast.Constant) and not _within_fstring(script, node) and not isinstance(node.value, bool):
             if isinstance(node.value, int | float | str):
                 places.setdefault((type(node.value).__name__, node.value), []).append(node)

@@ -1,0 +1,93 @@
+"""What a traced run keeps of the functions that fail. No torch here: values are written by a stub."""
+
+import importlib
+import json
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.agent import boot
+
+boot.load_agent()
+lines = importlib.import_module(f"{boot.PACKAGE}.trace.lines")
+recorder_module = importlib.import_module(f"{boot.PACKAGE}.hooks.recorder")
+Channel = importlib.import_module(f"{boot.PACKAGE}.hooks.channel").Channel
+
+
+def step(value: object) -> object:
+    return value
+
+
+@pytest.fixture
+def tracer(tmp_path: Path) -> Any:
+    recorder = recorder_module.Recorder(Channel(str(tmp_path)), {})
+    wanted = [[Path(__file__).name, "step", step.__code__.co_firstlineno + 1]]
+    made = lines.Tracer({"out": str(tmp_path / "executed.json"), "roots": [], "wanted": wanted}, recorder)
+    made.speller = types.SimpleNamespace(calls=lambda frame: [{"args": frame.f_locals["value"]}])
+    return made
+
+
+def run(tracer: Any, value: object) -> None:
+    """Call the wanted function and tell the tracer."""
+
+    def on_call(frame: Any, event: str, arg: Any) -> None:
+        if frame.f_code is step.__code__:
+            tracer._frame(frame)
+
+    before = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        step(value)
+    finally:
+        sys.settrace(before)
+
+
+def compiled(tracer: Any, *values: object) -> None:
+    tracer.recorder.enter("calls")
+    for value in values:
+        run(tracer, value)
+    tracer.recorder.leave("calls")
+
+
+def kept(tracer: Any) -> list[object]:
+    return [told["args"] for calls in tracer.calls.values() for told in calls]
+
+
+def test_of_calls_around_a_compiled_one_the_last_counts(tracer: Any) -> None:
+    run(tracer, "eager")
+    run(tracer, "the one that calls what is compiled")
+    compiled(tracer)
+    assert kept(tracer) == ["the one that calls what is compiled"]
+
+
+def test_within_a_compiled_call_the_first_counts_and_a_later_eager_one_is_another(tracer: Any) -> None:
+    compiled(tracer, "first", "second")
+    run(tracer, "eager")
+    assert kept(tracer) == ["first", "eager"]
+
+
+def test_writing_what_is_called_again_and_again_has_a_limit(tracer: Any) -> None:
+    run(tracer, "first")
+    tracer.again = lines.AGAIN_SECONDS + 1
+    run(tracer, "second")
+    assert kept(tracer) == ["first"]
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The states in which the process would have ended by `os._exit`."""
+    found: list[int] = []
+    monkeypatch.setattr(os, "_exit", found.append)
+    return found
+
+
+def test_a_program_that_ends_without_exit_handlers_tells_what_was_seen(tracer: Any, left: list[int]) -> None:
+    tracer._write_before_leaving()
+    run(tracer, "seen")
+    os._exit(3)
+    facts = json.loads(Path(tracer.config["out"]).read_text())
+    assert left == [3] and [call["args"] for call in facts["calls"]] == ["seen"]
