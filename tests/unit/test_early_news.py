@@ -11,7 +11,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.interface import Reduction
-from triage.reduce.text.engine import _without_text
+from triage.reduce.text.engine import _without
 from triage.session.events import Event
 from triage.stories.early import MARK, EarlyNews, named_early, withdraw
 
@@ -63,7 +63,7 @@ def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_j
 def test_a_candidate_that_holds_private_data_is_not_shown(tmp_path: Path) -> None:
     found = Told(tmp_path)
     news = EarlyNews(found, conclusion())  # type: ignore[arg-type]
-    _without_text(news.emit)("reduced", source=SOURCE, lines=2, first=True)
+    _without(news.emit, "source")("reduced", source=SOURCE, lines=2, first=True)
     assert not (tmp_path / "repro.py").exists()
     assert plain_line(found.events[0]) == "fails the same way: 2 lines"
 
