@@ -12,7 +12,7 @@ from triage.culprit.ways_round.changes import Change
 from triage.culprit.ways_round.cost import cost_in_words
 from triage.model.graphcase import GraphNode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException, Steps
-from triage.model.stage import OutcomeKind
+from triage.model.stage import OutcomeKind, Stage
 from triage.probe.run import Probe
 from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
@@ -195,3 +195,21 @@ def test_a_run_that_was_cut_is_not_told_as_a_hang():
     told = plain_line(Event("probe_ended", {**facts, "cut": True}))
     assert told == "script with a call uncompiled: had not ended within 60 s (nothing is known of it)"
     assert "hang" in (plain_line(Event("probe_ended", {**facts, "message": "", "cut": False})) or "")
+
+
+@pytest.mark.parametrize(
+    ("graphs", "stage", "ablation", "asked"),
+    [
+        (2, Stage.INDUCTOR, (), ["torch._inductor.config.force_disable_caches = True"]),
+        (1, Stage.INDUCTOR, (), []),  # no graph that another one could have left
+        (2, Stage.DYNAMO, (), []),
+        (2, Stage.INDUCTOR, ("a row",), []),  # the reproducer was asked
+    ],
+)
+def test_where_no_reproducer_was_asked_the_script_is_run_without_caches(
+    graphs: int, stage: Stage, ablation: tuple[str, ...], asked: list[str]
+):
+    walk = SimpleNamespace(seen={}, start=SimpleNamespace(notes=AgentNotes(graphs=graphs)))
+    found = SimpleNamespace(walk=walk, ablation=ablation)
+    trials = _Trials(found, SimpleNamespace(outcome=None, stage=stage))  # type: ignore[arg-type]
+    assert [setting.text for setting in trials._unasked()] == asked

@@ -153,6 +153,11 @@ def switches_for(failing: str) -> tuple[Switch, ...]:
     )
 
 
+def without_caches() -> tuple[Setting, ...]:
+    """The change that has every graph compiled anew."""
+    return tuple(switch.change for switch in SWITCHES if switch.part == "caches" and switch.change is not None)
+
+
 def question_of_torch() -> str:
     """A script that writes down which of the options this torch has, and what they are without anybody's doing."""
     names = sorted({name for switch in SWITCHES if switch.option for name in [switch.name, *_companions(switch)]})

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
 
+from triage.culprit.settings import Setting, without_caches
 from triage.culprit.ways_round.changes import (
     KINDS,
     Change,
@@ -129,7 +130,7 @@ class _Trials:
         below = self._below()
         error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
-        settings = of_settings(program, self.found.cures, error.message if error is not None else "")
+        settings = of_settings(program, self.found.cures or self._unasked(), error.message if error is not None else "")
         known = row_of(self.conclusion, self.walk.start)
         untraced = program.one_graph and self.conclusion.stage is Stage.DYNAMO
         return [
@@ -141,6 +142,11 @@ class _Trials:
             of_functions(program, list(outer)),
             of_backend(program, below) if below is not None else of_uses(program),
         ]
+
+    def _unasked(self) -> tuple[Setting, ...]:
+        """What only the script can be asked: where several graphs are compiled, whether one that another graph left is taken."""
+        asked = self.found.ablation or self.conclusion.stage in (Stage.DYNAMO, Stage.BACKEND)
+        return () if asked or self.walk.start.notes.graphs < 2 else without_caches()
 
     def _below(self) -> str | None:
         """The backend of the rung below the failing one: the next best that is known to pass."""
