@@ -347,3 +347,10 @@ def test_a_rung_that_was_not_run_has_its_reason():
     assert why_not_run(aot, LADDER, {decomp.name: [OK]}) == "aot_eager_decomp_partition, which does more, passes"
     assert why_not_run(aot, LADDER, {eager.name: [fails()]}) == "eager, which does less, fails"
     assert why_not_run(aot, LADDER, {eager.name: [OK], decomp.name: [fails(), INVALID]}) is None
+
+
+@pytest.mark.parametrize(("lowest", "direction"), [(1, Direction.FORWARD), (2, None)])
+def test_what_dynamo_traces_is_the_forward_pass(lowest: int, direction: Direction | None) -> None:
+    check = RaisedException("AssertionError", "is off", (Frame("/home/ann/train.py", 62, "main"),), phase="uncaught")
+    states = [fails(check) if place >= lowest else OK for place in range(5)]
+    assert ladder(*states).direction is direction

@@ -86,7 +86,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         symptom=symptom,
         signature=signature,
         outcome=reported.outcome,
-        direction=_direction(reported),
+        direction=_direction(reported, lowest.stage),
         failing=lowest,
         passing=below if settled else None,
         runs=runs,
@@ -302,10 +302,14 @@ def direction_of(outcome: Outcome) -> Direction | None:
     return Direction.FORWARD
 
 
-def _direction(probe: Probe) -> Direction | None:
+def _direction(probe: Probe, stage: Stage) -> Direction | None:
     if is_comparison(probe.outcome) and probe.notes.wrong is not None:
         return Direction(probe.notes.wrong.direction)
-    return direction_of(probe.outcome)
+    found = direction_of(probe.outcome)
+    # What Dynamo traces is the forward pass, whatever check of the program's shows that it went wrong.
+    return (
+        Direction.FORWARD if found is None and stage is Stage.DYNAMO and probe.outcome.exception is not None else found
+    )
 
 
 def face(probe: Probe, reported: FailureSignature | None) -> str | None:
