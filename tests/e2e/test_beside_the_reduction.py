@@ -78,7 +78,9 @@ def test_an_interrupt_ends_what_runs_ahead_of_the_first_failure(triage: Command)
 
 
 def test_where_the_script_disagrees_with_its_graph_the_script_counts(triage: Command) -> None:
-    triage.script(FAILS.format(later="sys.exit('no weights here')"))
+    triage.script(
+        FAILS.format(later="pass") + "sys.exit('no weights here')\n"
+    )  # where it is compiled it does not get there
     done = triage("run", "--out", "out", "train.py")
     assert done.returncode == 3, done.stderr
     report = triage.report()
@@ -87,3 +89,13 @@ def test_where_the_script_disagrees_with_its_graph_the_script_counts(triage: Com
     assert not (triage.out / "repro.py").exists()
     journal = [json.loads(line) for line in (triage.out / "journal.jsonl").read_text().splitlines()]
     assert [event["stage"] for event in journal if event["kind"] == "located"][-1] == "script"
+
+
+def test_a_script_that_cannot_be_run_twice_has_the_stage_that_its_graph_told(triage: Command) -> None:
+    triage.script(FAILS.format(later="sys.exit('there are results already')"))
+    done = triage("run", "--out", "out", "train.py")
+    assert done.returncode == 0, done.stderr
+    report = triage.report()
+    assert report["verdict"]["stage"] == "decomp_partition" and report["reproducer"]["verified"]
+    assert {row["rung"]: row["on"] for row in report["ladder"]}["uncompiled"] == "graph"
+    assert any("cannot be run twice" in note and "there are results already" in note for note in report["notes"])
