@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from triage.culprit.known_causes import TABLE, Row, known_cause, known_row
+from triage.culprit.known_causes import TABLE, Row, known_row, told_cause
 from triage.model.outcome import CompileCall, Outcome, RaisedException
+from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage
 
 FULLGRAPH = (CompileCall(None, fullgraph=True),)
@@ -16,6 +17,13 @@ FULLGRAPH = (CompileCall(None, fullgraph=True),)
 
 def failed(kind: str, message: str, **more: object) -> Outcome:
     return Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, **more))  # type: ignore[arg-type]
+
+
+def known_cause(
+    outcome: Outcome | None, stage: Stage, calls: tuple[CompileCall, ...] = (), printed: str = ""
+) -> KnownCause | None:
+    row = known_row(outcome, stage, calls, printed)
+    return told_cause(row, outcome) if row is not None and outcome is not None else None
 
 
 def cause_of(kind: str, message: str, stage: Stage, calls: tuple[CompileCall, ...] = FULLGRAPH) -> str | None:

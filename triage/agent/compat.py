@@ -324,6 +324,11 @@ def dispatch_mode():
     return TorchDispatchMode
 
 
+def home_of_torch():
+    """The directory below which torch's own files lie, as the beginning of their names."""
+    return os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
+
+
 def autocast_off():
     """A context in which operations keep the precision of their operands, on every device that casts by itself."""
     import contextlib

@@ -361,14 +361,6 @@ OWN_BRANCH = KnownCause(
 )
 
 
-def known_cause(
-    outcome: Outcome | None, stage: Stage, calls: Sequence[CompileCall] = (), printed: str = ""
-) -> KnownCause | None:
-    """What is known of a failure like this one; None where it may be a bug. `printed` is what it left on stderr."""
-    row = known_row(outcome, stage, calls, printed)
-    return told_cause(row, outcome) if outcome is not None and row is not None else None
-
-
 def told_cause(row: Row, outcome: Outcome) -> KnownCause:
     """What the row says of this failure."""
     return KnownCause(row.id, row.explanation, row.cure, _page(outcome) or row.reference)

@@ -194,7 +194,7 @@ class Visits(ABC):
 
     def _ask_alone(self, crowded: Sequence[tuple[Rung, Probe]]) -> None:
         for rung, probe in sorted(crowded, key=lambda each: each[0] is not UNCOMPILED):
-            if self.spoiled is not None and _alike(self.spoiled, probe):
+            if self.spoiled is not None and looks_alike(self.spoiled, probe):
                 continue
             again = self.ask(rung, f"{probe.name}-alone")
             if again.cancelled:
@@ -217,13 +217,14 @@ class Visits(ABC):
             self._began_again = True
             again = self.ask(AS_IT_IS, f"{AS_IS}-again")
             self.announce(AS_IT_IS, again)
-            if _alike(again, probe):
+            if looks_alike(again, probe):
                 self.spoiled = again
                 told = {
-                    name: [each for each in probes if not _alike(each, again)] for name, probes in self.seen.items()
+                    name: [each for each in probes if not looks_alike(each, again)]
+                    for name, probes in self.seen.items()
                 }
                 self.seen = {name: probes for name, probes in told.items() if probes}
-        return self.spoiled is not None and _alike(self.spoiled, probe)
+        return self.spoiled is not None and looks_alike(self.spoiled, probe)
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         """Whether a probe ended in a failure that is not the script's."""
@@ -337,7 +338,8 @@ class Visits(ABC):
         )
 
 
-def _alike(one: Probe, other: Probe) -> bool:
+def looks_alike(one: Probe, other: Probe) -> bool:
+    """Whether two runs failed, and with the same face."""
     return one.signature is not None and other.signature is not None and same_face(one.signature, other.signature)
 
 

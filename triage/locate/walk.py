@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triage.judge.likeness import same_face
 from triage.locate.ahead import may_be_in_the_way
 from triage.locate.beside import Beside
 from triage.locate.conclude import (
@@ -26,7 +25,7 @@ from triage.locate.conclude import (
     with_graphs_compared,
 )
 from triage.locate.ladder import ladder_for, suspect
-from triage.locate.visits import AS_IT_IS, Visits
+from triage.locate.visits import AS_IT_IS, Visits, looks_alike
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
@@ -218,10 +217,7 @@ class Walk(Visits):
         if self._unseen(dynamo):  # it was ended for a failure of the uncompiled run that was none after all
             return False
         probe = self.seen[dynamo.name][-1]
-        same = (
-            probe.signature is not None and first.signature is not None and same_face(probe.signature, first.signature)
-        )
-        return self._passes(UNCOMPILED) and same
+        return self._passes(UNCOMPILED) and looks_alike(probe, first)
 
     def _likely(self, first: Probe, guess: int) -> list[Rung]:
         """The rungs on both sides of the boundary that is guessed. Of a quick script all of them, the likely culprit twice.

@@ -83,11 +83,14 @@ def changed(node: GraphNode) -> tuple[str, ...]:
     target = mutated(node)
     if target is not None:
         return (target,)
-    name = operation(node)
-    if node.target.startswith(("operator.", "_operator.")) or not name.endswith("_") or name.endswith("__"):
-        return ()
     lists = [item for item in node.args if trees.as_ref(item) is None]
-    return tuple(dict.fromkeys(trees.refs(lists)))
+    return tuple(dict.fromkeys(trees.refs(lists))) if is_named_in_place(node) else ()
+
+
+def is_named_in_place(node: GraphNode) -> bool:
+    """Whether the name ends as those of PyTorch's in-place operators do. `operator.and_` is none."""
+    name = operation(node)
+    return name.endswith("_") and not name.endswith("__") and not node.target.startswith(("operator.", "_operator."))
 
 
 def sets_grad_mode(node: GraphNode) -> bool | None:

@@ -32,7 +32,7 @@ def patch_torch(torch, recorder):
     def compile(model=None, *args, **kwargs):
         if model is None:  # decorator with arguments
             return functools.wraps(original)(lambda function: compile(function, *args, **kwargs))
-        if _torch_itself(torch, sys._getframe(1), kwargs):
+        if _torch_itself(sys._getframe(1), kwargs):
             return unwatched(model, *args, **kwargs)
         note_use(torch, recorder, model, kwargs)
         if rung == UNCOMPILED:
@@ -67,11 +67,11 @@ def _forced(kwargs, rung):
     return forced
 
 
-def _torch_itself(torch, frame, kwargs):
+def _torch_itself(frame, kwargs):
     """Whether torch compiles something for its own ends: an eager higher-order operator (scan, while_loop, flex_attention)
     is traced with a backend that torch picks. What passes on a program's wish (`Module.compile`) names none.
     """
-    home = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+    home = compat.home_of_torch()
     while frame is not None and frame.f_code.co_filename.startswith(home + os.path.join("nn", "modules")):
         frame = frame.f_back
     if frame is None or not frame.f_code.co_filename.startswith(home):

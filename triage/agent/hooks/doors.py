@@ -7,8 +7,9 @@ documentation: torch/export/__init__.py, torch/_inductor/__init__.py, torch/jit/
 
 import functools
 import inspect
-import os
 import sys
+
+from .. import compat
 
 IN_PLACE = "eager in place of "  # as model/rungs.py has it
 
@@ -40,7 +41,7 @@ def patches(door):
 
 
 def _replace(calls, module):
-    home = os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
+    home = compat.home_of_torch()
 
     def in_place(original, call):
         first = next(iter(inspect.signature(original).parameters))  # what to run: mod, model, func, gm, ...

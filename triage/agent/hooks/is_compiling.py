@@ -7,8 +7,9 @@ compile: while Dynamo traces it gives the answer itself.
 """
 
 import functools
-import os
 import sys
+
+from .. import compat
 
 NAMES = ("is_compiling", "is_dynamo_compiling")
 
@@ -22,7 +23,7 @@ def patch(module, recorder):
 
 
 def _answering(original, recorder):
-    home = os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
+    home = compat.home_of_torch()
 
     @functools.wraps(original)
     def answer():

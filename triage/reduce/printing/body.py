@@ -55,7 +55,7 @@ def changes_something(node: GraphNode, pure: Collection[str] = ()) -> bool:
     name = effects.operation(node)
     if node.target == "operator.delitem" or name in table.EFFECTS:
         return True
-    if name.endswith("_") and not name.endswith("__") and not node.target.startswith("operator."):
+    if effects.is_named_in_place(node):
         return True  # in place on a list of tensors
     if node.target in pure or not node.target.startswith("torch.ops."):
         return False
