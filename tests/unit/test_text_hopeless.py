@@ -156,3 +156,37 @@ def test_a_registration_costs_no_questions_that_torch_answers_itself() -> None:
     plainly, more = reduced(text, fails)
     assert told == plainly
     assert questions * 2 < more
+
+
+CLASS = """\
+class A:
+    def __init__(self):
+        self.x = 1
+    def f(self):
+        return self.x + self.training
+A().f()
+"""
+
+
+def test_an_attribute_that_nothing_sets_any_more_is_refused():
+    """What the program itself reads of a base that is not in the text may stay so."""
+    valid = Validity()
+    valid.of(Script(CLASS))
+    valid.check(Script(CLASS))
+    with pytest.raises(RefusedError, match=r"nothing sets self\.x"):
+        valid.check(Script(CLASS.replace("self.x = 1", "pass").replace(" + self.training", "")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    x = 1\n    def f(self):\n        return self.x\n",
+        "class A:\n    def x(self):\n        return self.x\n",
+        "class A:\n    def f(self):\n        setattr(self, 'x', 1)\n        return self.x\n",
+        "class A:\n    def f(self):\n        return self.x\na = A()\na.x = 1\n",
+        "class A:\n    def f(self):\n        return self.__dict__\n",
+        "class A:\n    def __init__(self, **m):\n        vars(self).update(m)\n    def f(self):\n        return self.x\nA(x=1)\n",
+    ],
+)
+def test_attributes_may_be_set_in_many_ways(text: str):
+    assert not [flaw for flaw in flaws(text) if "self.x" in flaw]

@@ -55,6 +55,32 @@ def missing_attributes(script: Script) -> Iterator[str]:
                 yield f"the function {node.value.id} has no {node.attr}"
 
 
+def unset_attributes(script: Script) -> Iterator[str]:
+    """Attributes that a method reads of its object, and that nothing sets: by a statement, a definition, or a name in a string.
+
+    What a base outside the script has is one of them as well, so the program's own are to be allowed.
+    """
+    read = dict[str, None]()
+    there: set[str] = set()
+    for node in script.nodes:
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self":
+                read[node.attr] = None
+            elif not isinstance(node.ctx, ast.Load):
+                there.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            there.add(node.value)
+        elif isinstance(node, Definition):
+            there.add(node.name)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            there.add(node.id)  # of a class, maybe
+        elif isinstance(node, ast.keyword) and node.arg is not None:
+            there.add(node.arg)  # of what fills a namespace
+    for name in read:
+        if name not in there and not name.startswith("__"):
+            yield f"nothing sets self.{name}"
+
+
 def bad_unpacking(script: Script) -> Iterator[str]:
     """Tuples and loops over what cannot be iterated over, or has another number of elements."""
     known, times = known_definitions(script), times_bound(script)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from triage.judge.asking import Budget, Judge
 from triage.model.stage import Verdict
 from triage.reduce.text.comments import without_stale
-from triage.reduce.text.passes import BRACKETS, POLISH, STATEMENTS, TABLE, Pass
+from triage.reduce.text.passes import BRACKETS, LITERALS, POLISH, STATEMENTS, TABLE, UNREAD, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
 from triage.reduce.text.script import Edit, Script, compatible
@@ -23,6 +23,7 @@ from triage.reduce.text.tidy import tidy
 MOST_ROUNDS = 12
 PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
 LEAST_SHARE_SECONDS = 8.0
+_UNREAD = next(one for one in TABLE if one.name == UNREAD)
 
 
 class Search:
@@ -37,15 +38,18 @@ class Search:
     def reduce(self, start: Script, rounds: int = MOST_ROUNDS) -> bool:
         """Make `current` as small as the passes can. True where a last round showed that none can make it smaller.
 
+        Literals wait for a second round, as each of them is a query, and what goes as a whole takes its own along.
         Between full rounds only the passes that paid in the round before are tried: another full one must show the end.
         """
         self.current = start
-        paying = list(TABLE)
+        paying = [one for one in TABLE if one.name != LITERALS]
         for number in range(rounds):
             full = len(paying) == len(TABLE)
             paid, finished = self._round(paying)
             if full and not paid:
                 return finished
+            if number == 0:
+                paid += [one for one in TABLE if one.name == LITERALS]
             paying = paid if paid and number + 2 < rounds else list(TABLE)
         return False
 
@@ -81,10 +85,19 @@ class Search:
             self._driver.begin(one.name)
             before = self.current
             self._run(one)
+            finished = finished and not self._over()
             if self.current.text != before.text:
                 paid.append(one)
-            finished = finished and not self._over()
+                self._without_unread()
         return paid, finished
+
+    def _without_unread(self) -> None:
+        """What only served what has just gone: mostly nothing, else one query, where the other passes need one for each."""
+        choices = list(_UNREAD.propose(self.current))
+        if choices:
+            self._driver.begin(_UNREAD.name)
+            self._dry = 0
+            self._settle(choices)
 
     # -- one pass -------------------------------------------------------------------------------------------------
 

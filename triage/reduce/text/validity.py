@@ -20,6 +20,7 @@ from triage.reduce.text.hopeless import (
     early_reads,
     misfit_calls,
     missing_attributes,
+    unset_attributes,
 )
 from triage.reduce.text.operator_rules import (
     called_tensors,
@@ -102,10 +103,14 @@ def broken_operators(script: Script) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Rule:
-    """`flaws` yields a few words for each place that speaks against a text."""
+    """`flaws` yields a few words for each place that speaks against a text.
+
+    `by_words`: what the program itself has is no flaw, but only that; otherwise as many of them may stand as it has.
+    """
 
     name: str
     flaws: Callable[[Script], Iterator[str]]
+    by_words: bool = False
 
 
 RULES = (
@@ -117,6 +122,7 @@ RULES = (
     Rule("custom operators keep their contract", broken_operators),
     Rule("calls fit what they call", misfit_calls),
     Rule("functions have the attributes that are read", missing_attributes),
+    Rule("objects have the attributes that their methods read", unset_attributes, by_words=True),
     Rule("what is unpacked has elements", bad_unpacking),
     Rule("names are bound before they are read", early_reads),
     Rule("registrations are complete", unfit_operators),
@@ -132,19 +138,21 @@ class Validity:
     """The rules, with as many exceptions as the program itself has. Until one is named, anything goes."""
 
     allowed: dict[str, int] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)  # of rules that go by words
     named: bool = False
 
     def of(self, program: Script) -> None:
         """Candidates are made from this one: what is odd in it is no flaw of theirs."""
         counts = {rule.name: len(list(rule.flaws(program))) for rule in RULES}
         self.allowed = {name: max(count, self.allowed.get(name, 0)) for name, count in counts.items()}
+        self.own.update(flaw for rule in RULES if rule.by_words for flaw in rule.flaws(program))
         self.named = True
 
     def check(self, script: Script) -> Script:
         """The same script. Raises RefusedError where a rule finds more than in the program, so that it costs no query."""
         for rule in RULES if self.named else ():
-            flaws = list(rule.flaws(script))
-            if len(flaws) > self.allowed.get(rule.name, 0):
+            flaws = [flaw for flaw in rule.flaws(script) if not rule.by_words or flaw not in self.own]
+            if len(flaws) > (0 if rule.by_words else self.allowed.get(rule.name, 0)):
                 raise RefusedError(f"no valid program: {flaws[-1]}")
         return script
 

@@ -25,6 +25,7 @@ from triage.reduce.text.passes import (
     reading,
     renaming,
     statements,
+    unread,
     unwrapping,
 )
 from triage.reduce.text.passes.choice import Choice
@@ -41,9 +42,10 @@ class Pass:
     together: bool = True
 
 
-STATEMENTS, BRACKETS = "statements", "brackets"
+STATEMENTS, UNREAD, LITERALS, BRACKETS = "statements", "unread", "literals", "brackets"
 TABLE = (
     Pass("cheaper", cheaper.propose, "data loaded without other processes, fewer turns of loops"),
+    Pass(UNREAD, unread.propose, "what is kept and never read: attributes, names, definitions"),
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
@@ -60,7 +62,7 @@ TABLE = (
         "plain functions in place of coroutines, static methods, autograd functions",
         False,
     ),
-    Pass("literals", literals.propose, "smaller numbers and shorter strings, equal ones alike"),
+    Pass(LITERALS, literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
 POLISH = (
     Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said"),

@@ -90,6 +90,8 @@ def _may_go(script: Script, node: ast.expr) -> bool:
             return False
         if isinstance(above, ast.arg | ast.AnnAssign) and below is getattr(above, "annotation", None):
             return False
+        if isinstance(above, ast.ClassDef) and below in above.bases and not isinstance(below, ast.Call):
+            return False  # another base is proposed by `definitions`; `torch.nn` is none
         if isinstance(above, ast.stmt):
             return not (isinstance(above, ast.FunctionDef | ast.ClassDef) and below in above.decorator_list)
     return True

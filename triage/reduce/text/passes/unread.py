@@ -1,0 +1,213 @@
+"""What is kept and never read: attributes of `self`, names, definitions, and what only they need, all at once.
+
+Found as a garbage collector finds it: a statement is needed if it does something else than keep a value, or if what it
+keeps is read by something needed. That is a guess (what is computed may act by being computed: draw random numbers,
+register a parameter), which is right so often that one candidate takes away what `statements` needs thirty for.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from triage.reduce.text.names import Occurrences, Scope
+from triage.reduce.text.passes.choice import Choice, never_stricter, one
+from triage.reduce.text.script import Definition, Edit, Function, Script
+from triage.reduce.text.tidy import deletion
+
+_FILLS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
+_CALLED_BY_TORCH = frozenset({"backward", "forward", "jvp", "setup_context", "vmap"})
+Place = tuple[Scope | None, str]  # a name of a scope; an attribute of whatever object belongs to none
+
+
+@never_stricter
+def propose(script: Script) -> Iterator[Choice]:
+    keeping = _Keeping(script)
+    dead = keeping.dead()
+    gone = {id(unit.statement) for unit in dead if unit.pair is None}
+    parts: dict[int, list[_Unit]] = {}
+    for unit in dead:
+        if not any(id(above) in gone for above in keeping.above(unit.statement)):
+            parts.setdefault(id(unit.statement), []).append(unit)
+    for units in parts.values():
+        yield one(_without(script, units))
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """A statement that only keeps something (`pair`: that part of `a, b = x, y`), and the places where it does."""
+
+    statement: ast.stmt
+    places: tuple[Place, ...]
+    pair: int | None = None
+
+
+class _Keeping:
+    """The statements of a script that only keep a value, and what is read where."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._names = Occurrences(script)
+        self._filled: set[ast.AST] = set()  # what a unit adds to, which is no reading of it
+        self._units = [unit for statement, _ in script.statements() for unit in self._of(statement)]
+        self._inside: dict[ast.AST, _Unit] = {}
+        for unit in self._units:
+            for node in _nodes_of(unit):
+                self._inside[node] = unit
+
+    @cached_property
+    def _scope_of(self) -> dict[ast.AST, Scope]:
+        return {item.node: scope.owner(item.name) for scope in self._names.scopes for item in scope.found}
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        while node in self._script.parents:
+            node = self._script.parents[node]
+            yield node
+
+    def dead(self) -> list[_Unit]:
+        """Units that nothing needed reads."""
+        read_in: dict[_Unit | None, list[tuple[Place, tuple[_Unit, ...]]]] = {}
+        for place, around in self._reads():
+            read_in.setdefault(around[0] if around else None, []).append((place, around))
+        keepers: dict[Place, list[_Unit]] = {}
+        for unit in self._units:
+            for place in unit.places:
+                keepers.setdefault(place, []).append(unit)
+        alive: set[_Unit] = set()
+        waiting = deque(place for place, _ in read_in.pop(None, []))
+        known = set(waiting)
+        later = [item for items in read_in.values() for item in items]
+        while waiting:
+            while waiting:
+                alive.update(keepers.get(waiting.popleft(), ()))
+            rest = []
+            for place, around in later:
+                if not alive.issuperset(around):
+                    rest.append((place, around))
+                elif place not in known:
+                    known.add(place)
+                    waiting.append(place)
+            later = rest
+        return [unit for unit in self._units if unit not in alive]
+
+    def _reads(self) -> Iterator[tuple[Place, tuple[_Unit, ...]]]:
+        """Each reading of a place, and the units it stands in, the innermost first."""
+        for node in self._script.nodes:
+            places: list[Place] = []
+            if node in self._filled:
+                continue
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                places = [(self._scope_of.get(node), node.id)]
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                places = [(None, node.attr)]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                places = [(None, node.value), (self._names.module, node.value)]
+            if places:
+                chain = (node, *self.above(node))
+                around = tuple(dict.fromkeys(unit for item in chain if (unit := self._inside.get(item)) is not None))
+                yield from ((place, around) for place in places)
+
+    # -- units ----------------------------------------------------------------------------------------------------
+
+    def _of(self, statement: ast.stmt) -> Iterator[_Unit]:
+        if isinstance(statement, Definition):
+            places = self._defined(statement)
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1 and _pairs(statement):
+            for number, (target, _) in enumerate(_pairs(statement)):
+                kept = self._kept([target])
+                if kept:
+                    yield _Unit(statement, tuple(kept), number)
+            return
+        elif isinstance(statement, ast.Assign | ast.Delete):
+            places = self._kept(statement.targets)
+        elif isinstance(statement, ast.AugAssign):
+            places = self._kept([statement.target])
+        elif isinstance(statement, ast.AnnAssign):
+            of_class = isinstance(self._script.parents[statement], ast.ClassDef)  # it may be a parameter of __init__
+            places = [] if of_class else self._kept([statement.target])
+        elif isinstance(statement, ast.Expr) and _fills(statement.value):
+            places = self._filled_place(statement.value.func.value)  # type: ignore[attr-defined]
+        else:
+            return
+        if places:
+            yield _Unit(statement, tuple(places))
+
+    def _defined(self, node: Definition) -> list[Place]:
+        """A definition without decorators: what runs it may be hidden in one."""
+        if node.decorator_list or node.name.startswith("__") or node.name in _CALLED_BY_TORCH:
+            return []
+        if isinstance(self._script.parents[node], ast.ClassDef):
+            return [(None, node.name)]
+        scope = self._scope_of.get(node)
+        return [] if scope is None or isinstance(node, ast.AsyncFunctionDef) else [(scope, node.name)]
+
+    def _kept(self, targets: Iterable[ast.expr]) -> list[Place]:
+        """Where these targets keep something; nothing where one of them does more."""
+        found: list[Place] = []
+        for target in targets:
+            if isinstance(target, ast.Tuple | ast.List):
+                places = self._kept(target.elts)
+            elif isinstance(target, ast.Subscript):
+                places = self._filled_place(target.value)
+            else:
+                places = self._filled_place(target)
+            if not places:
+                return []
+            found += places
+        return found
+
+    def _filled_place(self, node: ast.expr) -> list[Place]:
+        """The place that a name or an attribute of `self` stands for."""
+        self._filled.add(node)
+        if isinstance(node, ast.Name) and not node.id.startswith("__"):
+            scope = self._scope_of.get(node)
+            places: list[Place] = [(scope, node.id)]
+            return [*places, (None, node.id)] if scope is not None and isinstance(scope.node, ast.ClassDef) else places
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and self._is_self(node.value):
+            return [(None, node.attr)]
+        self._filled.discard(node)
+        return []
+
+    def _is_self(self, name: ast.Name) -> bool:
+        scope = self._scope_of.get(name)
+        if scope is None or not isinstance(scope.node, Function):
+            return False
+        first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]
+        method = isinstance(self._script.parents[scope.node], ast.ClassDef)
+        return method and bool(first) and first[0].arg == name.id
+
+
+def _fills(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS
+
+
+def _pairs(statement: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of `a, b = x, y` with their values; nothing where it is written otherwise."""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return []
+    if any(isinstance(item, ast.Starred) for item in (*target.elts, *value.elts)):
+        return []
+    return list(zip(target.elts, value.elts, strict=True))
+
+
+def _nodes_of(unit: _Unit) -> list[ast.AST]:
+    if unit.pair is None:
+        return [unit.statement]
+    assert isinstance(unit.statement, ast.Assign)
+    return list(_pairs(unit.statement)[unit.pair])
+
+
+def _without(script: Script, units: list[_Unit]) -> Edit:
+    """The statement without these of its parts."""
+    statement, pairs = units[0].statement, {unit.pair for unit in units}
+    whole = None in pairs
+    if not whole and isinstance(statement, ast.Assign):
+        left = [pair for number, pair in enumerate(_pairs(statement)) if number not in pairs]
+        if left:
+            targets, values = ([script.source(item) for item in side] for side in zip(*left, strict=True))
+            return Edit(*script.span(statement), f"{', '.join(targets)} = {', '.join(values)}")
+    return deletion(script, statement)
