@@ -6,7 +6,16 @@ import pytest
 from text_helpers import reduced, results
 
 from triage.reduce.text.eager_first import eager_first
-from triage.reduce.text.passes import definitions, expressions, flattening, functions, inlining, renaming, unwrapping
+from triage.reduce.text.passes import (
+    definitions,
+    expressions,
+    flattening,
+    forwarding,
+    functions,
+    inlining,
+    renaming,
+    unwrapping,
+)
 from triage.reduce.text.script import Script
 
 MODULE = """
@@ -141,6 +150,10 @@ def test_one_turn_is_simpler_than_a_loop():
         ),
         (inlining.propose, "a.b = ModuleList([c()])\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
         (inlining.propose, "a = {'k': c}\nf(a['k'])\n", "a = c\nf(a)\n"),
+        (inlining.propose, "a.b = ModuleList(c() for _ in range(3))\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
+        (inlining.propose, "a = [c() for _ in range(3)]\nfor d in a:\n    d(1)\n", "a = c()\nfor d in [a]:\n    d(1)\n"),
+        (inlining.propose, "a.b = Sequential(*[c(2) for _ in range(3)])\na.b(1)\n", "a.b = c(2)\na.b(1)\n"),
+        (inlining.propose, "a.b = [c()]\nf(next(iter(a.b)))\n", "a.b = c()\nf(a.b)\n"),
         (
             functions.propose,
             "class A:\n    n = 3\n\n    @staticmethod\n    def g(x):\n        return x * A.n\nA.g(1)\n",
@@ -303,3 +316,30 @@ def test_a_number_in_place_of_what_is_only_handed_over():
     text = "class Config:\n    pass\n\ndef f(x):\n    g(x)\n\ncompiled = torch.compile(f)\ncompiled(Config)\n"
     assert any(item.endswith("compiled(1)\n") and "Config" not in item for item in results(text, expressions.propose))
     assert not any("torch.compile(1)" in item for item in results(text, expressions.propose))
+
+
+WRAPPER = """\
+class B(torch.nn.Module):
+    def __init__(self{}):
+        super().__init__()
+        self.a = A({})
+    def forward(self, x):
+        return self.a({})
+"""
+
+
+def test_a_module_that_only_calls_another_gives_way_to_it():
+    text = f"{WRAPPER.format(', n', '3', 'x')}class A:\n    pass\nf(B(1), B(2))\n"
+    assert results(text, forwarding.propose) == ["class A:\n    pass\n\nf(A(3), A(3))\n"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "use"),
+    [
+        ((", n", "n", "x"), "B(1)"),  # what it is given matters
+        (("", "3", "x + 1"), "B()"),
+        (("", "3", "x"), "isinstance(b, B)"),
+    ],
+)
+def test_a_module_that_does_more_stays(parts: tuple[str, str, str], use: str):
+    assert results(f"{WRAPPER.format(*parts)}class A:\n    pass\nf({use})\n", forwarding.propose) == []

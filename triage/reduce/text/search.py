@@ -19,6 +19,7 @@ from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
 from triage.reduce.text.script import Edit, Script, compatible
 from triage.reduce.text.tidy import tidy
+from triage.reduce.text.vain import Vain
 
 MOST_ROUNDS = 12
 PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
@@ -33,21 +34,25 @@ class Search:
         self._driver, self._jobs, self._budget = driver, max(1, jobs), budget
         self._deadline = float("inf")
         self._dry = 0
+        self._vain = Vain()
         self.current = Script("")
 
     def reduce(self, start: Script, rounds: int = MOST_ROUNDS) -> bool:
         """Make `current` as small as the passes can. True where a last round showed that none can make it smaller.
 
         Literals wait for a second round, as each of them is a query, and what goes as a whole takes its own along.
-        Between full rounds only the passes that paid in the round before are tried: another full one must show the end.
+        Between full rounds only the passes that paid in the round before are tried, and until the last one nothing that
+        was tried in vain: that one must show the end.
         """
         self.current = start
         paying = [one for one in TABLE if one.name != LITERALS]
+        self._vain.ignored = False
         for number in range(rounds):
             full = len(paying) == len(TABLE)
             paid, finished = self._round(paying)
-            if full and not paid:
+            if full and not paid and self._vain.ignored:
                 return finished
+            self._vain.ignored = full and not paid
             if number == 0:
                 paid += [one for one in TABLE if one.name == LITERALS]
             paying = paid if paid and number + 2 < rounds else list(TABLE)
@@ -120,6 +125,7 @@ class Search:
     def _settle(self, choices: Sequence[Choice]) -> None:
         """Of each choice, make the first alternative after which the failure is still there."""
         base, kept = self.current, list[Edit]()
+        left = [[edits for edits in choice.alternatives if not self._vain.has(base, edits)] for choice in choices]
 
         def built(extra: Iterable[Edit]) -> Script | None:
             return self._smaller(base, [*kept, *extra])
@@ -131,8 +137,11 @@ class Search:
                 usable = [list(edits) for edits in items[0].alternatives if compatible(edits, kept)]
                 pairs = [(edits, script) for edits in usable if (script := built(edits)) is not None]
                 found = self._first([script for _, script in pairs])
-                if found is not None:
-                    kept.extend(next(edits for edits, script in pairs if script is found))
+                for edits, script in pairs:
+                    if script is found:
+                        kept.extend(edits)
+                        return
+                    self._vain.add(base, edits)
                 return
             middle = len(items) // 2
             together = _merged(items, kept)
@@ -144,7 +153,7 @@ class Search:
             go(items[:middle])
             go(items[middle:])
 
-        go(choices)
+        go([Choice(tuple(alternatives)) for alternatives in left if alternatives])
 
     def _singly(self, propose: Callable[[Script], Iterable[Choice]]) -> None:
         """One after the other; after a success what is proposed from there on is seen anew."""
@@ -155,15 +164,20 @@ class Search:
             while place < len(flat) and found is None and not self._over():
                 batch: list[Script] = []
                 tried = list[int]()
+                before = self.current
                 while place < len(flat) and len(batch) < self._jobs:
-                    script = self._smaller(self.current, flat[place])
+                    known = self._vain.has(before, flat[place])
+                    script = None if known else self._smaller(before, flat[place])
                     if script is not None and self._is_news(script):
                         batch.append(script)
                         tried.append(place)
                     place += 1
                 found = self._first(batch)
+                failed = tried if found is None else tried[: batch.index(found)]
+                for one in failed:
+                    self._vain.add(before, flat[one])
                 if found is not None:
-                    place = tried[batch.index(found)]
+                    place = tried[len(failed)]
             if found is None:
                 return
 

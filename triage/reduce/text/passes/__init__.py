@@ -17,6 +17,7 @@ from triage.reduce.text.passes import (
     definitions,
     expressions,
     flattening,
+    forwarding,
     functions,
     imports,
     inlining,
@@ -55,6 +56,7 @@ TABLE = (
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass("classes", classes.propose, "a function in place of a class with one method", False),
+    Pass("forwarding", forwarding.propose, "a module in place of one that only calls it", False),
     Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
     Pass(
         "functions",

@@ -12,6 +12,7 @@ from triage.reduce.text.passes.choice import Choice, one
 from triage.reduce.text.script import Edit, Function, Script, blocks_of
 
 WIDEST = 100
+_HOLDING_MODULES = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 
 
 def propose(script: Script) -> Iterator[Choice]:
@@ -275,22 +276,52 @@ def _names(node: ast.AST, name: str) -> bool:
 
 
 def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:
-    """`xs = [x]` as `xs = x`, where only `xs[0]` is read; so for a dictionary, a ModuleList and a ModuleDict."""
+    """`xs = [x]` as `xs = x`, where only its elements are read; so for a dictionary, a ModuleList and a ModuleDict.
+
+    Of `[f() for _ in range(3)]` and of a Sequential one element may do as well.
+    """
     target, value = node.targets[0], node.value
+    called = False
     if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
-        named = ast.unparse(value.func).split(".")[-1] in ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
-        value = value.args[0] if named else value
-    held = (
-        value.elts if isinstance(value, ast.List | ast.Tuple) else value.values if isinstance(value, ast.Dict) else []
-    )
+        kind, (argument,) = ast.unparse(value.func).split(".")[-1], value.args
+        called = kind == "Sequential"
+        if called:
+            value = argument.value if isinstance(argument, ast.Starred) else ast.List([argument], ast.Load())
+        elif kind in _HOLDING_MODULES:
+            value = argument
+    held = _held(value)
     if len(held) != 1 or isinstance(held[0], ast.Starred) or not isinstance(target, ast.Name | ast.Attribute):
         return
     told = ast.unparse(target)
     places = [item for item in script.nodes if isinstance(item, type(target)) and ast.unparse(item) == told]
-    reads = [script.parents[item] for item in places if item is not target]
-    if reads and all(isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) for item in reads):
-        edits = [Edit(*script.span(item), told) for item in reads]
+    reads = [_element_read(script, item, told, called=called) for item in places if item is not target]
+    edits = [edit for edit in reads if edit is not None]
+    if edits and len(edits) == len(reads):
         yield one(Edit(*script.span(node.value), script.source(held[0])), *edits)
+
+
+def _held(value: ast.expr) -> list[ast.expr]:
+    """The elements that are written down; of a comprehension that makes equal ones, the one it makes."""
+    if isinstance(value, ast.ListComp | ast.GeneratorExp):
+        named = {item.id for loop in value.generators for item in ast.walk(loop.target) if isinstance(item, ast.Name)}
+        return [] if named & {item.id for item in ast.walk(value.elt) if isinstance(item, ast.Name)} else [value.elt]
+    if isinstance(value, ast.Dict):
+        return value.values
+    return value.elts if isinstance(value, ast.List | ast.Tuple) else []
+
+
+def _element_read(script: Script, place: ast.AST, told: str, *, called: bool) -> Edit | None:
+    """The place that reads an element with the element itself in it; None where more than an element is read."""
+    above = script.parents[place]
+    if isinstance(above, ast.Subscript) and above.value is place and isinstance(above.slice, ast.Constant):
+        return Edit(*script.span(above), told)
+    if isinstance(above, ast.For) and above.iter is place:
+        return Edit(*script.span(place), f"[{told}]")
+    if isinstance(above, ast.Call) and above.func is place and called:
+        return Edit(*script.span(place), told)
+    beyond = script.parents[above]
+    first = isinstance(above, ast.Call) and ast.unparse(above.func) == "iter" and isinstance(beyond, ast.Call)
+    return Edit(*script.span(beyond), told) if first and ast.unparse(beyond.func) == "next" else None  # type: ignore[attr-defined]
 
 
 def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) -> bool:
