@@ -34,6 +34,15 @@ def test_where_the_failure_is_no_hang_those_that_fail_have_ended_too() -> None:
     assert patience.seconds() == 30.0
 
 
+def test_once_many_have_ended_a_hang_costs_less() -> None:
+    patience = Patience(120.0, hangs=False)
+    for _ in range(12):
+        patience.saw(Verdict.SAME_FAILURE, 0.6)
+    assert patience.seconds() == 6.0
+    patience.saw(Verdict.NO_FAILURE, 2.0)
+    assert patience.seconds() == 10.0
+
+
 def test_a_limit_that_something_exceeded_stays() -> None:
     patience = Patience(60.0)
     patience.saw(Verdict.SAME_FAILURE, 60.0)  # under the program's own limit: nothing is learned yet

@@ -6,7 +6,7 @@ the slowest of those hangs, or its compile time explodes; until one has passed, 
 candidate has exceeded a learned limit, it stays: a later one that is just within it must not turn what was found into slowness.
 
 Of any other failure a candidate can hang as well, where a loop of the program has lost its end. Those that fail end too then,
-and tell how long one takes; the limit is wider, as it only has to end what would never end.
+and tell how long one takes; the limit is wider, as it only has to end what would never end, and less wide once many have told.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from triage.model.stage import Verdict
 FACTOR = 2.5
 LEAST_SECONDS = 10.0
 FACTOR_OF_OTHERS, LEAST_OF_OTHERS = 5.0, 20.0  # where the failure is no hang
+MANY, LEAST_AFTER_MANY = 12, 6.0  # candidates that ended: then one that took long by chance is among them
 
 
 class Patience:
@@ -32,6 +33,7 @@ class Patience:
         self._factor = FACTOR if hangs else FACTOR_OF_OTHERS
         self._slowest: float | None = None
         self._settled = False
+        self._ended = 0
         self._lock = threading.Lock()
 
     def saw(self, verdict: Verdict, seconds: float) -> None:
@@ -42,8 +44,10 @@ class Patience:
                 self._settled = self._slowest is not None
             elif (failed or verdict is Verdict.NO_FAILURE) and not self._settled:
                 self._slowest = max(self._slowest or 0.0, seconds)
+                self._ended += 1
 
     def seconds(self) -> float:
         if self._slowest is None:
             return self._most
-        return min(self._most, max(self._least, self._factor * self._slowest))
+        least = LEAST_AFTER_MANY if self._ended >= MANY and not self._hangs else self._least
+        return min(self._most, max(least, self._factor * self._slowest))
