@@ -153,6 +153,7 @@ def test_one_turn_is_simpler_than_a_loop():
         (inlining.propose, "a.b = ModuleList(c() for _ in range(3))\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
         (inlining.propose, "a = [c() for _ in range(3)]\nfor d in a:\n    d(1)\n", "a = c()\nfor d in [a]:\n    d(1)\n"),
         (inlining.propose, "a.b = Sequential(*[c(2) for _ in range(3)])\na.b(1)\n", "a.b = c(2)\na.b(1)\n"),
+        (inlining.propose, "class C:\n    w: int = 3\nf(C().w)\n", "f(3)\n"),
         (inlining.propose, "a.b = [c()]\nf(next(iter(a.b)))\n", "a.b = c()\nf(a.b)\n"),
         (
             functions.propose,
@@ -343,3 +344,25 @@ def test_a_module_that_only_calls_another_gives_way_to_it():
 )
 def test_a_module_that_does_more_stays(parts: tuple[str, str, str], use: str):
     assert results(f"{WRAPPER.format(*parts)}class A:\n    pass\nf({use})\n", forwarding.propose) == []
+
+
+DATACLASS = """\
+from dataclasses import dataclass
+@dataclass
+class N:
+    a: str
+    b: list = None
+f(N('', [N('q'), N(a=1)]))
+"""
+
+
+def test_a_field_less_in_a_dataclass_and_in_all_calls_that_make_one():
+    found = [text for text in results(DATACLASS, definitions.propose) if "dataclass" in text]
+    head = "from dataclasses import dataclass\n\n@dataclass\nclass N:\n"
+    assert f"{head}    b: list = None\n\nf(N([N(), N()]))\n" in found
+    assert f"{head}    a: str\n\nf(N(''))\n" in found
+
+
+def test_the_value_of_a_field_that_is_given_elsewhere_stays_where_it_is():
+    text = "class C:\n    w: int = 3\nf(C(w=4).w)\n"
+    assert [one for one in results(text, inlining.propose) if "f(3)" in one] == []

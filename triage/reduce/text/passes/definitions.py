@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from triage.reduce.text.names import all_arguments
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 from triage.reduce.text.script import Definition, Edit, Function, Script
 from triage.reduce.text.shape import without_argument
+from triage.reduce.text.tidy import deletion
 
 
 @never_stricter
@@ -26,6 +27,7 @@ def propose(script: Script) -> Iterator[Choice]:
                     yield one(Edit(*script.span(decorator), script.source(decorator.func)))
         if isinstance(node, ast.ClassDef):
             yield from _bases(script, node)
+            yield from _fields(script, node)
         if isinstance(node, Function):
             yield from _defaults(script, node)
             yield from _parameters(script, node)
@@ -107,16 +109,44 @@ def _parameters(script: Script, node: Function) -> Iterator[Choice]:
     for argument in all_arguments(node.args):
         if method and argument is positional[0]:
             continue
-        edits = [_without_parameter(script, node, argument)]
         index = positional.index(argument) - method if argument in positional else None
-        for call in _calls(script, node, method):
-            named = [item for item in call.keywords if item.arg == argument.arg]
-            starred = any(isinstance(item, ast.Starred) for item in call.args)
-            if named:
-                edits.append(without_argument(script, call, named[0]))
-            elif index is not None and index < len(call.args) and not starred:
-                edits.append(without_argument(script, call, call.args[index]))
-        yield one(*edits)
+        gone = [_without_given(script, call, argument.arg, index) for call in _calls(script, node, method)]
+        yield one(_without_parameter(script, node, argument), *_outermost(gone))
+
+
+def _fields(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
+    """A field less in a dataclass, and in all calls that make one."""
+    if not any("dataclass" in script.source(mark) for mark in node.decorator_list):
+        return
+    made = [
+        item
+        for item in script.nodes
+        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == node.name
+    ]
+    fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
+    for index, field in enumerate(fields):
+        gone = [_without_given(script, call, ast.unparse(field.target), index) for call in made]
+        yield one(deletion(script, field), *_outermost(gone))
+
+
+def _without_given(script: Script, call: ast.Call, name: str, index: int | None) -> Edit | None:
+    """The edit that takes away what a call gives for a parameter; None where it gives nothing, or one cannot tell."""
+    named = [item for item in call.keywords if item.arg == name]
+    starred = any(isinstance(item, ast.Starred) for item in call.args)
+    if named:
+        return without_argument(script, call, named[0])
+    if index is not None and index < len(call.args) and not starred:
+        return without_argument(script, call, call.args[index])
+    return None
+
+
+def _outermost(edits: Iterable[Edit | None]) -> list[Edit]:
+    """Without those within another: `Node(1, [Node(2)])` loses its second argument whole."""
+    found: list[Edit] = []
+    for edit in sorted(filter(None, edits), key=lambda edit: (edit.start, -edit.end)):
+        if not found or edit.start >= found[-1].end:
+            found.append(edit)
+    return found
 
 
 def _returned(script: Script, node: Function) -> Iterator[Choice]:

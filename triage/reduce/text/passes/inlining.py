@@ -23,6 +23,8 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _result_for_call(script, seen, statement)
             yield from _argument_for_parameter(script, seen, statement)
             yield from _default_for_parameter(script, seen, statement)
+        elif isinstance(statement, ast.ClassDef):
+            yield from _value_for_field(script, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
             yield from _one_of_several(script, seen, statement)
@@ -239,6 +241,21 @@ def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) ->
         if reads:
             gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
             yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
+
+
+def _value_for_field(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
+    """`width: int = 3` in a class, as of a configuration: 3 where an attribute of this name is read."""
+    for item in node.body:
+        target = item.target if isinstance(item, ast.AnnAssign) else getattr(item, "targets", [None])[0]
+        value = getattr(item, "value", None)
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.Constant):
+            continue
+        places = [at for at in script.nodes if isinstance(at, ast.Attribute) and at.attr == target.id]
+        given = any(isinstance(at, ast.keyword) and at.arg == target.id for at in script.nodes)
+        named = any(isinstance(at, ast.Name) and at.id == target.id and at is not target for at in ast.walk(node))
+        if places and not given and not named and all(isinstance(at.ctx, ast.Load) for at in places):
+            gone = Edit(*script.lines_span(item), f"{script.indent(item)}pass\n")
+            yield one(gone, *(Edit(*script.span(place), script.source(value)) for place in places))
 
 
 def _is_seen_everywhere(seen: Occurrences, value: ast.expr) -> bool:
