@@ -158,6 +158,60 @@ def test_a_registration_costs_no_questions_that_torch_answers_itself() -> None:
     assert questions * 2 < more
 
 
+NET = """\
+import torch
+class A(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.w = n
+    def forward(self, x):
+        return x
+class B(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = A(1), A(2).eval()
+    def forward(self, x, y=0):
+        return self.a(x) + self.b(x)
+net = B()
+fast = torch.compile(net)
+fast(1)
+net(1, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("A(1)", "A()"),
+        ("self.a(x)", "self.a()"),
+        ("self.b(x)", "self.b(x, 1)"),
+        ("fast(1)", "fast()"),
+        ("net(1, 2)", "net(1, 2, 3)"),
+        ("B()\n", "B(3)\n"),
+        ("torch.compile(net)\n", "torch.compile(B())()\n"),
+        ("fast(1)", "torch.testing.assert_close(fast(1))"),
+    ],
+)
+def test_modules_take_what_they_say(old: str, new: str):
+    assert flaws(NET) == []
+    assert len(flaws(NET.replace(old, new))) >= 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        NET.replace("self.a(x)", "self.a()").replace(
+            "self.a, self.b = A(1), A(2).eval()", "self.a, self.b = f(1), A(2)"
+        ),
+        NET.replace("self.a(x)", "self.a()").replace("net = B()", "net = B()\nnet.a = print"),
+        NET.replace("fast(1)", "fast()").replace("fast = torch.compile(net)", "fast = make(net)"),
+        NET.replace("self.a(x)", "self.a()").replace("def forward(self, x):", "@wrap\n    def forward(self, x):"),
+    ],
+)
+def test_where_it_is_not_sure_what_is_called_nothing_is_said(changed: str):
+    assert flaws(changed) == []
+
+
 CLASS = """\
 class A:
     def __init__(self):

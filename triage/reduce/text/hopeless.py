@@ -13,32 +13,45 @@ from collections import Counter
 from collections.abc import Iterator
 
 from triage.reduce.text.names import KNOWN, Occurrences
-from triage.reduce.text.own_names import fits_known, known_definitions, times_bound
+from triage.reduce.text.own_names import Modules, fits_known, known_definitions, times_bound
 from triage.reduce.text.script import Definition, Function, Script
 
-_NEEDS_ARGUMENTS = frozenset(
-    (  # noqa: SIM905 - a table of words
-        "range len iter next enumerate isinstance getattr sum min max abs sorted map "
-        "torch.ones torch.zeros torch.empty torch.full torch.rand torch.randn torch.randint torch.arange torch.tensor "
-        "torch.ones_like torch.zeros_like torch.empty_like torch.full_like torch.rand_like torch.randn_like "
-        "torch.nn.Linear torch.nn.LayerNorm torch.nn.Embedding torch.manual_seed torch.cat torch.stack"
-    ).split()
-)
+_LEAST_ARGUMENTS = {
+    1: "range len iter next enumerate isinstance getattr sum min max abs sorted map "
+    "torch.ones torch.zeros torch.empty torch.full torch.rand torch.randn torch.randint torch.arange torch.tensor "
+    "torch.ones_like torch.zeros_like torch.empty_like torch.full_like torch.rand_like torch.randn_like "
+    "torch.nn.LayerNorm torch.nn.BatchNorm1d torch.nn.BatchNorm2d torch.manual_seed torch.cat torch.stack",
+    2: "torch.nn.Linear torch.nn.Embedding torch.testing.assert_close torch.allclose torch.equal torch.full torch.where "
+    "isinstance getattr map",
+    3: "torch.nn.Conv1d torch.nn.Conv2d torch.nn.Conv3d torch.nn.Bilinear",
+}  # a function's own number is the largest it stands at
+_MOST_NEEDED = max(_LEAST_ARGUMENTS)
+_LEAST = {name: least for least, names in _LEAST_ARGUMENTS.items() for name in names.split()}
 _NO_SEQUENCES = frozenset({"range", "len", "print", "int", "float", "list", "tuple", "dict", "object", "type", "zip"})
 _DEEP = 3  # functions that return what functions return
 
 
 def misfit_calls(script: Script) -> Iterator[str]:
-    """Calls of the script's own functions that do not fit their parameters, and some that need an argument and have none."""
+    """Calls of own functions and modules that do not fit their parameters, and of some others that need more than they have."""
     known, times = known_definitions(script), times_bound(script)
+    modules = Modules(script, times)
     for call in script.nodes:
         if not isinstance(call, ast.Call):
             continue
-        name = ast.unparse(call.func) if not call.args and not call.keywords else ""
-        if name in _NEEDS_ARGUMENTS and times[name.split(".")[0]] == name.startswith("torch."):
-            yield f"{name}() is given nothing"
-        elif not fits_known(call, known):
+        given = len(call.args) + len(call.keywords)
+        name = ast.unparse(call.func) if given < _MOST_NEEDED else ""
+        if (
+            given < _LEAST.get(name, 0)
+            and times[name.split(".")[0]] == name.startswith("torch.")
+            and not _spreads(call)
+        ):
+            yield f"{name}() is given {given or 'nothing'}"
+        elif not fits_known(call, known) or not modules.fits(call):
             yield f"{ast.unparse(call.func)} does not take these arguments"
+
+
+def _spreads(call: ast.Call) -> bool:
+    return any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords)
 
 
 def missing_attributes(script: Script) -> Iterator[str]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 
 from triage.reduce.text.script import Definition, Function, Script
 from triage.reduce.text.shape import is_torch_compile
+
+_MODULE_BASES = (["torch.nn.Module"], ["nn.Module"], ["Module"])
+_GIVES_ITSELF = frozenset({"bfloat16", "cpu", "double", "eval", "float", "half", "to", "train"})
 
 
 def times_bound(script: Script) -> Counter[str]:
@@ -98,6 +102,73 @@ def _makes(kind: ast.ClassDef, call: ast.Call) -> bool:
 def _assigns(kind: ast.ClassDef) -> bool:
     """Whether a class holds more than functions: `__call__ = forward`."""
     return not all(isinstance(item, Function | ast.Pass | ast.Expr) for item in kind.body)
+
+
+class Modules:
+    """The script's own `torch.nn.Module` classes, and the names and attributes that hold one of them and nothing else."""
+
+    def __init__(self, script: Script, times: Counter[str]) -> None:
+        self._kinds = {
+            node.name: node
+            for node in script.tree.body
+            if isinstance(node, ast.ClassDef) and times[node.name] == 1 and not node.decorator_list
+            if [ast.unparse(base) for base in node.bases] in _MODULE_BASES and not node.keywords and not _assigns(node)
+            if "__call__" not in _methods(node)
+        }
+        stores: dict[str, list[ast.expr | None]] = {}
+        for target, value in _kept(script) if self._kinds else ():
+            stores.setdefault(ast.unparse(target).rpartition(".")[2], []).append(value)
+        self._held: dict[str, ast.ClassDef] = {}
+        for _ in range(2):  # `net = Net()`, then `fast = torch.compile(net)`
+            for name, values in stores.items():
+                kind = self._made(values[0]) if len(values) == 1 and times[name] <= 1 else None
+                if kind is not None:
+                    self._held[name] = kind
+
+    def fits(self, call: ast.Call) -> bool:
+        """False where a call makes or calls one of these with other arguments than it takes."""
+        callee = call.func
+        if isinstance(callee, ast.Name) and callee.id in self._kinds:
+            method, name = self._kinds[callee.id], "__init__"
+        elif isinstance(callee, ast.Name) and callee.id in self._held:
+            method, name = self._held[callee.id], "forward"
+        elif isinstance(callee, ast.Attribute) and callee.attr in self._held and ast.unparse(callee.value) == "self":
+            method, name = self._held[callee.attr], "forward"
+        elif isinstance(callee, ast.Call) and (made := self._made(callee)) is not None:
+            method, name = made, "forward"
+        else:
+            return True
+        found = _methods(method).get(name)
+        return found is None or takes(found.args, call, bound=1)
+
+    def _made(self, value: ast.expr | None) -> ast.ClassDef | None:
+        """The class of `A(1)`, `A(1).eval()`, `torch.compile(a)`; None where it is not known."""
+        if isinstance(value, ast.Name):
+            return self._held.get(value.id)
+        if not isinstance(value, ast.Call):
+            return None
+        if isinstance(value.func, ast.Name):
+            return self._kinds.get(value.func.id)
+        if is_torch_compile(value.func) and value.args:
+            return self._made(value.args[0])
+        same = isinstance(value.func, ast.Attribute) and value.func.attr in _GIVES_ITSELF
+        return self._made(value.func.value) if same else None  # type: ignore[attr-defined]
+
+
+def _kept(script: Script) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Names and attributes that are set, with what they are set to; None where one would have to look closer."""
+    for node in script.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute) or isinstance(node.ctx, ast.Load):
+            continue
+        above = script.parents[node]
+        beyond = script.parents.get(above)
+        if isinstance(above, ast.Assign) and len(above.targets) == 1:
+            yield node, above.value
+        elif isinstance(above, ast.Tuple) and isinstance(beyond, ast.Assign) and isinstance(beyond.value, ast.Tuple):
+            same = len(beyond.value.elts) == len(above.elts)
+            yield node, beyond.value.elts[above.elts.index(node)] if same else None
+        else:
+            yield node, None
 
 
 def takes(given: ast.arguments, call: ast.Call, bound: int = 0) -> bool:
