@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from triage.judge.comparison import FirstComparison
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.locate.conclude import is_script_check
@@ -64,6 +65,7 @@ def reduced(
     *words: str,
     command: tuple[str, ...] = (),
     stage: Stage = Stage.DYNAMO,
+    compared: bool = False,
 ) -> Ended:
     """Reduce `script.py` of this directory (or what the command runs), which fails with Dynamo alone, or its own backend."""
     rung = None if stage is Stage.BACKEND else "eager"
@@ -72,10 +74,11 @@ def reduced(
     request = ProbeRequest("failing", target, rung, 200, out, neutral=neutral_store(), verbose_logs=False)
     probe = run_probe(request)
     assert probe.signature is not None, probe.log.read_text()
-    oracle = SignatureOracle(probe.signature)
+    oracle: SignatureOracle | FirstComparison = FirstComparison() if compared else SignatureOracle(probe.signature)
     problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
     seen = Seen(probe.outcome, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome))
     engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
+    engine = engine.comparing(oracle) if isinstance(oracle, FirstComparison) else engine
     found = engine.reduce(problem, runner, oracle, Clock(0), lambda kind, **facts: None)
     assert isinstance(found, Reduction), found
     (fresh,) = verify(found.private or found.source, PYTHON, runs=1, neutral=neutral_store())
@@ -403,3 +406,52 @@ def test_a_backend_that_refuses_an_operation_still_meets_it(tmp_path: Path, runn
     (other,) = verify(ended.source.replace("torch.relu(", "torch.sin("), PYTHON, runs=1, neutral=neutral_store())
     assert other.outcome.kind is OutcomeKind.OK, ended.source  # what it raises hangs on the operation
     assert code_lines(ended.source) < 15
+
+
+UNCLOSED = """
+import argparse
+import torch
+
+def batches(x, seen):
+    try:
+        for row in x:
+            yield row
+    finally:
+        seen.append(1)
+
+class Net(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.lin = torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        seen = []
+        for row in batches(x, seen):
+            break
+        return self.lin(x) + len(seen)
+
+def train(net, step, x):
+    total = 0.0
+    for _ in range(2):
+        total += float(step(x).sum())
+    return total
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--width", type=int, default=4)
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    net, x = Net(args.width), torch.randn(3, args.width)
+    plain, fast = train(net, net, x), train(net, torch.compile(net), x)
+    assert abs(plain - fast) < 1e-3, f"{plain} eager, {fast} compiled"
+"""
+
+
+def test_where_dynamo_makes_a_check_fail_one_call_is_compared(tmp_path: Path, runner: ForkServerRunner) -> None:
+    """Of the training, its arguments and its check nothing is left: a generator that was left early is not closed."""
+    place = tmp_path / "program"
+    place.mkdir()
+    (place / "script.py").write_text(UNCLOSED)
+    ended = reduced(place, tmp_path / "out", runner, compared=True)
+    assert "assert_close" in ended.source and "argparse" not in ended.source and "train" not in ended.source
+    assert code_lines(ended.source) < 20

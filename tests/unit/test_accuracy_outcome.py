@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from triage.culprit.first_wrong import first_wrong
-from triage.judge.comparison import CheckOracle, ComparisonOracle
+from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
 from triage.locate import comparing
@@ -344,6 +344,21 @@ def judged(outcome: Outcome, notes: AgentNotes, wanted: WrongResult = OUTPUT, **
     assert signature is not None and signature.wrong == wanted.wrongness
     oracle = ComparisonOracle(signature, **how)
     return oracle.judge(CandidateResult(outcome, notes, signature_of(outcome), True)).verdict
+
+
+def test_of_texts_that_compare_the_first_that_fails_is_the_measure() -> None:
+    def result(message: str, kind: str = "AssertionError") -> CandidateResult:
+        exception = RaisedException(kind, message, (Frame("repro.py", 9, "<module>"),))
+        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=exception)
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
+
+    oracle = FirstComparison()
+    passes = CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(), None, True)
+    assert oracle.judge(passes).verdict is Verdict.NO_FAILURE
+    assert oracle.judge(result("no such attribute", "AttributeError")).verdict is Verdict.UNRESOLVED
+    assert oracle.judge(result("Tensor-likes are not close!")).verdict is Verdict.SAME_FAILURE
+    assert oracle.judge(result("The values for attribute 'shape' do not match")).verdict is Verdict.UNRESOLVED
+    assert oracle.judge(result("Tensor-likes are not close!")).verdict is Verdict.SAME_FAILURE
 
 
 def test_a_candidate_needs_both_verdicts() -> None:

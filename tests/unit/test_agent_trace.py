@@ -70,6 +70,30 @@ def test_within_a_compiled_call_the_first_counts_and_a_later_eager_one_is_anothe
     assert kept(tracer) == ["first", "eager"]
 
 
+def test_where_no_frame_is_wanted_the_first_function_of_each_compiled_call_is_told(tracer: Any) -> None:
+    tracer.wanted, tracer.roots = {}, [str(Path(__file__).parent) + os.sep]
+    tracer.config["compiled"] = True
+
+    def inner(value: object) -> object:
+        return step(value)
+
+    def call(value: object) -> None:
+        tracer.recorder.enter("calls")
+        inner(value)
+        tracer.recorder.leave("calls")
+
+    before = sys.gettrace()
+    sys.settrace(tracer._on_call)
+    try:
+        call(1)
+        step("eager")
+        call(2)
+    finally:
+        sys.settrace(before)
+    assert kept(tracer) == [1, 2]
+    assert {key[2].co_name for key in tracer.calls} == {"inner"}
+
+
 def test_writing_what_is_called_again_and_again_has_a_limit(tracer: Any) -> None:
     run(tracer, "first")
     tracer.again = lines.AGAIN_SECONDS + 1

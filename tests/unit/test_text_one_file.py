@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,35 @@ def test_the_innermost_call_alone_comes_first():
     assert "argparse" not in first and "class Net" not in first
     assert "class Net" in second
     assert "for step in range(5)" in rest[-1]
+
+
+def test_a_call_is_compared_with_the_same_call_uncompiled():
+    """What it gives, then its gradients; the object and what it is given are made once."""
+    again = replace(OUTER, at=2, arguments="torch.randn(5, 3), scale=2")
+    asked = replace(ASKED, compared=True)
+    first, gradients, of_the_first, several = [script.text for script in starts(program(OUTER, again), asked)]
+    assert first.endswith(
+        "net = Net(Config(3))\ncompiled_f = torch.compile(net, fullgraph=True)\nx = torch.randn(2, 3)\n"
+        "torch.testing.assert_close(compiled_f(x), net(x))\n"
+    )
+    assert "argparse" not in first and "for step in" not in first
+    assert "    out = f(x)\n    return torch.autograd.grad(out.square().sum(), list(net.parameters()))\n" in gradients
+    assert gradients.endswith("torch.testing.assert_close(gradients(compiled_f), gradients(net))\n")
+    assert "out[0].square().sum()" in of_the_first
+    assert several.endswith(
+        "torch.testing.assert_close(compiled_f(x), net(x))\nx = torch.randn(5, 3)\n"
+        "torch.testing.assert_close(compiled_f(x, scale=2), net(x, scale=2))\n"
+    )
+
+
+def test_a_method_and_a_call_without_gradients_are_compared_too():
+    method = replace(OUTER, method="step", is_module_call=False, grad=False)
+    (text,) = [script.text for script in starts(program(method), replace(ASKED, compared=True))]
+    assert (
+        "torch.set_grad_enabled(False)\nnet = Net(Config(3))\ncompiled_f = torch.compile(net.step, fullgraph=True)\n"
+        in text
+    )
+    assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
 
 
 def test_a_call_on_what_nothing_names_is_left_out():

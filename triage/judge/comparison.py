@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from triage.judge.judgement import CandidateResult, Judgement, sibling_of
-from triage.judge.likeness import same_wrongness
+from triage.judge.likeness import same_failure, same_wrongness
+from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.model.outcome import RaisedException
 from triage.model.stage import OutcomeKind, Verdict
@@ -80,6 +81,30 @@ class ComparisonOracle:
         wrong = result.notes.wrongs[0]
         sibling = replace(self.signature, message=wrong.headline(), skeleton=wrong.kind, wrong=wrong.wrongness)
         return Judgement(Verdict.UNRESOLVED, f"wrong in another way: {wrong.headline()}", sibling=sibling)
+
+
+class FirstComparison:
+    """Judges texts that compare by themselves what one call gives: the first such failure is what all others must be.
+
+    The program's own check says other words, of values that come later.
+    """
+
+    def __init__(self) -> None:
+        self.first: FailureSignature | None = None
+
+    def fails(self, result: CandidateResult) -> bool:
+        """Whether it fails in this way, or may be the first to."""
+        if self.first is not None:
+            return result.signature is not None and same_failure(result.signature, self.first)
+        return result.outcome.exception is not None and is_own_comparison(result.outcome.exception)
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        if self.first is not None:
+            return SignatureOracle(self.first).judge(result)
+        if result.signature is not None and result.compiled and self.fails(result):
+            self.first = result.signature
+            return Judgement(Verdict.SAME_FAILURE, "its own comparison fails")
+        return Judgement(Verdict.NO_FAILURE if result.outcome.kind is OutcomeKind.OK else Verdict.UNRESOLVED, "agrees")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from triage.culprit.operation import operators_in
 from triage.judge.asking import Budget
-from triage.judge.comparison import ComparisonOracle
+from triage.judge.comparison import ComparisonOracle, FirstComparison
 from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import one_line, place_of
@@ -222,11 +222,7 @@ def attempts_for(
         return (
             [Attempt(native_engine(conclusion, forms_of(conclusion.signature.wrong)[0]), oracle)] if found.cases else []
         )
-    of_text = (
-        [Attempt(source_engine(found, conclusion, patience), oracle, of_text=True)]
-        if chosen in ("auto", "native")
-        else []
-    )
+    of_text = texts_for(found, conclusion, oracle, patience) if chosen in ("auto", "native") else []
     if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
         return of_text
     judge, note = oracle, None
@@ -247,6 +243,19 @@ def attempts_for(
         )
         attempts.append(Attempt(engine, judge, note))
     return attempts + of_text
+
+
+def texts_for(
+    found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None = None
+) -> list[Attempt]:
+    """The reducer of the program's text. Where Dynamo makes a check of the program's fail, first one call, which is compared."""
+    assert conclusion.outcome is not None
+    engine = source_engine(found, conclusion, patience)
+    attempts = [Attempt(engine, oracle, of_text=True)]
+    if conclusion.stage is Stage.DYNAMO and is_script_check(conclusion.outcome) and patience is None:
+        comparison = FirstComparison()
+        attempts.insert(0, Attempt(engine.comparing(comparison), comparison, CHECK_NOTE, of_text=True))
+    return attempts
 
 
 def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience | None = None) -> NativeEngine:

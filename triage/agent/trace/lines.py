@@ -2,7 +2,8 @@
 
 Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (file to write), `roots` (directories whose files are the user's),
 `wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
-failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well).
+failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well), `compiled`
+(whether every compiled function is wanted, where no frame is named).
 Meant for a run without a compiler: inside compiled code no line would be seen. What was executed is settled when the call has
 returned; it is written at the end, by exit handler or before `os._exit`:
 
@@ -93,6 +94,8 @@ class Tracer(object):
         failing = self.wanted.get((os.path.basename(code.co_filename), code.co_name), ())
         if failing:
             self._frame(frame)
+        elif self.config.get("compiled") and self._begins_a_call():
+            self._note(self.calls, (code,), lambda: self._calls(frame, code.co_firstlineno))
         elif code.co_name == "__init__":
             self.speller.constructed(frame)
         if self.frozen is not None:
@@ -142,6 +145,14 @@ class Tracer(object):
         line = next((line for line in lines if code.co_firstlineno <= line <= last), None)
         if line is not None:
             self._note(self.calls, (code,), lambda: self._calls(frame, line))
+
+    def _begins_a_call(self):
+        """Whether this is the first of the program's functions in a compiled call: the one that is compiled."""
+        local = self.recorder._local
+        if not getattr(local, "calls", 0) or getattr(local, "traced", None) == self.recorder.calls:
+            return False
+        local.traced = self.recorder.calls
+        return True
 
     def _calls(self, frame, line):
         try:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import shutil
 import threading
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from triage.judge.judgement import CandidateResult
@@ -36,8 +38,12 @@ _OWN_PROCESS = ("multiprocessing", "concurrent.futures.process", "signal", "torc
 _OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
 
 
+def _fails_with(signature: FailureSignature, result: CandidateResult) -> bool:
+    return result.signature is not None and same_failure(result.signature, signature)
+
+
 class PairedRunner(PooledRunner):
-    """A view of a runner. What fails with `signature` fails on the passing rung as well, or is a result.
+    """A view of a runner. What fails with `signature` (or as it says) fails on the passing rung as well, or is a result.
 
     With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
     did not fail with a harmless function in the place of the compiled one, none may. Close the runner alone.
@@ -46,7 +52,7 @@ class PairedRunner(PooledRunner):
     def __init__(
         self,
         runner: CandidateRunner,
-        signature: FailureSignature,
+        signature: FailureSignature | Callable[[CandidateResult], bool],
         passing: str = UNCOMPILED.name,
         own: OwnFailure | None = None,
         *,
@@ -54,7 +60,8 @@ class PairedRunner(PooledRunner):
         files: LeftFiles | None = None,
     ) -> None:
         super().__init__(runner.jobs, runner)
-        self._runner, self._signature, self._passing, self._own = runner, signature, passing, own
+        self._runner, self._passing, self._own = runner, passing, own
+        self._fails = signature if callable(signature) else partial(_fails_with, signature)
         self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
         self._files = files or LeftFiles()
         self._decides = False
@@ -63,7 +70,7 @@ class PairedRunner(PooledRunner):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         result = ask(self._runner, query, cancel)
-        if result.signature is None or not same_failure(result.signature, self._signature) or cancel.is_set():
+        if not self._fails(result) or cancel.is_set():
             return result
         flaw = self._flaw(query, result, cancel)
         if flaw:

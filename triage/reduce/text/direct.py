@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.model.syntax import parse
+from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.evidence import Call
 from triage.reduce.text.names import Occurrences, bound_globals, tells_its_base
 from triage.reduce.text.script import Script
@@ -28,6 +28,8 @@ class Spoken:
     arguments: tuple[str, ...]
     grad: bool
     compiled: bool = True
+    made: str | None = None  # the object that is called, or whose method is
+    method: str = ""  # of that object, with its point
 
 
 def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> Spoken | None:
@@ -44,11 +46,11 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
         return REFERENCE.sub(put, text)
 
     first = calls[0]
-    callee = named(first.made if first.made is not None else first.function)
-    if first.made is not None and not first.is_module_call:
-        callee = f"{callee}.{first.method}"
+    made = named(first.made if first.made is not None else first.function)
+    method = f".{first.method}" if first.made is not None and not first.is_module_call else ""
     arguments = tuple(named(call.arguments) for call in calls)
-    return None if missing else Spoken(callee, arguments, first.grad, first.compiled)
+    of_object = made if first.made is not None else None
+    return None if missing else Spoken(made + method, arguments, first.grad, first.compiled, of_object, method)
 
 
 def direct_script(
@@ -69,7 +71,59 @@ def direct_script(
     text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
     own = [node for node in parse(definition).body if isinstance(node, ast.FunctionDef)]
     known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
-    kept = "".join(needed(bundled, text, {name, *imported, *known}))
+    return _with_what_it_needs(bundled, text, {name, *imported, *known})
+
+
+def compared_script(
+    bundled: Script, said: Spoken, options: str, imported: Collection[str] = (), *, gradients: str = ""
+) -> str:
+    """The script that makes each call compiled and uncompiled, and compares what they give.
+
+    `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead.
+    """
+    taken, lines = bound_globals(bundled), []
+    plain = said.callee
+    if said.made is not None:
+        holder = next(name for name in ("model", "net", "made", "the_model") if name not in taken)
+        lines, plain = [f"{holder} = {said.made}"], holder + said.method
+    name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in taken)
+    lines.append(f"{name} = torch.compile({plain}{', ' if options else ''}{options})")
+    if not said.grad:
+        lines.insert(0, "torch.set_grad_enabled(False)")
+    own = {name, *(line.split(" = ")[0] for line in lines)}
+    for given in said.arguments:
+        named, arguments = _by_name(given, taken)
+        own |= {line.split(" = ")[0] for line in named}
+        lines += named
+        if gradients:
+            lines += ["def gradients(f):", f"    out = f({arguments})"]
+            lines += [f"    return torch.autograd.grad({gradients}, list({plain}.parameters()))"]
+            own |= {"gradients", "out", "f"}
+            lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
+        else:
+            lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({arguments}))")
+    return _with_what_it_needs(bundled, "".join(f"{line}\n" for line in lines), {*own, *imported})
+
+
+def _by_name(given: str, taken: Collection[str]) -> tuple[list[str], str]:
+    """Arguments as lines that give each a name, so that two calls are given the same, and the call's text."""
+    call = parse_expression(f"f({given})")
+    assert isinstance(call, ast.Call)
+    words = iter(word for word in ("x", "y", "z", *(f"x{n}" for n in range(2, 66))) if word not in taken)
+    lines, told = list[str](), list[str]()
+    for value, key in [*((item, "") for item in call.args), *((item.value, item.arg or "") for item in call.keywords)]:
+        text = ast.unparse(value)
+        if not isinstance(value, ast.Constant | ast.Name) and not text.startswith("*"):
+            word = next(words)
+            lines.append(f"{word} = {text}")
+            text = word
+        told.append(f"{key}={text}" if key else text)
+    return lines, ", ".join(told)
+
+
+def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) -> str:
+    """The text below the statements of the program that it needs. Names bound `elsewhere` need none."""
+    kept = "".join(needed(bundled, text, elsewhere))
     imports = [] if _imports_torch(kept) else ["import torch\n"]
     imports += ["import types\n"] if "types.SimpleNamespace" in text else []
     futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))

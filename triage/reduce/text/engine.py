@@ -8,13 +8,15 @@ was judged the same failure is the result, and says what it is.
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from triage.judge.asking import Budget
+from triage.judge.comparison import FirstComparison
 from triage.judge.judgement import Oracle
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import UNCOMPILED
@@ -90,6 +92,14 @@ class SourceEngine:
         self._target, self._seen, self._timeout, self._neutral = target, seen, timeout, neutral
         self._patience = patience or Patience(timeout, hangs=False)
         self._header, self._seconds, self._cancel = header, seconds, cancel
+        self._shown: FirstComparison | None = None
+        self._traced: list[Trace | None] = []  # of one more run of the program, which a second engine need not make
+
+    def comparing(self, oracle: FirstComparison) -> SourceEngine:
+        """One that begins with a compiled call by itself, compared with the same call uncompiled, as `oracle` judges."""
+        other = copy.copy(self)
+        other.subject, other._shown = "a compiled call, compared with the same call uncompiled", oracle
+        return other
 
     def reduce(
         self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
@@ -125,10 +135,11 @@ class SourceEngine:
             return Bench(driver, Search(driver, runner.jobs, limit), render, shown)
 
         try:
-            asked, frames = Request(self._seen.calls, self._seen.compiled, rung), self._frames()
+            compared = self._shown is not None
+            asked, frames = Request(self._seen.calls, self._seen.compiled, rung, compared), self._frames()
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
             return Reducing(
-                bench, valid, lambda: self._trace(problem, limit), asked, frames, around, limit.release, files
+                bench, valid, lambda: self._evidence(problem, limit), asked, frames, around, limit.release, files
             ).run()
         finally:
             routed.close()
@@ -136,21 +147,35 @@ class SourceEngine:
     def _paired(self, runner: CandidateRunner, problem: Problem, files: LeftFiles) -> PairedRunner:
         """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
         passing = UNCOMPILED.name if problem.stage is Stage.BACKEND else problem.passing
+        if self._shown is not None:
+            return PairedRunner(runner, self._shown.fails, passing, files=files)
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
         return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check, files=files)
 
+    def _evidence(self, problem: Problem, limit: Limit) -> Trace | None:
+        """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""
+        found = self._trace(problem, limit)
+        return replace(found, calls=()) if found and self._seen.own_check and self._shown is None else found
+
     def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
+        if self._traced:
+            return self._traced[0]
         seen, began = self._seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         outer = evidence.outer_frames(seen.exception, frames)
         calls = 0 if seen.own_check else seen.calls
         seconds = max(1.0, min(self._timeout, limit.left()))
-        found = trace(self._target, frames, outer, calls, problem.workdir, seconds, self._neutral, self._cancel)
+        compared = seen.own_check and problem.stage is Stage.DYNAMO
+        place = problem.workdir
+        found = trace(
+            self._target, frames, outer, calls, place, seconds, self._neutral, self._cancel, compiled=compared
+        )
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))
         if found is None and self._target.script is not None:
             with contextlib.suppress(OSError, UnicodeDecodeError):  # it may be written in another encoding
                 return without_trace(self._target.script.read_text(encoding="utf-8"))
+        self._traced.append(found)
         return found
 
     def _folder(self) -> Path:

@@ -145,7 +145,7 @@ class Reducing:
             self._queries += self._driver.queries
             self._use(self._new_bench(""))
             found = self._first(texts)
-        return found if found is not None else self._with_own_words(trace, data)
+        return found if found is not None or self._asked.compared else self._with_own_words(trace, data)
 
     def _first(self, texts: Sequence[Script]) -> Script | None:
         self._driver.begin("one file")
@@ -279,10 +279,14 @@ class Reducing:
         if self._stopped:
             return f"no script that fails the same way was found before {self._stopped}"
         tried = len(self._answers)
+        if not tried and self._asked.compared:
+            return "no call of a compiled function could be written down"
         if not tried:
             return "nothing of the program was executed in the process that was started, so there was no text to try"
         unjudged = [answer.reason for answer in self._answers if answer.verdict is Verdict.UNRESOLVED]
         many = f"{tried} text{' was' if tried == 1 else 's were'} tried"
+        if self._asked.compared:
+            return f"no compiled function gives by itself something else than uncompiled ({many})"
         if len(unjudged) == tried:
             return f"no text made of it gave an answer ({many}; {unjudged[0]})"
         return (

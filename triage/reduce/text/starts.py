@@ -5,6 +5,7 @@ Pure: from the trace of the program to texts. Which of them really fails is foun
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from types import MappingProxyType
 
 from triage.model.outcome import CompileCall
 from triage.reduce.text.bundle import MAIN, Bundle, Part, UnbundledError, bundle
-from triage.reduce.text.direct import MOST_CALLS, Spoken, direct_script, spoken
+from triage.reduce.text.direct import MOST_CALLS, Spoken, compared_script, direct_script, spoken
 from triage.reduce.text.evidence import Call, Module, Moment, Trace
 from triage.reduce.text.executed import executed_part
 from triage.reduce.text.extract import import_of
@@ -22,15 +23,21 @@ from triage.reduce.text.shape import plain
 from triage.reduce.text.tidy import imports_first, tidy
 
 MOST_LINES_ALONE = 4
+MOST_COMPARED = 4  # functions
+GRADIENTS = ("out.square().sum()", "out[0].square().sum()")  # of a module's output, or its first
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is known of the failure: in which compiled call (0: later), how it was compiled, the default backend."""
+    """What is known of the failure: in which compiled call (0: later), how it was compiled, the default backend.
+
+    `compared`: a compiled call is to show it by itself, compared with the same call uncompiled.
+    """
 
     calls: int
     compiled: tuple[CompileCall, ...]
     rung: str | None
+    compared: bool = False
 
 
 def starts(trace: Trace, asked: Request, preludes: Sequence[str] = ("",)) -> list[Script]:
@@ -40,7 +47,8 @@ def starts(trace: Trace, asked: Request, preludes: Sequence[str] = ("",)) -> lis
     """
     found: dict[str, Script] = {}
     alone: list[Script] = []
-    for text, is_one_call in _texts(trace, asked, preludes):
+    texts = _compared(trace, asked) if asked.compared else _texts(trace, asked, preludes)
+    for text, is_one_call in texts:
         try:
             script = Script(tidy(imports_first(plain(text, asked.rung))))
             script.weight()
@@ -65,6 +73,26 @@ def _texts(trace: Trace, asked: Request, preludes: Sequence[str]) -> Iterator[tu
         if main is not None:
             for before in preludes:
                 yield after_future(script, before), False
+
+
+def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
+    """A compiled call by itself, compared with the same call uncompiled: what they give, then gradients, then several calls."""
+    made = _bundled(trace, executed_only=True) or _bundled(trace, executed_only=False)
+    if made is None:
+        return
+    script = Script(readable(made.text))
+    by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
+    for call in trace.calls:
+        by_function.setdefault((call.place, call.flat), []).append(call)
+    groups = list(by_function.values())[:MOST_COMPARED]
+    options = _options(asked.compiled[0]) if asked.compiled else ""
+    for gradients in ("", *GRADIENTS):
+        for calls in groups:
+            if not gradients or (calls[0].grad and calls[0].is_module_call):
+                yield from ((text, True) for text in _said_compared(trace, made, script, calls[:1], options, gradients))
+    for calls in groups:
+        if len(calls) > 1:
+            yield from ((text, True) for text in _said_compared(trace, made, script, calls[:MOST_CALLS], options, ""))
 
 
 def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
@@ -150,16 +178,7 @@ def _said(
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     imports = dict(given)
-
-    def resolve(module: str, name: str) -> str | None:
-        known = trace.modules.get(module)
-        if (module, name) in made.names:
-            return made.names[module, name]
-        if known is None or known.local:
-            return None
-        return imports.setdefault(name, f"from {module} import {name}\n") and name
-
-    said: Spoken | None = spoken(calls, resolve)
+    said = _spoken(trace, made, calls, imports)
     if said is None:
         return
     try:
@@ -170,6 +189,31 @@ def _said(
     yield text
     if before:
         yield after_future(Script(text), before)
+
+
+def _said_compared(
+    trace: Trace, made: Bundle, script: Script, calls: Sequence[Call], options: str, gradients: str
+) -> Iterator[str]:
+    imports: dict[str, str] = {}
+    said = _spoken(trace, made, calls, imports)
+    if said is not None:
+        with contextlib.suppress(SyntaxError):
+            text = compared_script(script, said, options, imports, gradients=gradients)
+            yield after_future(Script(text), "".join(imports.values()))
+
+
+def _spoken(trace: Trace, made: Bundle, calls: Sequence[Call], imports: dict[str, str]) -> Spoken | None:
+    """These calls as text; what it takes of installed packages is put into `imports`."""
+
+    def resolve(module: str, name: str) -> str | None:
+        known = trace.modules.get(module)
+        if (module, name) in made.names:
+            return made.names[module, name]
+        if known is None or known.local:
+            return None
+        return imports.setdefault(name, f"from {module} import {name}\n") and name
+
+    return spoken(calls, resolve)
 
 
 def _options(call: CompileCall) -> str:

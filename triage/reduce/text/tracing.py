@@ -31,10 +31,13 @@ def trace(
     timeout: float,
     neutral: Path | None,
     cancel: Cancel | None = None,
+    *,
+    compiled: bool = False,
 ) -> Trace | None:
     """Run the program once more, uncompiled. `calls` is the number of the compiled call that fails, 0 if it comes later.
 
-    `frames` are the compiled functions that fail, `outer` those around them.
+    `frames` are the compiled functions that fail, `outer` those around them; `compiled`: what every compiled function is called
+    on is told, as none is known to fail.
     """
     roots = [target.cwd, *([target.script.parent] if target.script else [])]
     out = directory / "executed.json"
@@ -44,6 +47,7 @@ def trace(
         "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in (*frames, *outer)],
         "calls": calls,
         "packages": packages_of(frames),
+        "compiled": compiled,
     }
     request = ProbeRequest(
         name="executed",
