@@ -89,3 +89,13 @@ def test_a_bound_method_is_that_of_the_object_made_again():
     closed = types.MethodType(scaled, threading.Lock())
     with pytest.raises(Exception, match="a lock"):
         speller.spell(closed)
+
+
+def test_a_copy_of_a_module_is_made_as_the_last_of_its_class_was():
+    speller, base = speller_of(__name__), sys.modules["torch"].nn.Module
+    kind = type("Net", (base,), {"__module__": __name__, "training": False, "children": lambda self: [base()]})
+    made, copied = kind(), kind()
+    with pytest.raises(Exception, match="a Net"):
+        speller.spell(copied)
+    speller.made[id(made)] = (made, f"<<{__name__}:Net>>(3)", None)
+    assert speller.spell(copied) == f"<<{__name__}:Net>>(3).eval()"

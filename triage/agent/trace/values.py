@@ -196,7 +196,10 @@ class Speller(object):
         if text is not None:
             return text + (".eval()" if _is_module(value) and not value.training else "")
         if torch is not None and isinstance(value, torch.nn.Module):
-            return self._module(torch, value, depth)
+            try:
+                return self._module(torch, value, depth)
+            except UnspokenError:
+                return self._copied(value)
         kind = type(value)
         if kind.__module__ == "decimal":
             return '__import__("decimal").%r' % value
@@ -207,6 +210,14 @@ class Speller(object):
         if self._local(kind) and (not getattr(value, "__dict__", None) or isinstance(value, _test_case())):
             return "<<%s:%s>>()" % (kind.__module__, kind.__name__)
         return self._namespace(value, depth)
+
+    def _copied(self, value):
+        """A module that nothing constructed is a copy, mostly (`copy.deepcopy`, `pickle`): as the last one of its class was made."""
+        for known in reversed(list(self.made.values())):
+            text = known[2 if self.flat else 1]
+            if type(known[0]) is type(value) and text is not None:
+                return text + ("" if value.training else ".eval()")
+        raise UnspokenError("a %s" % type(value).__qualname__)
 
     def _namespace(self, value, depth):
         """Any other object with attributes: one that has those that can be written."""
