@@ -212,7 +212,7 @@ class Speller(object):
         return self._namespace(value, depth)
 
     def _copied(self, value):
-        """A module that nothing constructed is a copy, mostly (`copy.deepcopy`, `pickle`): as the last one of its class was made."""
+        """A module that nothing constructed is a copy, mostly (`copy.deepcopy`): as the last one of its class was made."""
         for known in reversed(list(self.made.values())):
             text = known[2 if self.flat else 1]
             if type(known[0]) is type(value) and text is not None:
