@@ -76,23 +76,28 @@ def _texts(trace: Trace, asked: Request, preludes: Sequence[str]) -> Iterator[tu
 
 
 def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
-    """A compiled call by itself, compared with the same call uncompiled: what they give, then gradients, then several calls."""
-    made = _bundled(trace, executed_only=True) or _bundled(trace, executed_only=False)
-    if made is None:
-        return
-    script = Script(readable(made.text))
+    """A compiled call by itself, compared with the same call uncompiled: what they give, then gradients, then several calls.
+
+    Of each also with what was not executed: compiled it may be.
+    """
+    bundles = [_bundled(trace, executed_only=executed_only) for executed_only in (True, False)]
+    programs = [(made, Script(readable(made.text))) for made in bundles if made is not None]
     by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
     for call in trace.calls:
         by_function.setdefault((call.place, call.flat), []).append(call)
     groups = list(by_function.values())[:MOST_COMPARED]
     options = _options(asked.compiled[0]) if asked.compiled else ""
-    for gradients in ("", *GRADIENTS):
-        for calls in groups:
-            if not gradients or (calls[0].grad and calls[0].is_module_call):
-                yield from ((text, True) for text in _said_compared(trace, made, script, calls[:1], options, gradients))
-    for calls in groups:
-        if len(calls) > 1:
-            yield from ((text, True) for text in _said_compared(trace, made, script, calls[:MOST_CALLS], options, ""))
+    kinds = [(calls[:1], "") for calls in groups]
+    kinds += [
+        (calls[:1], gradients)
+        for gradients in GRADIENTS
+        for calls in groups
+        if calls[0].grad and calls[0].is_module_call
+    ]
+    kinds += [(calls[:MOST_CALLS], "") for calls in groups if len(calls) > 1]
+    for calls, gradients in kinds:
+        for made, script in programs:
+            yield from ((text, True) for text in _said_compared(trace, made, script, calls, options, gradients))
 
 
 def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
