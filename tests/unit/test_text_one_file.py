@@ -200,8 +200,10 @@ def test_a_call_is_compared_with_the_same_call_uncompiled():
     assert gradients.endswith("torch.testing.assert_close(gradients(compiled_f), gradients(net))\n")
     assert "out[0].square().sum()" in of_the_first
     assert several.endswith(
-        "torch.testing.assert_close(compiled_f(x), net(x))\nx = torch.randn(5, 3)\n"
-        "torch.testing.assert_close(compiled_f(x, scale=2), net(x, scale=2))\n"
+        "net = Net(Config(3))\neager = copy.deepcopy(net)\ncompiled_f = torch.compile(net, fullgraph=True)\n"
+        "x = torch.randn(2, 3)\n"
+        "torch.testing.assert_close(compiled_f(x), eager(x))\nx = torch.randn(5, 3)\n"
+        "torch.testing.assert_close(compiled_f(x, scale=2), eager(x, scale=2))\n"
     )
 
 

@@ -79,18 +79,27 @@ def compared_script(
 ) -> str:
     """The script that makes each call compiled and uncompiled, and compares what they give.
 
-    `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead.
+    `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead. Of
+    several calls of an object a copy is called uncompiled: a call may change it.
     """
-    taken, lines = bound_globals(bundled), []
-    plain = said.callee
+    taken, lines = bound_globals(bundled), list[str]()
+
+    def free(*names: str) -> str:
+        return next(name for name in names if name not in taken)
+
+    plain = called = said.callee
+    name = free("compiled", "compiled_f", "compiled_again")
     if said.made is not None:
-        holder = next(name for name in ("model", "net", "made", "the_model") if name not in taken)
+        holder = free("model", "net", "made", "the_model")
         lines, plain = [f"{holder} = {said.made}"], holder + said.method
-    name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in taken)
-    lines.append(f"{name} = torch.compile({plain}{', ' if options else ''}{options})")
+        called = plain
+        if len(said.arguments) > 1:
+            other = free("eager", "uncompiled", "plain", "other")
+            lines, plain = ["import copy", *lines, f"{other} = copy.deepcopy({holder})"], other + said.method
+    lines.append(f"{name} = torch.compile({called}{', ' if options else ''}{options})")
     if not said.grad:
         lines.insert(0, "torch.set_grad_enabled(False)")
-    own = {name, *(line.split(" = ")[0] for line in lines)}
+    own = {name, "copy", *(line.split(" = ")[0] for line in lines)}
     for given in said.arguments:
         named, arguments = _by_name(given, taken)
         own |= {line.split(" = ")[0] for line in named}
