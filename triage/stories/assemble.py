@@ -42,6 +42,7 @@ from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes
 from triage.stories.headline import summary_sentence, whose_headline, with_headline
 from triage.stories.known import cause_of
+from triage.stories.met import met_note
 from triage.stories.own_names import own_names
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
@@ -327,14 +328,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."
         )
-    if found.walk.spoiled is not None and found.walk.spoiled.signature is not None:
-        again = found.walk.spoiled.signature
-        told = headline(again.exception_type, clip(first_words(again.message), 200))
-        notes.append(
-            f"The script cannot be run twice: as it is, a second run ends with {told}. It meets what the first one left behind, "
-            "so runs of it on other rungs say nothing. Let it start anew each time (another folder for what it writes), and "
-            "run triage again to have them."
-        )
+    notes += filter(None, [met_note(found.walk)])
     in_place = found.walk.in_place
     if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
         told = headline(in_place.signature.exception_type, clip(first_words(in_place.signature.message), 200))
