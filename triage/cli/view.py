@@ -354,6 +354,11 @@ def _next(done: Run) -> str:
         return f"nothing to report: this is not a bug of torch.compile{f' (see {cause.reference})' if cause.reference else ''}"
     if verdict.stage is Stage.SCRIPT:
         return "correct the script first: it fails without torch.compile too"
+    if verdict.unsettled is not None:
+        return (
+            "let the script start anew (remove what its runs left) and run triage again: "
+            "the other backends could not be asked (see the notes in report.md)"
+        )
     if not done.report.complete:
         return f"go on where it ended: triage run --resume {shown(done.directory)}"
     if verdict.symptom is Symptom.NONE:

@@ -42,7 +42,7 @@ from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes
 from triage.stories.headline import summary_sentence, whose_headline, with_headline
 from triage.stories.known import cause_of
-from triage.stories.met import met_note
+from triage.stories.met import met_note, met_on, why_unsettled
 from triage.stories.own_names import own_names
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
@@ -69,6 +69,8 @@ def assemble(found: Findings) -> TriageReport:
     own = own_code(found, conclusion)
     mend = what_to_mend(found, conclusion, own)
     graph = guilty_graph(walk, conclusion, reduced)
+    unsettled = why_unsettled(walk, conclusion) if found.incomplete is None else None
+    incomplete = found.incomplete or unsettled
     signature = _signature(conclusion, _reduced_line(found) or only_line(found.cases, graph), own)
     session.timings["total"] = round(session.clock.elapsed(), 2)
     report = TriageReport(
@@ -80,12 +82,13 @@ def assemble(found: Findings) -> TriageReport:
             direction=conclusion.direction.value if conclusion.direction else None,
             summary=with_headline(
                 whose_headline(own, mend),
-                summary_sentence(conclusion, first, found.incomplete, walk.compared.notes if walk.compared else None),
+                summary_sentence(conclusion, first, incomplete, walk.compared.notes if walk.compared else None),
             ),
             runs=conclusion.runs,
             failures=conclusion.failures,
             door=conclusion.door.name if conclusion.door is not None else None,
             line=signature.user_line if signature else None,
+            unsettled=unsettled,
         ),
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
@@ -103,7 +106,7 @@ def assemble(found: Findings) -> TriageReport:
         known_cause=cause_of(conclusion, first, mend),
         subsystem=found.subsystem,
         reproducer=_reproducer(found),
-        reproducer_note=found.reproducer_note if made is None else None,
+        reproducer_note=_reproducer_note(found, unsettled),
         nearest_passing=NearestPassing("passing.py", made.passing_difference or "")
         if made is not None and made.passing is not None
         else None,
@@ -127,8 +130,8 @@ def assemble(found: Findings) -> TriageReport:
         repository=repository_state(found.target.script.parent if found.target.script else found.target.cwd),
         compile_calls=tuple(encode(call) for call in first.notes.compile_calls) if first else (),
         timings=dict(session.timings),
-        complete=found.incomplete is None,
-        incomplete_reason=found.incomplete,
+        complete=incomplete is None,
+        incomplete_reason=incomplete,
         artifacts=_artifacts(session.directory),
         rerun=rerun_command(found),
         notes=tuple(dict.fromkeys([*found.notes, *_walk_notes(found, conclusion)])),
@@ -206,8 +209,9 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
     for rung in found.walk.rungs:
         probes = found.walk.evidence.get(rung.name, [])
         if not probes:
-            why = why_not_run(rung, found.walk.rungs, found.walk.evidence)
-            rows.append(LadderRow(rung.name, "script", "not_run", 0.0, note=why))
+            met = met_on(found.walk, rung.name)
+            why = met or why_not_run(rung, found.walk.rungs, found.walk.evidence)
+            rows.append(LadderRow(rung.name, "script", "invalid" if met else "not_run", 0.0, note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
             if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
@@ -248,6 +252,12 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
         note="; ".join(notes) or None,
         log=f"logs/{probe.log.name}" if probe.on == "script" else None,
     )
+
+
+def _reproducer_note(found: Findings, unsettled: str | None) -> str | None:
+    if found.reproduced is not None:
+        return None
+    return found.reproducer_note or (f"No stage is known to reduce for: {unsettled}." if unsettled else None)
 
 
 def _reproducer(found: Findings) -> Reproducer | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from triage.judge.signature import first_words, headline
+from triage.judge.skeleton import short_type
+from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
+from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 
 
@@ -25,6 +28,24 @@ def met_note(walk: Walk) -> str | None:
         "so runs of it on other rungs say nothing. Let it start anew each time (another folder for what it writes), and "
         "run triage again to have them."
     )
+
+
+def why_unsettled(walk: Walk, conclusion: Conclusion) -> str | None:
+    """Why the stage to blame is not known, of a run that has asked all it could; None where it is known, or none is to blame."""
+    if conclusion.settled or conclusion.symptom is Symptom.NONE or conclusion.stage is Stage.NONE:
+        return None
+    if walk.spoiled is not None and walk.spoiled.signature is not None:
+        error = short_type(walk.spoiled.signature.exception_type)
+        return f"a second run of the script meets what an earlier one left behind ({error}), so other backends could not be asked"
+    return "other backends could not be asked"
+
+
+def met_on(walk: Walk, rung: str) -> str | None:
+    """What a rung met that was run and says nothing; None where it was not run."""
+    probe = walk.met.get(rung)
+    if probe is None or probe.signature is None:
+        return None
+    return f"met what an earlier run left behind ({short_type(probe.signature.exception_type)})"
 
 
 def _names(runs: tuple[str, ...]) -> str:
