@@ -50,6 +50,9 @@ class Visits(ABC):
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
+    first_cut: float | None = (
+        None  # seconds that the script as it is had run for as it was ended, by a budget or an interrupt
+    )
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _dropped: list[Ahead] = field(default_factory=list)
     _began_again: bool = False

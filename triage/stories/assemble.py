@@ -15,6 +15,7 @@ from triage.culprit.own_code import raised_in
 from triage.culprit.settings import workarounds_of
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.locate.walk import Walk
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.model.own_code import OwnCode
@@ -40,7 +41,7 @@ from triage.stories.captured import guilty_graph, only_line
 from triage.stories.comparison import accuracy_facts, another_operation, comparison_note, rounding_notes, unsteady_note
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes
-from triage.stories.headline import summary_sentence, whose_headline, with_headline
+from triage.stories.headline import sentence_before_the_first, summary_sentence, whose_headline, with_headline
 from triage.stories.known import cause_of
 from triage.stories.met import met_note, met_on, why_unsettled
 from triage.stories.own_names import own_names
@@ -82,7 +83,9 @@ def assemble(found: Findings) -> TriageReport:
             direction=conclusion.direction.value if conclusion.direction else None,
             summary=with_headline(
                 whose_headline(own, mend),
-                summary_sentence(conclusion, first, incomplete, walk.compared.notes if walk.compared else None),
+                summary_sentence(conclusion, first, incomplete, walk.compared.notes if walk.compared else None)
+                if first is not None
+                else sentence_before_the_first(walk, incomplete),
             ),
             runs=conclusion.runs,
             failures=conclusion.failures,
@@ -210,7 +213,7 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
         probes = found.walk.evidence.get(rung.name, [])
         if not probes:
             met = met_on(found.walk, rung.name)
-            why = met or why_not_run(rung, found.walk.rungs, found.walk.evidence)
+            why = met or _cut_short(rung, found.walk) or why_not_run(rung, found.walk.rungs, found.walk.evidence)
             rows.append(LadderRow(rung.name, "script", "invalid" if met else "not_run", 0.0, note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
@@ -218,6 +221,13 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
                 continue  # a repeat that says the same
             rows.append(_row(rung, judged, conclusion, len(probes)))
     return rows
+
+
+def _cut_short(rung: Rung, walk: Walk) -> str | None:
+    """Of the rung that the script as it is stands on, where that was ended early."""
+    if rung is not walk.rungs[walk.top] or walk.first_cut is None:
+        return None
+    return f"had not ended after {walk.first_cut:.0f} s"
 
 
 def why_not_run(rung: Rung, rungs: Sequence[Rung], evidence: Mapping[str, list[Probe]]) -> str | None:
