@@ -76,7 +76,11 @@ def plain_line(event: Event) -> str | None:
         return f"{_run_name(facts)}: running (limit {facts['timeout']:.0f} s)"
     if event.kind == "probe_ended" and facts.get("cut"):
         return f"{_run_name(facts)}: had not ended within {facts['seconds']:.0f} s ({_CUT})"
+    if event.kind == "beside_ended":
+        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)} (as_is goes on)"
     if event.kind == "probe_ended":
+        if facts.get("told_early"):
+            return None
         return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
     if event.kind == "located":
         operation = f", operation: {facts['operation']}" if facts.get("operation") else ""

@@ -54,6 +54,7 @@ class Visits(ABC):
         None  # seconds that the script as it is had run for as it was ended, by a budget or an interrupt
     )
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
+    _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _dropped: list[Ahead] = field(default_factory=list)
     _began_again: bool = False
     _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
@@ -160,6 +161,7 @@ class Visits(ABC):
         probe = ahead.result(cancel) if ahead is not None else None
         if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
             return probe
+        self._told_early.discard(name)
         return self.ask(rung, name, cancel=cancel)
 
     def _begin_ahead(self) -> dict[str, Ahead]:
@@ -172,6 +174,9 @@ class Visits(ABC):
                 probe = self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True)
                 if probe.cancelled:  # nobody asks for it
                     self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
+                elif self.rungs[self.top].name not in self.seen:
+                    self._told_early.add(probe.name)
+                    self.session.emit("beside_ended", **_facts(rung, probe, probe))
                 return probe
 
             return run
@@ -341,18 +346,26 @@ class Visits(ABC):
         judged = discount(probe, expected_exceptions(self.seen))
         self.session.emit(
             "probe_ended",
-            rung=rung.name,
-            name=probe.name,
-            outcome=judged.outcome.kind,
-            signal=probe.outcome.signal,
-            seconds=round(probe.outcome.seconds, 2),
-            message=(clip(judged.signature.message, 200) if judged.signature else ""),
-            exception=(judged.signature.exception_type if judged.signature else None),
+            **_facts(rung, probe, judged),
+            told_early=probe.name in self._told_early and judged.outcome.kind is probe.outcome.kind,
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,
             on=probe.on,
             cut=cut,
         )
+
+
+def _facts(rung: Rung, probe: Probe, judged: Probe) -> dict[str, object]:
+    """How a probe ended, as listeners are told."""
+    return {
+        "rung": rung.name,
+        "name": probe.name,
+        "outcome": judged.outcome.kind,
+        "signal": probe.outcome.signal,
+        "seconds": round(probe.outcome.seconds, 2),
+        "message": clip(judged.signature.message, 200) if judged.signature else "",
+        "exception": judged.signature.exception_type if judged.signature else None,
+    }
 
 
 def looks_alike(one: Probe, other: Probe) -> bool:
