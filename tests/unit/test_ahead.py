@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shutil
 import threading
 import time
@@ -12,12 +13,16 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, error, walk_of
 
+from triage.cli.view import plain_line
 from triage.locate.ahead import COMPILES, IN_INDUCTOR, _Events, may_be_in_the_way
 from triage.locate.walk import Walk
-from triage.model.outcome import Outcome
+from triage.model.outcome import CompileCall, Outcome
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe.launch import Cancel
 from triage.probe.run import STOP_FILE, Probe, ProbeRequest
+from triage.session.events import Event
+from triage.stories.assemble import assemble
+from triage.stories.findings import Findings
 
 
 class Compiling(Machine):
@@ -248,3 +253,59 @@ def test_where_it_fails_it_is_run_again_with_what_the_first_run_told(walk: Calla
     assert found.settle().stage is Stage.DECOMP_PARTITION
     asked = [request for request in machine.requests if request.name == BELOW]
     assert [request.record_values for request in asked] == [False, True]
+
+
+def test_its_end_is_told_at_once_and_only_once(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = fails(tmp_path)
+    heard: list[Event] = []
+    found = walk(machine, jobs=2, heard=heard)
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        done = machine(request, cancel)
+        limit = time.monotonic() + 5
+        while request.name == "as_is" and not found._ahead["uncompiled"].ended and time.monotonic() < limit:
+            time.sleep(0.01)
+        return done
+
+    found.probe = probe
+    found.first()
+    found.settle()
+    lines = [line for line in map(plain_line, heard) if line is not None and " after " in line]
+    assert lines[0] == "uncompiled: ok after 1.0 s (as_is goes on)" and lines[1].startswith(
+        "as_is: exception after 1.0 s"
+    )
+    assert [line for line in lines if line.startswith("uncompiled")] == lines[:1]
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_what_passed_beside_a_first_run_that_is_interrupted_is_told(
+    walk: Callable[..., Walk], tmp_path: Path, passes: bool
+) -> None:
+    """Not what failed there: two runs of the program may have been in each other's way."""
+    machine = Compiling(tmp_path, {} if passes else {"uncompiled": [error()]}, (CompileCall("aot_eager"),))
+    found = walk(machine, jobs=2)
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        done = machine(request, cancel)
+        limit = time.monotonic() + 5
+        while request.name == "as_is" and time.monotonic() < limit:
+            if found._ahead["uncompiled"].ended:
+                raise KeyboardInterrupt
+            time.sleep(0.01)
+        return done
+
+    found.probe = probe
+    with pytest.raises(KeyboardInterrupt):
+        found.first()
+    findings = Findings(found.session, found.target, ("train.py",), found, incomplete="interrupted")
+    report = assemble(findings)
+    rows = [(row.rung, row.outcome, row.note) for row in report.ladder]
+    if passes:
+        assert re.fullmatch(
+            r"Nothing is settled yet: interrupted when the script as it is had run for \d s; "
+            r"without torch.compile it passes, in 1 s\.", report.verdict.summary,
+        )  # fmt: skip
+        assert rows[0] == ("uncompiled", "ok", None)
+        assert [rows[-1][0], rows[-1][1], (rows[-1][2] or "")[:14]] == ["aot_eager", "not_run", "had not ended "]
+    else:
+        assert report.verdict.summary.startswith("Nothing is known yet: interrupted when") and rows[0][1] == "not_run"

@@ -21,6 +21,7 @@ from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Event
+from triage.stories.met import met_note
 
 
 @pytest.fixture
@@ -124,6 +125,72 @@ def test_dynamos_rung_is_asked_again_where_it_was_ended_for_nothing(walk: Callab
     found = walk(machine, jobs=2)
     found.probe = probe
     assert go(found).stage is Stage.DYNAMO
+
+
+class Locked:
+    """A program that holds a lock while it runs, on a machine of two cores. Whoever ends it leaves the lock behind."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.held = machine, False
+        self.one = threading.Lock()
+
+    def __call__(self, request: ProbeRequest, cancel: Cancel) -> Probe:
+        with self.one:
+            mine, self.held = not self.held, True
+        if not mine:
+            raised = error("eager", "another one is running", "uncaught")
+            outcome = Outcome(OutcomeKind.EXCEPTION, 0.1, 75, exception=raised)
+            return replace(self.machine(request), outcome=outcome, signature=signature_of(outcome))
+        limit = time.monotonic() + (0.8 if request.name not in ("as_is", "uncompiled") else 0.1)
+        while time.monotonic() < limit:
+            if cancel.is_set():
+                return self.machine(request, cancel)
+            time.sleep(0.01)
+        self.held = False
+        return self.machine(request)
+
+
+@pytest.mark.parametrize("guess", ["eager", "inductor"])
+def test_who_holds_a_lock_that_another_run_meets_is_left_to_end(walk: Callable[..., Walk], guess: str) -> None:
+    """The uncompiled run comes second and fails by the lock. It is asked again once the holder has gone, and passes."""
+    machine = Machine({rung: itertools.repeat(error(guess)) for rung in RUNGS[RUNGS.index(guess) :]})
+    locked = Locked(machine)
+    later = threading.Event()
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        if request.name == "uncompiled":
+            later.wait(5)
+            time.sleep(0.1)
+        elif request.name != "as_is":
+            later.set()
+        return locked(request, cancel)
+
+    found = walk(machine, jobs=2)
+    found.probe = probe
+    conclusion = go(found)
+    assert (found.spoiled, conclusion.settled) == (None, True)
+    assert conclusion.failing is not None and conclusion.failing.name == guess
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_script_is_not_blamed_for_what_a_run_left_that_we_ended(walk: Callable[..., Walk], ended: bool) -> None:
+    left = RaisedException("SystemExit", "locked", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught")
+    machine = Machine(
+        {"inductor": itertools.chain([error()], itertools.repeat(left)), "uncompiled": itertools.repeat(left)}
+    )
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        return replace(found, notes=replace(found.notes, stopped_early=ended and request.name == "eager"))
+
+    found = walk(machine)
+    found.probe = probe
+    found.first()
+    found.visit([LADDER[1]])
+    found.settle()
+    assert found.spoiled_by == (("eager",) if ended else ()) and set(found.met) == {"uncompiled"}
+    note = met_note(found)
+    assert note is not None and ("cannot be run twice" in note) is not ended and ("`eager`" in note) is ended
 
 
 def test_a_rung_that_really_fails_otherwise_keeps_its_failure(walk: Callable[..., Walk]) -> None:

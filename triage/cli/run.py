@@ -68,7 +68,8 @@ def run(
     """Find the guilty stage of a script that fails under torch.compile, shrink the failure, write a report.
 
     Exit status: 0 a failure was located, 1 nothing to report, 2 wrong usage, 3 the script also fails without
-    torch.compile, 4 the target cannot be used, 5 the budget ended, 70 a bug of triage, 130 interrupted.
+    torch.compile, 4 the target cannot be used, 5 the budget ended or the script cannot be run again (a partial report),
+    70 a bug of triage, 130 interrupted.
     """
     from triage.cli.own_template import check_template
     from triage.cli.privacy import warn_unredacted

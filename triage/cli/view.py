@@ -76,7 +76,11 @@ def plain_line(event: Event) -> str | None:
         return f"{_run_name(facts)}: running (limit {facts['timeout']:.0f} s)"
     if event.kind == "probe_ended" and facts.get("cut"):
         return f"{_run_name(facts)}: had not ended within {facts['seconds']:.0f} s ({_CUT})"
+    if event.kind == "beside_ended":
+        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)} (as_is goes on)"
     if event.kind == "probe_ended":
+        if facts.get("told_early"):
+            return None
         return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
     if event.kind == "located":
         operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
@@ -354,6 +358,11 @@ def _next(done: Run) -> str:
         return f"nothing to report: this is not a bug of torch.compile{f' (see {cause.reference})' if cause.reference else ''}"
     if verdict.stage is Stage.SCRIPT:
         return "correct the script first: it fails without torch.compile too"
+    if verdict.unsettled is not None:
+        return (
+            "let the script start anew (remove what its runs left) and run triage again: "
+            "the other backends could not be asked (see the notes in report.md)"
+        )
     if not done.report.complete:
         return f"go on where it ended: triage run --resume {shown(done.directory)}"
     if verdict.symptom is Symptom.NONE:

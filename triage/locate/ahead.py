@@ -63,6 +63,14 @@ class Ahead:
         """Whether it was begun, and has ended."""
         return self._probe.done()
 
+    @property
+    def passed(self) -> Probe | None:
+        """The run, where it has ended and passed: two that run beside each other do not make it pass."""
+        if not self.ended or self._probe.exception() is not None:
+            return None
+        probe = self._probe.result()
+        return probe if probe.outcome.kind is OutcomeKind.OK else None
+
     def watch(self, channel: Path) -> None:
         """The script as it is begins, and its agents write into this directory."""
         self._events = _Events(channel)

@@ -45,12 +45,19 @@ class Visits(ABC):
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
     spoiled: Probe | None = None  # the script as it is, once more: it fails otherwise where it has run before
+    spoiled_by: tuple[str, ...] = ()  # runs that we had ended by then: what it meets may be what these left behind
+    met: dict[str, Probe] = field(default_factory=dict)  # what rungs met that were run and say nothing for that reason
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
+    first_cut: float | None = (
+        None  # seconds that the script as it is had run for as it was ended, by a budget or an interrupt
+    )
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
+    _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _dropped: list[Ahead] = field(default_factory=list)
     _began_again: bool = False
+    _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
 
     @abstractmethod
@@ -111,7 +118,8 @@ class Visits(ABC):
 
         Runs side by side may be in each other's way: they open the same port, write the same file. So a rung that failed
         in another way than the script did is asked once more, alone, and the first answer is forgotten. What runs beside
-        other work (`until`) is alone only in `alone`: until then nothing is known of that rung.
+        other work (`until`) is alone only in `alone`: until then nothing is known of that rung. The run that was in the way
+        is left to end: a lock that it holds would stay if we ended it, and be met by all that come.
         """
         if not rungs or self.spoiled is not None:
             return
@@ -139,7 +147,8 @@ class Visits(ABC):
                         self.seen.setdefault(rung.name, []).append(probe)
                     self.announce(rung, probe)
                     if spoiled or (rung is UNCOMPILED and probe.outcome.failed):
-                        stop.set()
+                        if not in_the_way:
+                            stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
         if until is None:
             self._ask_alone(crowded)
@@ -152,6 +161,7 @@ class Visits(ABC):
         probe = ahead.result(cancel) if ahead is not None else None
         if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
             return probe
+        self._told_early.discard(name)
         return self.ask(rung, name, cancel=cancel)
 
     def _begin_ahead(self) -> dict[str, Ahead]:
@@ -164,6 +174,9 @@ class Visits(ABC):
                 probe = self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True)
                 if probe.cancelled:  # nobody asks for it
                     self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
+                elif self.rungs[self.top].name not in self.seen:
+                    self._told_early.add(probe.name)
+                    self.session.emit("beside_ended", **_facts(rung, probe, probe))
                 return probe
 
             return run
@@ -193,8 +206,11 @@ class Visits(ABC):
         self._ask_alone(crowded)
 
     def _ask_alone(self, crowded: Sequence[tuple[Rung, Probe]]) -> None:
+        if crowded:
+            self._ended_ahead()
         for rung, probe in sorted(crowded, key=lambda each: each[0] is not UNCOMPILED):
             if self.spoiled is not None and looks_alike(self.spoiled, probe):
+                self.met[rung.name] = probe
                 continue
             again = self.ask(rung, f"{probe.name}-alone")
             if again.cancelled:
@@ -218,13 +234,17 @@ class Visits(ABC):
             again = self.ask(AS_IT_IS, f"{AS_IS}-again")
             self.announce(AS_IT_IS, again)
             if looks_alike(again, probe):
-                self.spoiled = again
+                self.spoiled, self.spoiled_by = again, tuple(self._ended_by_us)
                 told = {
                     name: [each for each in probes if not looks_alike(each, again)]
                     for name, probes in self.seen.items()
                 }
+                self.met |= {name: self.seen[name][0] for name, probes in told.items() if not probes}
                 self.seen = {name: probes for name, probes in told.items() if probes}
-        return self.spoiled is not None and looks_alike(self.spoiled, probe)
+        if self.spoiled is None or not looks_alike(self.spoiled, probe):
+            return False
+        self.met[rung.name] = probe
+        return True
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         """Whether a probe ended in a failure that is not the script's."""
@@ -315,6 +335,8 @@ class Visits(ABC):
         probe = self.probe(request, cancel or self.session.cancel)
         if probe.outcome.kind is OutcomeKind.HANG and request.timeout < patience and probe.outcome.seconds < patience:
             raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe (nor that of a resumed run's)
+        if probe.cancelled or probe.notes.stopped_early or probe.outcome.kind is OutcomeKind.HANG:
+            self._ended_by_us.append(request.name)
         if not probe.cancelled and not self.session.cancel.is_set():
             self.session.emit("probe_facts", probe=probe)
         return probe
@@ -324,18 +346,26 @@ class Visits(ABC):
         judged = discount(probe, expected_exceptions(self.seen))
         self.session.emit(
             "probe_ended",
-            rung=rung.name,
-            name=probe.name,
-            outcome=judged.outcome.kind,
-            signal=probe.outcome.signal,
-            seconds=round(probe.outcome.seconds, 2),
-            message=(clip(judged.signature.message, 200) if judged.signature else ""),
-            exception=(judged.signature.exception_type if judged.signature else None),
+            **_facts(rung, probe, judged),
+            told_early=probe.name in self._told_early and judged.outcome.kind is probe.outcome.kind,
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,
             on=probe.on,
             cut=cut,
         )
+
+
+def _facts(rung: Rung, probe: Probe, judged: Probe) -> dict[str, object]:
+    """How a probe ended, as listeners are told."""
+    return {
+        "rung": rung.name,
+        "name": probe.name,
+        "outcome": judged.outcome.kind,
+        "signal": probe.outcome.signal,
+        "seconds": round(probe.outcome.seconds, 2),
+        "message": clip(judged.signature.message, 200) if judged.signature else "",
+        "exception": judged.signature.exception_type if judged.signature else None,
+    }
 
 
 def looks_alike(one: Probe, other: Probe) -> bool:

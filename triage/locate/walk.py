@@ -7,6 +7,7 @@ failure must come back before a stage is blamed for it; one that does not is rep
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,9 +94,12 @@ class Walk(Visits):
             for ahead in self._ahead.values():
                 ahead.watch(channel)
 
+        began = time.monotonic()
         try:
             probe = self.ask(AS_IT_IS, AS_IS, capture=True, begun=begun)
         except BaseException:
+            self.first_cut = time.monotonic() - began
+            self._keep_passed()
             self._drop_ahead()
             self._ended_ahead()
             raise
@@ -111,6 +115,13 @@ class Walk(Visits):
             self._ended_ahead()
             return self.ask(AS_IT_IS, AS_IS, capture=True)
         return probe
+
+    def _keep_passed(self) -> None:
+        """What has passed beside a first run that did not come to its end is known all the same."""
+        for name, probe in [(name, ahead.passed) for name, ahead in self._ahead.items()]:
+            if probe is not None:
+                self.rungs, self.top = ladder_for(probe.notes.compile_calls)
+                self.seen[name] = [probe]
 
     @property
     def evidence(self) -> dict[str, list[Probe]]:

@@ -25,6 +25,7 @@ class ReportVerdict:
     failures: int = 0
     door: str | None = None  # torch.export, AOTInductor, torch.jit, ...: what failed in the place of torch.compile
     line: str | None = None  # the line that raised it, "nms.py:9 in lower: ..."
+    unsettled: str | None = None  # why the stage is not known though the run came to its end; null where it is
 
 
 @dataclass(frozen=True)

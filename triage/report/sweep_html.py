@@ -132,7 +132,7 @@ def _row(result: ScriptResult, rungs: Sequence[str]) -> dict[str, Any]:
 
 
 def _cell(outcome: str) -> dict[str, str]:
-    style = {"ok": "ok", "not_run": "not_run"}.get(outcome, "bad")
+    style = {"ok": "ok", "not_run": "not_run", "invalid": "not_run"}.get(outcome, "bad")
     return {"style": style, "told": {"ok": "passes", "not_run": ""}.get(outcome, outcome.replace("_", " "))}
 
 

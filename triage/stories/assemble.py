@@ -15,6 +15,7 @@ from triage.culprit.own_code import raised_in
 from triage.culprit.settings import workarounds_of
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.locate.walk import Walk
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.model.own_code import OwnCode
@@ -40,8 +41,9 @@ from triage.stories.captured import guilty_graph, only_line
 from triage.stories.comparison import accuracy_facts, another_operation, comparison_note, rounding_notes, unsteady_note
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes
-from triage.stories.headline import summary_sentence, whose_headline, with_headline
+from triage.stories.headline import sentence_before_the_first, summary_sentence, whose_headline, with_headline
 from triage.stories.known import cause_of
+from triage.stories.met import met_note, met_on, why_unsettled
 from triage.stories.own_names import own_names
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
@@ -68,6 +70,8 @@ def assemble(found: Findings) -> TriageReport:
     own = own_code(found, conclusion)
     mend = what_to_mend(found, conclusion, own)
     graph = guilty_graph(walk, conclusion, reduced)
+    unsettled = why_unsettled(walk, conclusion) if found.incomplete is None else None
+    incomplete = found.incomplete or unsettled
     signature = _signature(conclusion, _reduced_line(found) or only_line(found.cases, graph), own)
     session.timings["total"] = round(session.clock.elapsed(), 2)
     report = TriageReport(
@@ -79,12 +83,15 @@ def assemble(found: Findings) -> TriageReport:
             direction=conclusion.direction.value if conclusion.direction else None,
             summary=with_headline(
                 whose_headline(own, mend),
-                summary_sentence(conclusion, first, found.incomplete, walk.compared.notes if walk.compared else None),
+                summary_sentence(conclusion, first, incomplete, walk.compared.notes if walk.compared else None)
+                if first is not None
+                else sentence_before_the_first(walk, incomplete),
             ),
             runs=conclusion.runs,
             failures=conclusion.failures,
             door=conclusion.door.name if conclusion.door is not None else None,
             line=signature.user_line if signature else None,
+            unsettled=unsettled,
         ),
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
@@ -102,7 +109,7 @@ def assemble(found: Findings) -> TriageReport:
         known_cause=cause_of(conclusion, first, mend),
         subsystem=found.subsystem,
         reproducer=_reproducer(found),
-        reproducer_note=found.reproducer_note if made is None else None,
+        reproducer_note=_reproducer_note(found, unsettled),
         nearest_passing=NearestPassing("passing.py", made.passing_difference or "")
         if made is not None and made.passing is not None
         else None,
@@ -126,8 +133,8 @@ def assemble(found: Findings) -> TriageReport:
         repository=repository_state(found.target.script.parent if found.target.script else found.target.cwd),
         compile_calls=tuple(encode(call) for call in first.notes.compile_calls) if first else (),
         timings=dict(session.timings),
-        complete=found.incomplete is None,
-        incomplete_reason=found.incomplete,
+        complete=incomplete is None,
+        incomplete_reason=incomplete,
         artifacts=_artifacts(session.directory),
         rerun=rerun_command(found),
         notes=tuple(dict.fromkeys([*found.notes, *_walk_notes(found, conclusion)])),
@@ -205,14 +212,22 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
     for rung in found.walk.rungs:
         probes = found.walk.evidence.get(rung.name, [])
         if not probes:
-            why = why_not_run(rung, found.walk.rungs, found.walk.evidence)
-            rows.append(LadderRow(rung.name, "script", "not_run", 0.0, note=why))
+            met = met_on(found.walk, rung.name)
+            why = met or _cut_short(rung, found.walk) or why_not_run(rung, found.walk.rungs, found.walk.evidence)
+            rows.append(LadderRow(rung.name, "script", "invalid" if met else "not_run", 0.0, note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
             if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
                 continue  # a repeat that says the same
             rows.append(_row(rung, judged, conclusion, len(probes)))
     return rows
+
+
+def _cut_short(rung: Rung, walk: Walk) -> str | None:
+    """Of the rung that the script as it is stands on, where that was ended early."""
+    if rung is not walk.rungs[walk.top] or walk.first_cut is None:
+        return None
+    return f"had not ended after {walk.first_cut:.0f} s"
 
 
 def why_not_run(rung: Rung, rungs: Sequence[Rung], evidence: Mapping[str, list[Probe]]) -> str | None:
@@ -247,6 +262,12 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
         note="; ".join(notes) or None,
         log=f"logs/{probe.log.name}" if probe.on == "script" else None,
     )
+
+
+def _reproducer_note(found: Findings, unsettled: str | None) -> str | None:
+    if found.reproduced is not None:
+        return None
+    return found.reproducer_note or (f"No stage is known to reduce for: {unsettled}." if unsettled else None)
 
 
 def _reproducer(found: Findings) -> Reproducer | None:
@@ -327,14 +348,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."
         )
-    if found.walk.spoiled is not None and found.walk.spoiled.signature is not None:
-        again = found.walk.spoiled.signature
-        told = headline(again.exception_type, clip(first_words(again.message), 200))
-        notes.append(
-            f"The script cannot be run twice: as it is, a second run ends with {told}. It meets what the first one left behind, "
-            "so runs of it on other rungs say nothing. Let it start anew each time (another folder for what it writes), and "
-            "run triage again to have them."
-        )
+    notes += filter(None, [met_note(found.walk)])
     in_place = found.walk.in_place
     if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
         told = headline(in_place.signature.exception_type, clip(first_words(in_place.signature.message), 200))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from triage.judge.signature import asserted, first_words, headline
 from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.doors import Door
+from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
 from triage.model.rungs import UNCOMPILED
@@ -18,11 +19,9 @@ _CHECKS = ("AssertionError", "Failed")  # what a check raises: assert, torch.tes
 
 
 def summary_sentence(
-    conclusion: Conclusion, first: Probe | None, incomplete: str | None, compared: AgentNotes | None = None
+    conclusion: Conclusion, first: Probe, incomplete: str | None, compared: AgentNotes | None = None
 ) -> str:
     """What fails, on which rung first, and with what; what was left out where graphs were `compared` with eager."""
-    if first is None:
-        return f"Nothing is known yet: {incomplete or 'the script was not run'}."
     if conclusion.symptom is Symptom.NONE:
         if not first.notes.compile_calls:
             return "The script passes, and it never calls torch.compile."
@@ -80,6 +79,17 @@ def summary_sentence(
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
         return _sentence(f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}")
     return _sentence(f"{good}, {bad}, with {face}")
+
+
+def sentence_before_the_first(walk: Walk, incomplete: str | None) -> str:
+    """What is known before the script as it is has ended: how long it had run, and what passed beside it."""
+    why = incomplete or "the script was not run"
+    if walk.first_cut is None:
+        return f"Nothing is known yet: {why}."
+    cut = f"{why} when the script as it is had run for {walk.first_cut:.0f} s"
+    ways = {name: "without torch.compile" if name == UNCOMPILED.name else f"with `{name}`" for name in walk.seen}
+    passed = [f"{ways[name]} it passes, in {probes[0].outcome.seconds:.0f} s" for name, probes in walk.seen.items()]
+    return f"Nothing is settled yet: {cut}; {', '.join(passed)}." if passed else f"Nothing is known yet: {cut}."
 
 
 def _door_sentence(door: Door, face: str) -> str:

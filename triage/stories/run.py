@@ -126,7 +126,7 @@ def run(
         session.cancel.set()
         found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
         report = _report(found)
-        if report.complete:
+        if found.incomplete is None:
             session.forget_kernels()
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
     if bug is not None:

@@ -20,10 +20,13 @@ class Channel:
         self.directory = directory
         self._pid = None
         self._written = 0
+        self.hushed = False  # nothing is said any more
         self._lock = threading.Lock()
 
     def say(self, kind, **facts):
         """Append one event of this kind."""
+        if self.hushed:
+            return
         try:
             line = json.dumps(dict(facts, e=kind, t=time.time()), default=str)
             if len(line) > LINE_LIMIT:

@@ -127,7 +127,7 @@ def _last_words(recorder):
     def at_exit():
         printed()
         recorder.end()
-        leaving.leave()
+        leaving.leave(by_signal=recorder.hushed)
 
     # Exit handlers come after the last thread has ended, which may never be.
     wait_for_threads = threading._shutdown

@@ -1,4 +1,4 @@
-"""The end of a program that died of an exception: what is left of it is not taken to pieces, which costs torch a second.
+"""The end of a program that died of an exception, or was told to end: it is not taken to pieces, which costs torch a second.
 
 All that the program asked for at its end has happened by then: its last thread has ended, its exit handlers have run, and what
 it wrote is flushed. Left out is the work of the interpreter: it looks for garbage, and empties every module.
@@ -8,6 +8,7 @@ import atexit
 import gc
 import io
 import os
+import signal
 import sys
 
 
@@ -26,10 +27,12 @@ class Leaving(object):
         except ValueError:
             self._died = True
 
-    def leave(self):
-        """End with the status of a program that died of an exception; returns where it did not."""
-        if self._died and self._first:
+    def leave(self, by_signal=False):
+        """End with the status of a program that died of an exception, or was ended `by_signal`; returns where it was neither."""
+        if self._first and (self._died or by_signal):
             _flush()
+            if by_signal:
+                os.kill(os.getpid(), signal.SIGTERM)
             os._exit(1)
 
 

@@ -40,6 +40,7 @@ class Recorder:
         self._told_operators = []
         self._told_question = False
         self._died = False
+        self.hushed = False  # the program was told to end
         self._began = time.monotonic()
         self._steps = {"calls": Steps(), "backwards": Steps()}
         self._pid = os.getpid()
@@ -103,6 +104,12 @@ class Recorder:
             timer = threading.Timer(THREADS_SECONDS, self.leave_early, [1 if self._died else 0])
             timer.daemon = True
             timer.start()
+
+    def hush(self):
+        """Nothing that happens from now on is the program's doing; leave as soon as its exit handlers have run."""
+        self.channel.hushed = True
+        self.running.keep()
+        self.hushed = True
 
     def operators(self):
         """Tell which custom operators the program knows, as far as that was not told."""

@@ -45,6 +45,10 @@ class Running:
         except Exception:
             return
 
+    def keep(self):
+        """What is noted now stays, whatever ends from here on."""
+        self._map, self._pid = None, os.getpid()
+
     def _open(self):
         self._pid, self._map = os.getpid(), None
         with open(os.path.join(self.directory, "running-%d" % self._pid), "w+b") as file:

@@ -60,9 +60,9 @@ def _restart(config):
 def _install(config):
     if config:
         _load_agent()
-        from _triage_agent.hooks import hook
+        from _triage_agent.hooks import hook, told_to_end
 
-        hook.install(config)
+        told_to_end.install(hook.install(config))
 
 
 def _safely(function, *given):
