@@ -145,7 +145,8 @@ class SourceEngine:
         outer = evidence.outer_frames(seen.exception, frames)
         calls = 0 if seen.own_check else seen.calls
         seconds = max(1.0, min(self._timeout, limit.left()))
-        found = trace(self._target, frames, outer, calls, problem.workdir, seconds, self._neutral, self._cancel)
+        rank = seen.exception.rank if seen.exception else None
+        found = trace(self._target, frames, outer, calls, problem.workdir, seconds, self._neutral, self._cancel, rank)
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))
         if found is None and self._target.script is not None:
