@@ -128,7 +128,7 @@ class SourceEngine:
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung), self._frames()
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
             return Reducing(
-                bench, valid, lambda: self._trace(problem, limit), asked, frames, around, limit.release, files
+                bench, valid, lambda: self._trace(problem, limit, emit), asked, frames, around, limit.release, files
             ).run()
         finally:
             routed.close()
@@ -139,12 +139,13 @@ class SourceEngine:
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
         return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check, files=files)
 
-    def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
+    def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         seen, began = self._seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         outer = evidence.outer_frames(seen.exception, frames)
         calls = 0 if seen.own_check else seen.calls
         seconds = max(1.0, min(self._timeout, limit.left()))
+        emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")
         rank = seen.exception.rank if seen.exception else None
         found = trace(self._target, frames, outer, calls, problem.workdir, seconds, self._neutral, self._cancel, rank)
         # Where the program takes long to start, so do its candidates.

@@ -139,6 +139,7 @@ class Reducing:
         around = self._around
         data = data_of(trace, around.folder, around.cwd, around.stdin)
         texts = starts(without_data(trace, data.public), self._asked, data.preludes())
+        self._tell_starts(trace)
         found = self._first(texts)
         if found is None and self._files.refused:
             self._files.tolerate()
@@ -146,6 +147,13 @@ class Reducing:
             self._use(self._new_bench(""))
             found = self._first(texts)
         return found if found is not None else self._with_own_words(trace, data)
+
+    def _tell_starts(self, trace: Trace) -> None:
+        """What is asked now: an answer may take as long as the program."""
+        alone = "the failing call alone, else " if trace.calls or trace.moments else ""
+        seconds = self._driver.timeout()
+        limit = f" (limit {seconds:.0f} s each)" if seconds is not None else ""
+        self._around.emit("engine_step", text=f"trying {alone}the program in one file{limit}")
 
     def _first(self, texts: Sequence[Script]) -> Script | None:
         self._driver.begin("one file")
