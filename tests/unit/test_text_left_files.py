@@ -93,7 +93,7 @@ def test_once_a_text_leaves_nothing_no_later_one_may():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "nothing of the program was executed"),
+        ("", "no file of the program was seen to be executed"),
         ("x = 1\n", "neither the failing function by itself nor the whole program in one file"),
     ],
 )
@@ -105,6 +105,7 @@ def test_why_there_is_no_text_is_told_as_it_is(text: str, reason: str, tmp_path:
 def test_what_is_tried_is_told_before_the_answers_come(tmp_path: Path):
     told: list[object] = []
     result_of("x = 1\n", tmp_path, emit=lambda kind, **facts: told.append((kind, facts["text"])))
+    result_of("", tmp_path, emit=lambda kind, **facts: told.append((kind, facts["text"])))
     assert told == [("engine_step", "trying the program in one file")]
 
 

@@ -139,7 +139,8 @@ class Reducing:
         around = self._around
         data = data_of(trace, around.folder, around.cwd, around.stdin)
         texts = starts(without_data(trace, data.public), self._asked, data.preludes())
-        self._tell_starts(trace)
+        if texts:
+            self._tell_starts(trace)
         found = self._first(texts)
         if found is None and self._files.refused:
             self._files.tolerate()
@@ -288,7 +289,7 @@ class Reducing:
             return f"no script that fails the same way was found before {self._stopped}"
         tried = len(self._answers)
         if not tried:
-            return "nothing of the program was executed in the process that was started, so there was no text to try"
+            return "no file of the program was seen to be executed, so there was no text to try"
         unjudged = [answer.reason for answer in self._answers if answer.verdict is Verdict.UNRESOLVED]
         many = f"{tried} text{' was' if tried == 1 else 's were'} tried"
         if len(unjudged) == tried:
