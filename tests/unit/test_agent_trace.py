@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -26,7 +27,7 @@ def step(value: object) -> object:
 def tracer(tmp_path: Path) -> Any:
     recorder = recorder_module.Recorder(Channel(str(tmp_path)), {})
     wanted = [[Path(__file__).name, "step", step.__code__.co_firstlineno + 1]]
-    made = lines.Tracer({"out": str(tmp_path / "executed.json"), "roots": [], "wanted": wanted}, recorder)
+    made = lines.Tracer({"out": str(tmp_path), "roots": [], "wanted": wanted}, recorder)
     made.speller = types.SimpleNamespace(calls=lambda frame: [{"args": frame.f_locals["value"]}])
     return made
 
@@ -113,5 +114,69 @@ def test_a_program_that_ends_without_exit_handlers_tells_what_was_seen(tracer: A
     tracer._write_before_leaving()
     run(tracer, "seen")
     os._exit(3)
-    facts = json.loads(Path(tracer.config["out"]).read_text())
+    facts = json.loads((Path(tracer.config["out"]) / f"executed-{os.getpid()}.json").read_text())
     assert left == [3] and [call["args"] for call in facts["calls"]] == ["seen"]
+
+
+PROGRAM = """\
+import multiprocessing, os, sys, types
+none = {"Tensor": (), "dtype": (), "layout": (), "memory_format": (), "device": ()}
+sys.modules["torch"] = types.SimpleNamespace(is_grad_enabled=lambda: True, **none)
+class Size:
+    pass
+def step(kind, number):
+    return kind
+def work():
+    step(Size, 3)
+if __name__ == "__main__":
+    for way in "spawn", "fork":
+        process = multiprocessing.get_context(way).Process(target=work)
+        process.start()
+        process.join()
+    os.system(sys.executable + " -c pass")
+"""
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> list[dict[str, Any]]:
+    """What the processes of the program wrote, the first one's first."""
+    program, out = tmp_path / "program.py", tmp_path / "executed"
+    program.write_text(PROGRAM)
+    out.mkdir()
+    config = {"out": str(out), "roots": [str(tmp_path)], "wanted": [["program.py", "step", 7]], "calls": 1}
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(Path(boot.__file__).parent / "site"),
+        "TRIAGE_AGENT": json.dumps({"channel": str(tmp_path)}),
+        "TRIAGE_TRACE_LINES": json.dumps(config),
+    }
+    subprocess.run([sys.executable, str(program)], env=env, cwd=tmp_path, check=True, timeout=60)
+    found = [json.loads(path.read_text()) for path in out.glob("executed-*.json")]
+    return sorted(found, key=lambda facts: (len(facts["calls"]), facts["began"]))
+
+
+def test_each_process_that_executed_something_of_the_program_tells_of_it(processes: list[dict[str, Any]]) -> None:
+    first, *others = processes
+    assert 12 in first["lines"][first["main"][0]] and not first["calls"]
+    assert len(others) == 2 and all(7 in facts["lines"][first["main"][0]] for facts in others)
+
+
+def test_a_spawned_process_calls_the_main_script_as_the_first_one_does(processes: list[dict[str, Any]]) -> None:
+    first = processes[0]
+    for facts in processes[1:]:
+        call = facts["calls"][0]
+        assert (call["call"], call["module"]) == ("<<__main__:step>>", "__main__")
+        assert call["args"] == "<<__main__:Size>>, 3"
+        assert facts["main"] == first["main"] and facts["modules"]["__main__"] == first["modules"]["__main__"]
+
+
+def test_the_agent_is_no_part_of_the_program(tmp_path: Path) -> None:
+    made = lines.Tracer({"out": str(tmp_path), "roots": [str(Path(__file__).parents[2])]}, None)
+    assert made._kind(__file__) == lines.MINE and made._kind(lines.__file__) == lines.OTHER
+
+
+def test_a_child_tells_what_is_settled_before_it_can_be_killed(tracer: Any) -> None:
+    tracer.config.update(child=True, calls=1)
+    tracer._watch_calls()
+    compiled(tracer, "seen")
+    assert [path.name for path in Path(tracer.config["out"]).glob("executed-*")] == [f"executed-{os.getpid()}.json"]

@@ -85,7 +85,7 @@ AGENT_MAY_IMPORT = {
     "programs": {"capture"},
     "capture": set(),
     "explain": set(),
-    "trace": set(),
+    "trace": {"capture"},
 }
 
 # Distributions and the rooms that may use them. torch is for the agent alone.

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
-from triage.cli.view import _cells, _State
+import pytest
+
+from triage.cli import view
+from triage.cli.view import _cells, _plain, _State, plain_line
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
-from triage.session.events import Emitter
+from triage.session.events import Emitter, Event
 
 
 def words(state: _State, rung: str) -> list[str]:
@@ -35,3 +38,25 @@ def test_one_that_nobody_asks_for_any_more_is_not_running() -> None:
     emit("probe_started", rung="uncompiled", name="uncompiled", timeout=300.0)
     emit("probe_cancelled", rung="uncompiled", name="uncompiled")
     assert words(state, "uncompiled")[1] == "·"
+
+
+def query(number: int) -> Event:
+    facts = {"phase": "one file", "verdict": "no_failure", "reason": "passes", "seconds": 45.6, "left": None}
+    return Event("query", {"number": number, **facts})
+
+
+def test_a_candidate_is_a_line_only_where_nothing_was_shown_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(view.time, "monotonic", lambda: now)
+    with _plain(plain_line) as listen:
+        listen(Event("engine_started", {"subject": "the program's text"}))
+        for number, seconds in enumerate((1.0, 20.0, 5.0, 11.0), 1):
+            now += seconds
+            listen(query(number))
+    assert capsys.readouterr().err.splitlines() == [
+        "[   0.0 s] reducing the program's text",
+        "[  21.0 s] candidate 2 (one file): passes, 45.6 s",
+        "[  37.0 s] candidate 4 (one file): passes, 45.6 s",
+    ]

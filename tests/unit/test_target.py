@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,24 @@ def test_a_script_with_arguments(place: Path) -> None:
 def test_a_directory_that_is_a_program(place: Path) -> None:
     found = made(place, "package")
     assert (found.command, found.script) == (("/venv/bin/python", "package"), place / "package" / "__main__.py")
+
+
+@pytest.mark.parametrize("start", [b"", b"#!/usr/bin/env python3\n"])
+def test_an_archive_that_is_a_program(place: Path, start: bytes) -> None:
+    (place / "tool.pyz").write_bytes(start)
+    with zipfile.ZipFile(place / "tool.pyz", "a") as archive:
+        archive.writestr("__main__.py", "def broken(:")  # what Python says of it is told by its run
+    found = made(place, "tool.pyz", "--strict", python=sys.executable)
+    assert (found.command, found.label) == ((sys.executable, "tool.pyz", "--strict"), "tool")
+    assert found.script is None
+    check_syntax(found)
+
+
+def test_another_archive_is_no_program(place: Path) -> None:
+    with zipfile.ZipFile(place / "data.zip", "w") as archive:
+        archive.writestr("train.py", "\0")
+    with pytest.raises(UsageError, match="not a Python script"):
+        made(place, "data.zip")
 
 
 def test_a_module(place: Path) -> None:

@@ -182,7 +182,7 @@ def test_the_words_that_a_failure_needs_and_no_others(tmp_path: Path):
 def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bool, tmp_path: Path):
     (tmp_path / "c.json").write_text('{"kind": "zebra", "owner": "Anna Maria", "place": "Rome"}')
     trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), MAIN)}, files=(tmp_path / "c.json",))
-    told: list[dict[str, object]] = []
+    told: list[tuple[str, dict[str, object]]] = []
 
     def bench(prelude: str, *, private: bool = False) -> Bench:
         def render(script: Script) -> str:
@@ -192,7 +192,7 @@ def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bo
         driver: Driver[Script] = Driver(TextRunner(), oracle, Unlimited(), lambda *a, **k: None, render)
         return Bench(driver, Search(driver, 1, Unlimited()), render, lambda script: script.text)
 
-    around = Around(tmp_path, tmp_path, None, include, lambda kind, **facts: told.append(facts))
+    around = Around(tmp_path, tmp_path, None, include, lambda kind, **facts: told.append((kind, facts)))
     found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run()
     assert isinstance(found, Reduction) and "open(" in found.source
     assert ("zebra" in found.source) == include
@@ -201,7 +201,8 @@ def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bo
     everything = " ".join((found.source, found.private or "", *found.notes))
     assert not any(word in everything for word in ("Anna", "Maria", "Rome"))
     assert ("`zebra`" if include else "not included; `--include-data`") in " ".join(found.notes)
-    assert told == [{"told": "c.json", "words": ["zebra"], "included": include}]
+    needed_data = [facts for kind, facts in told if kind == "data_needed"]
+    assert needed_data == [{"told": "c.json", "words": ["zebra"], "included": include}]
 
 
 def test_files_of_no_data_need_nothing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,7 +51,11 @@ class Judging(TextOracle):
         return super().judge(result)
 
 
-def result_of(text: str, folder: Path, *needed: str) -> Reduction | NoReduction:
+def silent(kind: str, **facts: object) -> None:
+    pass
+
+
+def result_of(text: str, folder: Path, *needed: str, emit: Callable[..., None] = silent) -> Reduction | NoReduction:
     files = LeftFiles()
     runner = LeavingRunner(files)
 
@@ -60,7 +65,7 @@ def result_of(text: str, folder: Path, *needed: str) -> Reduction | NoReduction:
         return Bench(driver, Search(driver, 1, Unlimited()), lambda script: script.text, lambda script: script.text)
 
     trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), text)} if text else {})
-    around = Around(folder, folder, None, False, lambda kind, **facts: None)
+    around = Around(folder, folder, None, False, emit)
     asked = Request(0, (), "eager")
     return Reducing(bench, Validity(), lambda: trace, asked, (), around, lambda: None, files).run()
 
@@ -88,13 +93,20 @@ def test_once_a_text_leaves_nothing_no_later_one_may():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "nothing of the program was executed"),
+        ("", "no file of the program was seen to be executed"),
         ("x = 1\n", "neither the failing function by itself nor the whole program in one file"),
     ],
 )
 def test_why_there_is_no_text_is_told_as_it_is(text: str, reason: str, tmp_path: Path):
     found = result_of(text, tmp_path)
     assert isinstance(found, NoReduction) and found.reason.startswith(reason)
+
+
+def test_what_is_tried_is_told_before_the_answers_come(tmp_path: Path):
+    told: list[object] = []
+    result_of("x = 1\n", tmp_path, emit=lambda kind, **facts: told.append((kind, facts["text"])))
+    result_of("", tmp_path, emit=lambda kind, **facts: told.append((kind, facts["text"])))
+    assert told == [("engine_step", "trying the program in one file")]
 
 
 def test_texts_that_could_not_be_run_are_no_texts_that_do_not_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

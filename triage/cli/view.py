@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SPINNER = 2  # columns it takes
 _CUT = "nothing is known of it"  # of a run that was ended at a limit which says nothing of the script
+OFTEN = ("query",)  # events of which there are hundreds: as lines, one is shown where nothing was for so many seconds
+SILENCE = 15.0
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 _STEPS = {
     "script": "running the script as it is",
@@ -55,12 +57,15 @@ def _silent() -> Iterator[Listener]:
 
 @contextmanager
 def _plain(line: Callable[[Event], str | None]) -> Iterator[Listener]:
-    began = time.monotonic()
+    began = last = time.monotonic()
 
     def show(event: Event) -> None:
-        text = line(event)
+        nonlocal last
+        now = time.monotonic()
+        text = line(event) if event.kind not in OFTEN or now - last >= SILENCE else None
         if text:
-            print(f"[{time.monotonic() - began:6.1f} s] {text}", file=sys.stderr, flush=True)  # noqa: T201
+            last = now
+            print(f"[{now - began:6.1f} s] {text}", file=sys.stderr, flush=True)  # noqa: T201
 
     yield show
 
@@ -90,6 +95,10 @@ def plain_line(event: Event) -> str | None:
         return f"reducing {facts['subject']}"
     if event.kind == "engine_step":
         return str(facts.get("text"))
+    if event.kind == "query":
+        return (
+            f"candidate {facts['number']} ({facts['phase']}): {_first_line(facts['reason'])}, {facts['seconds']:.1f} s"
+        )
     if event.kind == "reduced":
         size = f"{_ops(facts.get('ops'))}{facts.get('lines')} lines"
         if facts.get("smaller"):
@@ -145,10 +154,14 @@ def _telling(facts: dict[str, Any]) -> str:
     if not facts.get("exception"):
         return ""
     from triage.judge.signature import headline
+
+    return f": {headline(facts['exception'], _first_line(facts.get('message')))}"
+
+
+def _first_line(text: str | None) -> str:
     from triage.model.text import clip
 
-    first = next(iter(str(facts.get("message") or "").splitlines()), "")
-    return f": {headline(facts['exception'], clip(first, 100))}"
+    return clip(next(iter(str(text or "").splitlines()), ""), 100)
 
 
 @contextmanager

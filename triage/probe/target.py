@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +68,11 @@ def make_target(words: Sequence[str], *, module: str | None, raw: bool, python: 
         return _raw(words, python, cwd)
     if module is not None:
         return Target(python, (python, "-m", module, *words), cwd, None, module.rsplit(".", 1)[-1])
+    command = (python, words[0], *words[1:])
+    if _is_zipapp(cwd / words[0]):
+        return Target(python, command, cwd, None, Path(words[0]).stem)  # nobody has its files to read or to change
     script = _checked_script(words[0], cwd)
-    return Target(python, (python, words[0], *words[1:]), cwd, script, script.stem)
+    return Target(python, command, cwd, script, script.stem)
 
 
 def _raw(words: Sequence[str], python: str, cwd: Path) -> Target:
@@ -102,6 +106,15 @@ def _interpreter_of(program: str, python: str) -> str:
 
 def _is_python(name: str) -> bool:
     return re.fullmatch(r"python[\d.]*(\.exe)?", name) is not None
+
+
+def _is_zipapp(path: Path) -> bool:
+    """An archive that Python runs as it runs a directory with a `__main__.py`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "__main__.py" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
 def _checked_script(name: str, cwd: Path) -> Path:

@@ -1,12 +1,14 @@
 """What one run of the program executed: for the reducer of source text.
 
-Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (file to write), `roots` (directories whose files are the user's),
-`wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
+Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (directory to write into), `roots` (directories whose files are the
+user's), `wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
 failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well), `compiled`
 (whether every compiled function is wanted, where no frame is named).
 Meant for a run without a compiler: inside compiled code no line would be seen. What was executed is settled when the call has
-returned; it is written at the end, by exit handler or before `os._exit`:
+returned; it is written at the end, by exit handler or before `os._exit`. Every process writes a file of its own, those that
+others start only where they executed something of the user's, and a first time when it is settled: they may be killed.
 
+* `began`: when the process did; `rank`: its number in its group when a wanted frame was seen
 * `lines`: {file: executed lines}, up to then; `modules`: {name: [file, is a package]}; `main`: [file, package]; `argv`
 * `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`)
 * `moments`: the local names of a wanted frame when it came to its failing line, as expressions as well
@@ -21,19 +23,23 @@ import sys
 import threading
 import time
 
-from .values import Speller
+from ..capture.exception import rank
+from .values import CHILDS_MAIN, MAIN, Speller, home
 
 VARIABLE = "TRIAGE_TRACE_LINES"
 CALL_LIMIT = 64
 AGAIN_SECONDS = 5.0  # for writing anew what was called before, outside of compiled calls
 OTHER, MINE = 0, 1
+AGENT = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 
 
 def install(recorder):
-    """Trace this interpreter, if it is asked for."""
-    text = os.environ.pop(VARIABLE, None)
+    """Trace this interpreter, if it is asked for, and those that it starts."""
+    text = os.environ.get(VARIABLE)
     if text:
-        Tracer(json.loads(text), recorder).start()
+        config = json.loads(text)
+        os.environ[VARIABLE] = json.dumps(dict(config, child=True))
+        Tracer(config, recorder).start()
 
 
 class Tracer(object):
@@ -57,7 +63,9 @@ class Tracer(object):
         self.files = []
         self.speller = Speller(self.is_local)
         self.pid = os.getpid()
-        self.written = False
+        self.began = time.time()
+        self.rank = None
+        self.written = None  # by which process
         self.frozen = None
 
     def start(self):
@@ -86,9 +94,8 @@ class Tracer(object):
         if kind is None:
             kind = self.kinds[code.co_filename] = self._kind(code.co_filename)
             self.paths[code.co_filename] = os.path.realpath(code.co_filename)  # now: the program may change directory
-        if code.co_name == "<module>" and self.main is None and frame.f_globals.get("__name__") == "__main__":
-            # Python takes these away before exit handlers run.
-            self.main = [self.paths[code.co_filename], getattr(frame.f_globals.get("__spec__"), "name", None)]
+        if code.co_name == "<module>":
+            self._module(frame)
         if kind == OTHER:
             return None
         failing = self.wanted.get((os.path.basename(code.co_filename), code.co_name), ())
@@ -112,10 +119,18 @@ class Tracer(object):
 
         return on_line
 
+    def _module(self, frame):
+        """A module begins. Python takes away what the main one is before exit handlers run."""
+        name = frame.f_globals.get("__name__")
+        if name == CHILDS_MAIN or (name == MAIN and self.main is None):
+            self.main = [self.paths[frame.f_code.co_filename], getattr(frame.f_globals.get("__spec__"), "name", None)]
+
     def _kind(self, file):
         if not file or file.startswith("<"):
             return OTHER
         path = os.path.realpath(file)
+        if path.startswith(AGENT):  # which may lie below a root
+            return OTHER
         if self.is_installed(path):
             known = any("/%s/" % name in path or path.endswith("/%s.py" % name) for name in self.packages)
             return MINE if known else OTHER
@@ -132,7 +147,7 @@ class Tracer(object):
 
     def is_local(self, module):
         """Whether a module is one whose text the reducer can have: the user's, or one of the packages of interest."""
-        if module == "__main__":
+        if home(module) == MAIN:
             return self.main is not None and self._kind(self.main[0]) == MINE
         file = getattr(sys.modules.get(module), "__file__", None)  # torch has modules with names of their own here
         return bool(file) and os.path.isabs(file) and self._kind(file) != OTHER
@@ -178,6 +193,7 @@ class Tracer(object):
             return
         if key in known and (inside or self.again > AGAIN_SECONDS):
             return
+        self.rank = rank()  # now: the group may be gone at the end
         began, again = time.monotonic(), key in known
         known[key] = tell()  # in its old place: outer functions come first
         if again:
@@ -196,6 +212,8 @@ class Tracer(object):
             if not getattr(self.recorder._local, "calls", 0):
                 self.frozen = {file: sorted(lines) for file, lines in self.lines.items()}
                 self._mark_callers()
+                if self._is_child():
+                    self._put()
 
         self.recorder.leave = leaving
 
@@ -227,15 +245,35 @@ class Tracer(object):
         except Exception:
             return
 
+    def _is_child(self):
+        """Whether a process of the program started this one, or this is a fork of it."""
+        return bool(self.config.get("child")) or os.getpid() != self.pid
+
     def write(self):
-        """Write what is known: once, only in the process that was started, and as a whole or not at all."""
-        if os.getpid() != self.pid or self.written:
+        """Write what is known, at the end of a process."""
+        if self.written == os.getpid():
             return
-        self.written = True
+        self.written = os.getpid()
         sys.settrace(None)
         threading.settrace(None)
+        if self.lines or not self._is_child():
+            self._put()
+
+    def _put(self):
+        """As a whole or not at all."""
+        try:
+            path = os.path.join(self.config["out"], "executed-%d.json" % os.getpid())
+            with open(path + ".part", "w") as file:
+                json.dump(self._facts(), file)
+            os.replace(path + ".part", path)
+        except Exception as error:
+            sys.stderr.write("triage: what was executed could not be written: %s\n" % error)
+
+    def _facts(self):
         modules, origins = self._modules()
-        facts = {
+        return {
+            "began": self.began,
+            "rank": self.rank,
             "main": self.main or [None, None],
             "argv": list(sys.argv[1:]),
             "lines": {
@@ -250,32 +288,25 @@ class Tracer(object):
             "grad": _grad_enabled(),
             "names": _names_of_torch(),
         }
-        try:
-            part = self.config["out"] + ".part"
-            with open(part, "w") as file:
-                json.dump(facts, file)
-            os.replace(part, self.config["out"])
-        except Exception as error:
-            sys.stderr.write("triage: what was executed could not be written: %s\n" % error)
 
     def _modules(self):
         found, origins = {}, {}
         if self.main is not None and self._kind(self.main[0]) == MINE:
-            found["__main__"] = [self.main[0], False]
+            found[MAIN] = [self.main[0], False]
         for name, module in sorted(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if not isinstance(file, str) or not file.endswith(".py") or not self.is_local(name):
                 continue
-            if name != "__main__" and module is sys.modules.get("__main__"):
+            if name != MAIN and module is sys.modules.get(MAIN):
                 continue  # multiprocessing's other name for it
             found.setdefault(name, [os.path.realpath(file), hasattr(module, "__path__")])
             told = origins.setdefault(name, {})
             for key, value in list(vars(module).items()):
-                home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
-                if not isinstance(home, str) or not isinstance(own, str) or (home, own) == (name, key):
+                place, own = home(getattr(value, "__module__", None)), getattr(value, "__name__", None)
+                if not isinstance(place, str) or not isinstance(own, str) or (place, own) == (name, key):
                     continue
-                if home in sys.modules and self.is_local(home) and callable(value):
-                    told[key] = [home, own]
+                if place in sys.modules and self.is_local(place) and callable(value):
+                    told[key] = [place, own]
         return found, origins
 
 

@@ -13,6 +13,13 @@ ELEMENTS = 8
 ITEMS = 64
 DEPTH = 6
 OBJECTS = 2000
+MAIN = "__main__"
+CHILDS_MAIN = "__mp_main__"  # what a process that multiprocessing started calls the program's main module
+
+
+def home(module):
+    """A module's name, the same in every process of the program."""
+    return MAIN if module == CHILDS_MAIN else module
 
 
 class UnspokenError(Exception):
@@ -70,7 +77,7 @@ class Speller(object):
         """A function as it is called: `function` (an expression), `args` (expressions by position or `name=`), and how."""
         code, values = frame.f_code, frame.f_locals
         first = values.get(code.co_varnames[0]) if code.co_argcount else None
-        told = {"function": code.co_name, "module": frame.f_globals.get("__name__"), "self": None}
+        told = {"function": code.co_name, "module": home(frame.f_globals.get("__name__")), "self": None}
         owner = _owner(type(first), code)
         plain = _unwrapped(frame.f_globals.get(code.co_name))
         if owner is not None:
@@ -79,7 +86,7 @@ class Speller(object):
             told["module_call"] = code.co_name == "forward" and _is_module(first)
             skip = 1
         elif getattr(plain, "__code__", None) is code:
-            told["call"] = "<<%s:%s>>" % (frame.f_globals.get("__name__"), code.co_name)
+            told["call"] = "<<%s:%s>>" % (home(frame.f_globals.get("__name__")), code.co_name)
             skip = 0
         else:
             raise UnspokenError("a function within another")
@@ -100,7 +107,7 @@ class Speller(object):
         grad = bool(sys.modules["torch"].is_grad_enabled())
         return {
             "function": frame.f_code.co_name,
-            "module": frame.f_globals.get("__name__"),
+            "module": home(frame.f_globals.get("__name__")),
             "locals": told,
             "grad": grad,
         }
@@ -208,7 +215,7 @@ class Speller(object):
             given = ["%s=%s" % (n, self.spell(getattr(value, n), depth)) for n, f in fields.items() if f.init]
             return "%s(%s)" % (self._named(kind), ", ".join(given))
         if self._local(kind) and (not getattr(value, "__dict__", None) or isinstance(value, _test_case())):
-            return "<<%s:%s>>()" % (kind.__module__, kind.__name__)
+            return "<<%s:%s>>()" % (home(kind.__module__), kind.__name__)
         return self._namespace(value, depth)
 
     def _copied(self, value):
@@ -261,7 +268,7 @@ class Speller(object):
         children = list(value.children())
         if self._local(kind) and not children and kind.__init__.__module__.startswith("torch.nn"):
             # What `torch.nn.Linear` is given makes a class of the user's that only adds methods to it.
-            text = "<<%s:%s>>%s" % (kind.__module__, kind.__name__, repr(value)[len(kind.__name__) :])
+            text = "<<%s:%s>>%s" % (home(kind.__module__), kind.__name__, repr(value)[len(kind.__name__) :])
             compile(text.replace("<<", "").replace(">>", "").replace(":", "."), "<module>", "eval")
             return text if value.training else text + ".eval()"
         if not kind.__module__.startswith("torch.nn"):
@@ -279,7 +286,7 @@ class Speller(object):
     def _definition(self, value):
         module, name = getattr(value, "__module__", None), value.__qualname__
         if module and name.isidentifier() and self.is_local(module) and hasattr(sys.modules[module], name):
-            return "<<%s:%s>>" % (module, name)
+            return "<<%s:%s>>" % (home(module), name)
         for place in ("torch", "torch.nn.functional", "torch.nn", "operator", "math", "builtins"):
             if getattr(sys.modules.get(place), value.__name__, None) is value:
                 return value.__name__ if place == "builtins" else "%s.%s" % (place, value.__name__)
@@ -293,7 +300,7 @@ class Speller(object):
             return "torch.nn.%s" % kind.__name__
         if not self._local(kind):
             raise UnspokenError("a %s" % kind.__qualname__)
-        return "<<%s:%s>>" % (kind.__module__, kind.__name__)
+        return "<<%s:%s>>" % (home(kind.__module__), kind.__name__)
 
 
 def _test_case():

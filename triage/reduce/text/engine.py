@@ -139,7 +139,7 @@ class SourceEngine:
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung, compared), self._frames()
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
             return Reducing(
-                bench, valid, lambda: self._evidence(problem, limit), asked, frames, around, limit.release, files
+                bench, valid, lambda: self._evidence(problem, limit, emit), asked, frames, around, limit.release, files
             ).run()
         finally:
             routed.close()
@@ -152,12 +152,12 @@ class SourceEngine:
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
         return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check, files=files)
 
-    def _evidence(self, problem: Problem, limit: Limit) -> Trace | None:
+    def _evidence(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""
-        found = self._trace(problem, limit)
+        found = self._trace(problem, limit, emit)
         return replace(found, calls=()) if found and self._seen.own_check and self._shown is None else found
 
-    def _trace(self, problem: Problem, limit: Limit) -> Trace | None:
+    def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         if self._traced:
             return self._traced[0]
         seen, began = self._seen, time.monotonic()
@@ -165,10 +165,18 @@ class SourceEngine:
         outer = evidence.outer_frames(seen.exception, frames)
         calls = 0 if seen.own_check else seen.calls
         seconds = max(1.0, min(self._timeout, limit.left()))
-        compared = seen.own_check and problem.stage is Stage.DYNAMO
-        place = problem.workdir
+        emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")
         found = trace(
-            self._target, frames, outer, calls, place, seconds, self._neutral, self._cancel, compiled=compared
+            self._target,
+            frames,
+            outer,
+            calls,
+            problem.workdir,
+            seconds,
+            self._neutral,
+            self._cancel,
+            rank=seen.exception.rank if seen.exception else None,
+            compiled=seen.own_check and problem.stage is Stage.DYNAMO,
         )
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))

@@ -139,6 +139,8 @@ class Reducing:
         around = self._around
         data = data_of(trace, around.folder, around.cwd, around.stdin)
         texts = starts(without_data(trace, data.public), self._asked, data.preludes())
+        if texts:
+            self._tell_starts(trace)
         found = self._first(texts)
         if found is None and self._files.refused:
             self._files.tolerate()
@@ -146,6 +148,13 @@ class Reducing:
             self._use(self._new_bench(""))
             found = self._first(texts)
         return found if found is not None or self._asked.compared else self._with_own_words(trace, data)
+
+    def _tell_starts(self, trace: Trace) -> None:
+        """What is asked now: an answer may take as long as the program."""
+        alone = "the failing call alone, else " if trace.calls or trace.moments else ""
+        seconds = self._driver.timeout()
+        limit = f" (limit {seconds:.0f} s each)" if seconds is not None else ""
+        self._around.emit("engine_step", text=f"trying {alone}the program in one file{limit}")
 
     def _first(self, texts: Sequence[Script]) -> Script | None:
         self._driver.begin("one file")
@@ -282,7 +291,7 @@ class Reducing:
         if not tried and self._asked.compared:
             return "no call of a compiled function could be written down"
         if not tried:
-            return "nothing of the program was executed in the process that was started, so there was no text to try"
+            return "no file of the program was seen to be executed, so there was no text to try"
         unjudged = [answer.reason for answer in self._answers if answer.verdict is Verdict.UNRESOLVED]
         many = f"{tried} text{' was' if tried == 1 else 's were'} tried"
         if self._asked.compared:
