@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.culprit.called_as import method_operator, other_name
+from triage.culprit.known_causes import lies_in_environment
 from triage.locate.conclude import Conclusion
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
@@ -82,9 +83,12 @@ def culprit_of(
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
-    Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`).
+    Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`). None where the
+    machine is to blame: the operation that is left only has something built.
     """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
+        return None
+    if lies_in_environment(conclusion.outcome, conclusion.stage):
         return None
     frames = conclusion.signature.frames if conclusion.signature and conclusion.stage is not Stage.BACKEND else ()
     subsystem = subsystem_of(frames)  # a backend of the program's own is called by Dynamo, which is not to blame

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import triage
+from triage.culprit.known_causes import lies_in_environment
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import workarounds_of
@@ -186,6 +187,8 @@ def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | 
         line = reduced_line or line  # where compiled code was called says less than where the operation stands
     if own is not None:
         line = own.line
+    elif lies_in_environment(outcome, conclusion.stage):
+        line = None  # any other line that is compiled would fail
     return ReportSignature(
         exception_type=signature.exception_type,
         message=signature.message,
