@@ -1,9 +1,11 @@
 """What the agent remembers and says: calls, backward passes, exceptions, and when it ends a program early. No torch here."""
 
+import functools
 import importlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import types
 from pathlib import Path
@@ -51,6 +53,28 @@ def test_nested_calls_and_backward_passes_inside_calls_do_not_count(make: Any) -
     recorder.enter("backwards")
     recorder.leave("backwards")
     assert (recorder.calls, recorder.backwards) == (1, 1)
+
+
+class Limit:
+    def __call__(self, number: int, frame: Any) -> None:
+        raise TimeoutError("late")
+
+    def ends(self, hint: str, number: int, frame: Any) -> None:
+        raise TimeoutError(hint)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGUSR1")
+@pytest.mark.parametrize("handler", [Limit(), functools.partial(Limit().ends, "late"), lambda number, frame: 1 / 0])
+def test_what_a_signal_calls_is_known_in_a_traceback(make: Any, tmp_path: Path, handler: Any) -> None:
+    recorder, earlier = make(), signal.signal(signal.SIGUSR1, handler)
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+    except (TimeoutError, ZeroDivisionError) as error:
+        recorder.raised(error, "call")
+    finally:
+        signal.signal(signal.SIGUSR1, earlier)
+    handlers = [frame["handler"] for frame in events(tmp_path)[0]["exception"]["frames"]]
+    assert handlers[-1] and not any(handlers[:-1])
 
 
 def test_an_exception_is_told_once_and_then_by_its_number(make: Any, tmp_path: Path) -> None:

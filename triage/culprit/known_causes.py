@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.model.outcome import CompileCall, Outcome, RaisedException
+from triage.model.own_code import OwnCode
 from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage
 
@@ -375,6 +376,19 @@ OWN_BRANCH = KnownCause(
     "Correct that code, or take the question out so that both runs do the same.",
     f"{_DOCS}/generated/torch.compiler.is_compiling.html",
 )
+
+
+def own_handler(own: OwnCode) -> KnownCause:
+    """Nor is this of the table: the agent saw that a signal called the function that raised it."""
+    return KnownCause(
+        "own_signal_handler",
+        f"The exception is that of {own.name} ({own.place}), which a signal calls in the middle of whatever runs: a time limit "
+        "of the program's own, most likely, that the program keeps without a compiler.",
+        "There is nothing to correct in that line. Allow more time, begin to count once everything is compiled, or have less to "
+        "compile: `triage explain` tells what takes the time. A Python loop is unrolled into one graph, turn by turn; compile "
+        "what one turn does instead.",
+        "https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers",
+    )
 
 
 def told_cause(row: Row, outcome: Outcome) -> KnownCause:

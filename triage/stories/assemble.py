@@ -100,7 +100,7 @@ def assemble(found: Findings) -> TriageReport:
         ways_round=found.ways_round,
         conditions=found.conditions,
         indifferent=found.indifferent,
-        known_cause=cause_of(conclusion, first, mend),
+        known_cause=cause_of(conclusion, first, mend, own),
         subsystem=found.subsystem,
         reproducer=_reproducer(found),
         reproducer_note=found.reproducer_note if made is None else None,
