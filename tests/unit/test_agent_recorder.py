@@ -135,6 +135,37 @@ def test_the_end_of_a_program_by_its_own_will_is_no_exception(make: Any, tmp_pat
     assert events(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (17, "exit status 17"),
+        (-1, "exit status 255"),
+        ("no kernel", "exit status 1: no kernel"),
+        (0, None),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("backward", [False, True])
+def test_an_exit_that_leaves_compiled_code_is_recorded_and_raised_on(
+    make: Any, tmp_path: Path, code: Any, told: str | None, backward: bool
+) -> None:
+    boundary = importlib.import_module(f"{boot.PACKAGE}.hooks.boundary")
+    recorder = make()
+
+    def function() -> None:
+        sys.exit(code)
+
+    watched = (
+        boundary._watched_backward(function, recorder) if backward else boundary._watched(function, recorder, None, {})
+    )
+    with pytest.raises(SystemExit) as ended:
+        watched()
+    assert ended.value.code == code
+    said = [each["exception"] for each in events(tmp_path)]
+    assert [(each["type"], each["message"]) for each in said] == ([("SystemExit", told)] if told else [])
+    assert all(each["frames"][-1]["code"] == "sys.exit(code)" for each in said)
+
+
 def test_a_flood_of_exceptions_is_bounded(make: Any, tmp_path: Path) -> None:
     recorder = make()
     for number in range(1000):

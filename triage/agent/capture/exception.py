@@ -66,10 +66,20 @@ def _type_name(kind):
     return kind.__qualname__ if module in ("builtins", "__main__") else "%s.%s" % (module, kind.__qualname__)
 
 
+def exit_status(error):
+    """With which status a SystemExit ends a process, as the interpreter does it; None for any other exception."""
+    if not isinstance(error, SystemExit):
+        return None
+    return 0 if error.code is None else error.code & 0xFF if isinstance(error.code, int) else 1
+
+
 def _message(error):
     if isinstance(error, SyntaxError):
         return "%s (%s, line %s)" % (error.msg, error.filename, error.lineno)
+    status = exit_status(error)
     try:
+        if status is not None:
+            return "exit status %d%s" % (status, "" if isinstance(error.code, int) else ": %s" % (error.code,))
         return str(error)
     except Exception as broken:
         return "<message could not be read: %s>" % type(broken).__name__
