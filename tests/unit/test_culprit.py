@@ -41,6 +41,8 @@ def test_the_operation_in_whose_decomposition_it_was_raised():
     found = culprit_of(concluded("compile", "lerp", "lt"), graph(), None)
     assert found is not None and found.op == "aten.lerp"
     assert found.detail == "the reproducer needs aten.lerp, aten.real"
+    cut_short = culprit_of(concluded("compile", "lerp", "lt"), graph(), None, minimal=False)
+    assert cut_short == replace(found, detail="the reproducer holds aten.lerp, aten.real")
 
 
 def test_no_operation_is_to_blame_for_a_compiler_that_is_not_there():

@@ -79,12 +79,17 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
 
 
 def culprit_of(
-    conclusion: Conclusion, reduced: GraphCase | None, graph: str | None, diverging: GraphNode | None = None
+    conclusion: Conclusion,
+    reduced: GraphCase | None,
+    graph: str | None,
+    diverging: GraphNode | None = None,
+    *,
+    minimal: bool = True,
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
     Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`). None where the
-    machine is to blame: the operation that is left only has something built.
+    machine is to blame: the operation that is left only has something built. What a reproducer needs is known of a `minimal` one.
     """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return None
@@ -93,6 +98,7 @@ def culprit_of(
     frames = conclusion.signature.frames if conclusion.signature and conclusion.stage is not Stage.BACKEND else ()
     subsystem = subsystem_of(frames)  # a backend of the program's own is called by Dynamo, which is not to blame
     named = operators_in(conclusion.outcome.exception)
+    has = f"the reproducer {'needs' if minimal else 'holds'}"
     if reduced is not None and reduced.nodes:
         targets = operators_of(reduced)
         if len(targets) == 1:
@@ -100,12 +106,12 @@ def culprit_of(
         if diverging is not None and operator_name(diverging) in targets:
             told = operator_name(diverging)
             others = ", ".join(target for target in targets[:8] if target != told)
-            detail = f"the first in the program's graph with which values differ; the reproducer needs {others} as well"
+            detail = f"the first in the program's graph with which values differ; {has} {others} as well"
             return Culprit(told, graph, subsystem, detail)
         if targets:
             telling = _most_telling(targets, named, conclusion.outcome.exception)
             more = f" and {len(targets) - MOST_SHOWN} more" if len(targets) > MOST_SHOWN else ""
-            return Culprit(telling, graph, subsystem, f"the reproducer needs {', '.join(targets[:MOST_SHOWN])}{more}")
+            return Culprit(telling, graph, subsystem, f"{has} {', '.join(targets[:MOST_SHOWN])}{more}")
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None

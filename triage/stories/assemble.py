@@ -91,7 +91,7 @@ def assemble(found: Findings) -> TriageReport:
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
         culprit=with_part(
-            culprit_of(conclusion, shown, graph, _diverging(found)),
+            culprit_of(conclusion, shown, graph, _diverging(found), minimal=made is None or made.minimal),
             found.subsystem,
             found.lowered,
             conclusion.direction,
