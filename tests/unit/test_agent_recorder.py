@@ -1,9 +1,11 @@
 """What the agent remembers and says: calls, backward passes, exceptions, and when it ends a program early. No torch here."""
 
+import functools
 import importlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import types
 from pathlib import Path
@@ -51,6 +53,28 @@ def test_nested_calls_and_backward_passes_inside_calls_do_not_count(make: Any) -
     recorder.enter("backwards")
     recorder.leave("backwards")
     assert (recorder.calls, recorder.backwards) == (1, 1)
+
+
+class Limit:
+    def __call__(self, number: int, frame: Any) -> None:
+        raise TimeoutError("late")
+
+    def ends(self, hint: str, number: int, frame: Any) -> None:
+        raise TimeoutError(hint)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGUSR1")
+@pytest.mark.parametrize("handler", [Limit(), functools.partial(Limit().ends, "late"), lambda number, frame: 1 / 0])
+def test_what_a_signal_calls_is_known_in_a_traceback(make: Any, tmp_path: Path, handler: Any) -> None:
+    recorder, earlier = make(), signal.signal(signal.SIGUSR1, handler)
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+    except (TimeoutError, ZeroDivisionError) as error:
+        recorder.raised(error, "call")
+    finally:
+        signal.signal(signal.SIGUSR1, earlier)
+    handlers = [frame["handler"] for frame in events(tmp_path)[0]["exception"]["frames"]]
+    assert handlers[-1] and not any(handlers[:-1])
 
 
 def test_an_exception_is_told_once_and_then_by_its_number(make: Any, tmp_path: Path) -> None:
@@ -109,6 +133,37 @@ def test_the_end_of_a_program_by_its_own_will_is_no_exception(make: Any, tmp_pat
     recorder.uncaught(SystemExit(3))
     recorder.uncaught(KeyboardInterrupt())
     assert events(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (17, "exit status 17"),
+        (-1, "exit status 255"),
+        ("no kernel", "exit status 1: no kernel"),
+        (0, None),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("backward", [False, True])
+def test_an_exit_that_leaves_compiled_code_is_recorded_and_raised_on(
+    make: Any, tmp_path: Path, code: Any, told: str | None, backward: bool
+) -> None:
+    boundary = importlib.import_module(f"{boot.PACKAGE}.hooks.boundary")
+    recorder = make()
+
+    def function() -> None:
+        sys.exit(code)
+
+    watched = (
+        boundary._watched_backward(function, recorder) if backward else boundary._watched(function, recorder, None, {})
+    )
+    with pytest.raises(SystemExit) as ended:
+        watched()
+    assert ended.value.code == code
+    said = [each["exception"] for each in events(tmp_path)]
+    assert [(each["type"], each["message"]) for each in said] == ([("SystemExit", told)] if told else [])
+    assert all(each["frames"][-1]["code"] == "sys.exit(code)" for each in said)
 
 
 def test_a_flood_of_exceptions_is_bounded(make: Any, tmp_path: Path) -> None:

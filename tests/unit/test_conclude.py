@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from triage.locate.conclude import (
     rung_that_shows,
 )
 from triage.locate.ladder import ladder_for, suspect
-from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
+from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
 from triage.model.report import ReportVerdict, TriageReport
 from triage.model.rungs import LADDER, OWN_BACKEND
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
@@ -349,8 +350,26 @@ def test_a_rung_that_was_not_run_has_its_reason():
     assert why_not_run(aot, LADDER, {eager.name: [OK], decomp.name: [fails(), INVALID]}) is None
 
 
-@pytest.mark.parametrize(("lowest", "direction"), [(1, Direction.FORWARD), (2, None)])
-def test_what_dynamo_traces_is_the_forward_pass(lowest: int, direction: Direction | None) -> None:
-    check = RaisedException("AssertionError", "is off", (Frame("/home/ann/train.py", 62, "main"),), phase="uncaught")
-    states = [fails(check) if place >= lowest else OK for place in range(5)]
-    assert ladder(*states).direction is direction
+@pytest.mark.parametrize("check", [RaisedException("AssertionError", "is off", (Frame("/home/ann/train.py", 62, "main"),)),
+                                   RaisedException("SystemExit", "exit status 1: is off", phase="text")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "direction"),
+    [
+        ({"main_ended": True}, Direction.FORWARD),
+        ({"main_ended": True, "backwards": 8}, None),  # the gradients may be what is off
+        ({"point": BoundaryPoint(calls=1, backwards=1)}, None),
+    ],
+)
+def test_a_check_that_stands_behind_a_backward_pass_tells_no_direction(
+    check: RaisedException, more: dict[str, Any], direction: Direction | None
+) -> None:
+    failed = fails(check)
+    off = replace(failed, notes=replace(failed.notes, **more))
+    assert ladder(OK, off, off, off, off).direction is direction
+    assert ladder(OK, OK, OK, OK, off).direction is direction
+    assert ladder(off, OK, OK, OK, off).direction is None  # of no compiler
+
+
+def test_a_program_that_left_without_a_word_may_have_gone_back() -> None:
+    left = fails(RaisedException("SystemExit", "exit status 3", phase="text"))
+    assert ladder(OK, left, left, left, left).direction is None

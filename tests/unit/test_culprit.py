@@ -1,6 +1,7 @@
 """Which operation is named: of several in a reproducer the one that the error points at."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from reduce_cases import case, meta, op, r, tensor
@@ -12,6 +13,9 @@ from triage.model.graphcase import SubGraph
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.report import Culprit, SubsystemSearch
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.session.settings import Settings
+from triage.stories.assemble import _signature
+from triage.stories.ways_round import worth_trying
 
 REFS = "/opt/torch/_refs/__init__.py"
 
@@ -37,6 +41,24 @@ def test_the_operation_in_whose_decomposition_it_was_raised():
     found = culprit_of(concluded("compile", "lerp", "lt"), graph(), None)
     assert found is not None and found.op == "aten.lerp"
     assert found.detail == "the reproducer needs aten.lerp, aten.real"
+    cut_short = culprit_of(concluded("compile", "lerp", "lt"), graph(), None, minimal=False)
+    assert cut_short == replace(found, detail="the reproducer holds aten.lerp, aten.real")
+
+
+def test_no_operation_is_to_blame_for_a_compiler_that_is_not_there():
+    missing = RaisedException(
+        "torch._inductor.exc.InvalidCxxCompiler", "No working C++ compiler found in x: (None, 'g++-4.4')"
+    )
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=missing)
+    found = Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, signature_of(outcome), outcome)
+    assert culprit_of(found, graph(), "0/0") is None
+    assert _signature(found, "serve.py:20 in forward: return y.sigmoid()", None).user_line is None
+    assert not worth_trying(
+        SimpleNamespace(
+            session=SimpleNamespace(settings=Settings()),
+            walk=SimpleNamespace(conclusion=lambda: replace(found, settled=True)),
+        )
+    )
 
 
 def test_the_operation_that_the_message_names_comes_first():

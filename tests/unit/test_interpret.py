@@ -193,6 +193,21 @@ def test_a_bare_exit() -> None:
     assert (found.exception.type, found.exception.message) == ("SystemExit", "exit status 3: losses differ")
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("exit status 3", "exit status 3: no kernel for relu"), ("exit status 3: no kernel", "exit status 3: no kernel")],
+)
+def test_an_exit_inside_compiled_code_ended_the_program_whose_status_it_is(said: str, told: str) -> None:
+    left = raised(kind="SystemExit", message=said)
+    found = outcome(3, left, stderr="no kernel for relu\n").exception
+    assert found is not None and (found.message, found.phase, found.ended) == (told, "call", "uncaught")
+    assert not found.swallowed
+    other = outcome(1, left, stderr=TRACEBACK.format("ValueError: later")).exception
+    assert other is not None and other.swallowed and other.message == said
+    last = outcome(3, left, raised(2, "uncaught", message="later")).exception
+    assert last is not None and last.message == "later"
+
+
 def test_a_launcher_only_passes_its_childs_failure_on() -> None:
     launcher = raised(
         1,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.culprit.known_causes import TABLE, Row, known_row, told_cause
+from triage.culprit.known_causes import TABLE, Row, known_row, lies_in_environment, told_cause
 from triage.model.outcome import CompileCall, Outcome, RaisedException
 from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage
@@ -140,6 +140,32 @@ def test_memory_is_the_scripts_matter_only_without_the_compiler() -> None:
     found = known_cause(full, Stage.SCRIPT)
     assert found is not None and found.id == "out_of_memory"
     assert known_cause(full, Stage.INDUCTOR) is None
+
+
+CXX, NONE = "torch._inductor.config.cpp.cxx", "No working C++ compiler found in"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "told"),
+    [
+        ("InvalidCxxCompiler", f"{NONE} {CXX}: (None, 'g++-4.4')", f"`g++-4.4`, which $CXX or `{CXX}` says"),
+        ("InvalidCxxCompiler", f"{NONE} {CXX}: (None, 'g++')", "`g++`"),
+        ("InvalidCxxCompiler", "Compiler: cl is not found.", "`cl`"),
+        ("FileNotFoundError", "[Errno 2] No such file or directory: '/opt/g++'", f"`/opt/g++`, which $CXX or `{CXX}` says"),
+    ],
+)  # fmt: skip
+def test_the_cure_says_which_compiler_was_looked_for(kind: str, message: str, told: str) -> None:
+    found = known_cause(failed(kind, message), Stage.INDUCTOR)
+    assert found is not None and found.cure.endswith(f"checks it. Torch looked for {told}.")
+
+
+def test_the_machine_is_to_blame_for_what_no_program_can_mend() -> None:
+    full = failed("OSError", "[Errno 28] No space left on device")
+    assert lies_in_environment(full, Stage.INDUCTOR)
+    assert not lies_in_environment(full, Stage.SCRIPT)  # the line that writes tells where
+    assert not lies_in_environment(failed("Unsupported", "Data-dependent branching"), Stage.DYNAMO)
+    assert not lies_in_environment(None, Stage.NONE)
+    assert not any(row.statement for row in TABLE if row.environment)
 
 
 def test_every_row_can_be_read() -> None:

@@ -1,12 +1,18 @@
 """Whose code raised it: told by the part of torch that called the innermost line that is not torch's."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from triage.culprit.own_code import own_code_of, own_code_that_died, raised_in
+from triage.locate.conclude import Conclusion
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.own_code import OwnCode
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.headline import with_headline
+from triage.stories.known import cause_of
+from triage.stories.whose_code import what_to_mend
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 
@@ -93,6 +99,34 @@ def test_what_torchs_own_dependencies_raise_is_their_callers() -> None:
 def test_a_librarys_lowering_is_said_to_be_the_librarys() -> None:
     own = found(*LOWERING, "kernels/nms.py:lower: raise KeyError(k)")
     assert own is not None and own.name == "kernels's lowering"
+
+
+CACHED = (*ENTRY, "torch/_subclasses/fake_tensor.py:_get_output_tensor_from_cache_entry")
+
+
+def signalled(*above: str) -> RaisedException:
+    *before, handler = frames(*above, "sim.py:on_alarm: raise OutOfTime('late')")
+    return RaisedException("OutOfTime", "late", (*before, replace(handler, handler=True)))
+
+
+@pytest.mark.parametrize("above", [CACHED, LOWERING, (*ENTRY, "npu.py:backend"), ("sim.py:main",)])
+def test_a_signal_handler_belongs_to_no_part_of_the_compiler(above: tuple[str, ...]) -> None:
+    error = signalled(*above)
+    own = own_code_of(error, Stage.DYNAMO)
+    assert (
+        own is not None and own.headline == f"Raised in your signal handler, sim.py:{len(above) + 1}: OutOfTime: late"
+    )
+    assert raised_in(error, own) == "user"
+    conclusion = Conclusion(Stage.DYNAMO, Symptom.EXCEPTION, outcome=Outcome(OutcomeKind.EXCEPTION, exception=error))
+    assert what_to_mend(SimpleNamespace(operator_checks=(), reproduced=None), conclusion, own) == ()  # type: ignore[arg-type]
+    cause = cause_of(conclusion, None, (), own)
+    assert cause is not None and cause.id == "own_signal_handler" and own.place in cause.explanation
+
+
+def test_only_what_calls_decompositions_makes_one_of_a_line() -> None:
+    assert found(*CACHED, "sim.py:late: raise OutOfTime") is None
+    own = found(*ENTRY, "torch/_subclasses/fake_tensor.py:_dispatch_impl", "sim.py:gelu: raise ValueError")
+    assert own is not None and own.role == "decomposition"
 
 
 def test_the_program_under_no_compiler_has_no_role() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.model.outcome import CompileCall, Outcome, RaisedException
+from triage.model.own_code import OwnCode
 from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage
 
@@ -24,6 +25,11 @@ _ASKS_FOR_A_REPORT = r"report an issue to PyTorch|likely to be a Dynamo bug"
 _WRAPS_AN_ERROR = (
     r"\A(?:Fake tensor propagation exception|\w+(?:/\w+)? when (?:making fake tensor call|running FX node))"
 )
+# As torch/_inductor/exc.py and the operating system name the compiler that is not there.
+_COMPILER = re.compile(
+    r"cpp\.cxx: \((?:None, )?'([^'\n]+)'|Compiler: (\S+) is not found|No such file or directory: '([^'\n]+)'"
+)
+_DEFAULT_COMPILERS = ("g++", "clang++", "cl")
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class Statement:
 class Row:
     """`types` are class names without module (empty: any), `says` is searched in the text; all that is given must hold.
 
-    `statement` is for a cure that is one line, the same in every program; it is tried on the script.
+    `statement` is for a cure that is one line, the same in every program; it is tried on the script. `environment` says that
+    the cause lies in the machine: whatever is built there fails, and no line, operation or part of the compiler is to blame.
     """
 
     id: str
@@ -56,6 +63,7 @@ class Row:
     fullgraph: bool = False  # a call of torch.compile asked for it
     kinds: tuple[OutcomeKind, ...] = (OutcomeKind.EXCEPTION,)
     statement: Statement | None = None
+    environment: bool = False
 
 
 TABLE: tuple[Row, ...] = (
@@ -67,6 +75,7 @@ TABLE: tuple[Row, ...] = (
         "kernels with it.",
         "Install g++ (or clang, or MSVC's cl) or point CXX at one; `triage doctor` checks it.",
         f"{_ISSUES}/92745",
+        environment=True,
     ),
     Row(
         "no_cxx_compiler",
@@ -76,6 +85,7 @@ TABLE: tuple[Row, ...] = (
         "Install g++ or point CXX (for Triton CC) at a compiler that exists; `triage doctor` checks it.",
         f"{_ISSUES}/92745",
         stages=(Stage.INDUCTOR,),
+        environment=True,
     ),
     Row(
         "no_python_headers",
@@ -84,6 +94,7 @@ TABLE: tuple[Row, ...] = (
         "The compiler does not find Python.h: the headers of this Python are not installed.",
         "Install them (python3-dev on Debian and Ubuntu, python3-devel on Fedora), or use a Python that brings them.",
         f"{_ISSUES}/129351",
+        environment=True,
     ),
     Row(
         "python_not_supported",
@@ -92,6 +103,7 @@ TABLE: tuple[Row, ...] = (
         "This torch is older than this Python: it refuses to compile under it.",
         "Use an older Python or a newer torch; where nothing can be changed, leave torch.compile out.",
         f"{_ISSUES}/144048",
+        environment=True,
     ),
     Row(
         "triton_missing",
@@ -100,6 +112,7 @@ TABLE: tuple[Row, ...] = (
         "Inductor writes its GPU kernels in Triton, and Triton is not installed or too old for this torch.",
         "Install the Triton that belongs to this torch (`pip install triton`; on Windows triton-windows).",
         f"{_ISSUES}/125093",
+        environment=True,
     ),
     Row(
         "gpu_too_old",
@@ -108,6 +121,7 @@ TABLE: tuple[Row, ...] = (
         "The GPU is too old for Triton, with which Inductor compiles for GPUs: it asks for CUDA capability 7.0 at least.",
         'Run without torch.compile, or with backend="aot_eager" or "cudagraphs", or use a newer GPU.',
         "https://github.com/MIC-DKFZ/nnUNet/issues/2188",
+        environment=True,
     ),
     Row(
         "warnings_are_errors",
@@ -282,6 +296,7 @@ TABLE: tuple[Row, ...] = (
         "Point TORCHINDUCTOR_CACHE_DIR (and TRITON_CACHE_DIR) at a directory that this user can write.",
         "https://github.com/pytorch/torchdynamo/issues/2004",
         stages=_COMPILING,
+        environment=True,
     ),
     Row(
         "disk_full",
@@ -290,6 +305,7 @@ TABLE: tuple[Row, ...] = (
         "The disk is full, or the quota is used up, and the compiler keeps its kernels on it.",
         "Make room, or point TORCHINDUCTOR_CACHE_DIR and TMPDIR at a disk that has some.",
         "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html",
+        environment=True,
     ),
     Row(
         "inference_tensor",
@@ -347,6 +363,7 @@ TABLE: tuple[Row, ...] = (
         "Compile with fewer processes (TORCHINDUCTOR_COMPILE_THREADS=1), or give the machine more memory.",
         f"{_DOCS}/torch.compiler_faq.html",
         stages=(Stage.INDUCTOR,),
+        environment=True,
     ),
 )
 
@@ -361,9 +378,28 @@ OWN_BRANCH = KnownCause(
 )
 
 
+def own_handler(own: OwnCode) -> KnownCause:
+    """Nor is this of the table: the agent saw that a signal called the function that raised it."""
+    return KnownCause(
+        "own_signal_handler",
+        f"The exception is that of {own.name} ({own.place}), which a signal calls in the middle of whatever runs: a time limit "
+        "of the program's own, most likely, that the program keeps without a compiler.",
+        "There is nothing to correct in that line. Allow more time, begin to count once everything is compiled, or have less to "
+        "compile: `triage explain` tells what takes the time. A Python loop is unrolled into one graph, turn by turn; compile "
+        "what one turn does instead.",
+        "https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers",
+    )
+
+
 def told_cause(row: Row, outcome: Outcome) -> KnownCause:
     """What the row says of this failure."""
-    return KnownCause(row.id, row.explanation, row.cure, _page(outcome) or row.reference)
+    return KnownCause(row.id, row.explanation, f"{row.cure}{_sought(row, outcome)}", _page(outcome) or row.reference)
+
+
+def lies_in_environment(outcome: Outcome | None, stage: Stage) -> bool:
+    """Whether the compiler fails there whatever it is given. What the script does by itself has a line, whatever it meets."""
+    row = known_row(outcome, stage) if stage is not Stage.SCRIPT else None
+    return row is not None and row.environment
 
 
 def known_row(
@@ -400,6 +436,17 @@ def _texts(outcome: Outcome, printed: str) -> Iterator[tuple[str, str]]:
         waiting += [error.inner, error.cause]
     yield "", outcome.detail
     yield "", printed
+
+
+def _sought(row: Row, outcome: Outcome) -> str:
+    """Which compiler torch looked for, as a sentence, where the error names it."""
+    texts = [text for _, text in _texts(outcome, "")] if row.id == "no_cxx_compiler" else []
+    found = next(filter(None, (_COMPILER.search(text) for text in texts)), None)
+    if found is None:
+        return ""
+    name = next(filter(None, found.groups()))
+    told = "" if name in _DEFAULT_COMPILERS else ", which $CXX or `torch._inductor.config.cpp.cxx` says"
+    return f" Torch looked for `{name}`{told}."
 
 
 def _page(outcome: Outcome) -> str | None:

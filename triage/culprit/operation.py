@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.culprit.called_as import method_operator, other_name
+from triage.culprit.known_causes import lies_in_environment
 from triage.locate.conclude import Conclusion
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
@@ -78,17 +79,26 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
 
 
 def culprit_of(
-    conclusion: Conclusion, reduced: GraphCase | None, graph: str | None, diverging: GraphNode | None = None
+    conclusion: Conclusion,
+    reduced: GraphCase | None,
+    graph: str | None,
+    diverging: GraphNode | None = None,
+    *,
+    minimal: bool = True,
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
-    Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`).
+    Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`). None where the
+    machine is to blame: the operation that is left only has something built. What a reproducer needs is known of a `minimal` one.
     """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
+        return None
+    if lies_in_environment(conclusion.outcome, conclusion.stage):
         return None
     frames = conclusion.signature.frames if conclusion.signature and conclusion.stage is not Stage.BACKEND else ()
     subsystem = subsystem_of(frames)  # a backend of the program's own is called by Dynamo, which is not to blame
     named = operators_in(conclusion.outcome.exception)
+    has = f"the reproducer {'needs' if minimal else 'holds'}"
     if reduced is not None and reduced.nodes:
         targets = operators_of(reduced)
         if len(targets) == 1:
@@ -96,12 +106,12 @@ def culprit_of(
         if diverging is not None and operator_name(diverging) in targets:
             told = operator_name(diverging)
             others = ", ".join(target for target in targets[:8] if target != told)
-            detail = f"the first in the program's graph with which values differ; the reproducer needs {others} as well"
+            detail = f"the first in the program's graph with which values differ; {has} {others} as well"
             return Culprit(told, graph, subsystem, detail)
         if targets:
             telling = _most_telling(targets, named, conclusion.outcome.exception)
             more = f" and {len(targets) - MOST_SHOWN} more" if len(targets) > MOST_SHOWN else ""
-            return Culprit(telling, graph, subsystem, f"the reproducer needs {', '.join(targets[:MOST_SHOWN])}{more}")
+            return Culprit(telling, graph, subsystem, f"{has} {', '.join(targets[:MOST_SHOWN])}{more}")
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None

@@ -15,7 +15,7 @@ from triage.judge.signature import is_generated, is_standard_library, torch_fram
 from triage.judge.skeleton import short_type, unwrap_text
 from triage.judge.stacks import crashed_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
-from triage.model.own_code import OF_OPERATORS, OwnCode
+from triage.model.own_code import OF_OPERATORS, SIGNAL_HANDLER, OwnCode
 from triage.model.stage import OutcomeKind, Stage
 from triage.model.text import clip, first_line
 
@@ -27,7 +27,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
     (r"torch/_inductor/(?:fx_passes/|custom_graph_pass\.py:|pattern_matcher\.py:|compile_fx\.py:\w*passes)", "graph pass"),
     (r"torch/fx/passes/graph_transform_observer\.py:", "graph pass"),
     (r"proxy_tensor\.py:(?:maybe_handle_decomp|proxy_call)|torch/_decomp/|torch/_inductor/decomposition\.py:"
-     r"|torch/_prims_common/wrappers\.py:|torch/_subclasses/fake_tensor\.py:", "decomposition"),
+     r"|torch/_prims_common/wrappers\.py:|torch/_subclasses/fake_tensor\.py:(?:_dispatch_impl|dispatch)$", "decomposition"),
     (r"torch/_library/(?:utils|fake_impl)\.py:|torch/library\.py:|torch/_library/custom_ops\.py:fake_impl", "fake kernel"),
     (r"torch/_library/custom_ops\.py:", "kernel"),
     (r"torch/_library/autograd\.py:backward", "backward"),
@@ -67,6 +67,9 @@ def own_code_of(error: RaisedException | None, stage: Stage) -> OwnCode | None:
         return None
     inner = error.innermost()
     for raised in filter(None, (inner.cause, inner, error)):
+        handling = _handling(raised.frames)
+        if handling is not None:
+            return _own_code(SIGNAL_HANDLER, raised, handling, error)
         for start, end in _blocks(raised.frames):
             role = _role_of(raised.frames, start) or _compiled_by_own(error, stage, start)
             if role is not None:
@@ -122,6 +125,17 @@ def _blocks(frames: Sequence[Frame]) -> Iterator[tuple[int, int]]:
             yield start, end
             end = None
     # What is left was called by nobody of torch's: the program.
+
+
+def _handling(frames: Sequence[Frame]) -> int | None:
+    """The innermost line that is not torch's of a function that a signal called; None where none did."""
+    handler = next((index for index, frame in enumerate(frames) if frame.handler), len(frames))
+    own = [
+        index
+        for index in range(handler, len(frames))
+        if not _is_torchs(frames[index]) and not _is_any_callers(frames[index])
+    ]
+    return own[-1] if own else None
 
 
 def _role_of(frames: Sequence[Frame], start: int) -> str | None:

@@ -137,7 +137,7 @@ def its_own_branch(found: Conclusion) -> Conclusion:
 
 def not_to_blame(found: Conclusion) -> Conclusion:
     """The conclusion where the script's check fails uncompiled too, once its function draws other random numbers."""
-    return replace(found, stage=Stage.NONE, symptom=Symptom.NONDETERMINISTIC, random_check=True)
+    return replace(found, stage=Stage.NONE, symptom=Symptom.NONDETERMINISTIC, random_check=True, direction=None)
 
 
 def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None = None) -> Conclusion:
@@ -158,6 +158,7 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
             symptom=Symptom.NONDETERMINISTIC,
             unsteady=probe.notes.unsteady,
             failures=found.failures,
+            direction=None,
         )
     amplified = otherwise is not None and fails_alike(otherwise, found)
     if only_rounds(probe, found.outcome) or (amplified and nothing_but_rounding(probe)):
@@ -281,7 +282,8 @@ def symptom_of(outcome: Outcome) -> Symptom:
 def direction_of(outcome: Outcome) -> Direction | None:
     """Backward where the exception left a backward pass, or was raised while the joint or backward graph was traced.
 
-    None where the program's own line raised it, outside of compiled code: a check of gradients stands behind both passes.
+    None where the program's own line raised it, outside of compiled code, or it ended with a status: a check of gradients stands
+    behind both passes.
     """
     exception = outcome.exception
     if exception is None:
@@ -297,7 +299,7 @@ def direction_of(outcome: Outcome) -> Direction | None:
         return Direction.BACKWARD
     if any("torch/autograd/__init__" in file and function in ("grad", "backward") for file, function in frames):
         return Direction.BACKWARD
-    if is_script_check(outcome) and is_programs_own(exception):
+    if is_script_check(outcome) and (is_programs_own(exception) or not exception.frames):
         return None
     return Direction.FORWARD
 
@@ -306,10 +308,17 @@ def _direction(probe: Probe, stage: Stage) -> Direction | None:
     if is_comparison(probe.outcome) and probe.notes.wrong is not None:
         return Direction(probe.notes.wrong.direction)
     found = direction_of(probe.outcome)
-    # What Dynamo traces is the forward pass, whatever check of the program's shows that it went wrong.
-    return (
-        Direction.FORWARD if found is None and stage is Stage.DYNAMO and probe.outcome.exception is not None else found
-    )
+    unknown = found is None and stage is not Stage.SCRIPT and probe.outcome.exception is not None
+    if unknown and not _may_have_gone_back(probe):
+        return Direction.FORWARD  # whatever a check of the program's looks at, no gradient is in it
+    return found
+
+
+def _may_have_gone_back(probe: Probe) -> bool:
+    """Whether a backward pass ran before a check of the program's; or its process left without a word."""
+    error, notes = probe.outcome.exception, probe.notes
+    untold = error is not None and error.phase == "text" and not notes.main_ended
+    return untold or max(notes.backwards, notes.point.backwards) > 0
 
 
 def face(probe: Probe, reported: FailureSignature | None) -> str | None:

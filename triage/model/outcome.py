@@ -17,12 +17,16 @@ from triage.model.stage import OutcomeKind
 
 @dataclass(frozen=True)
 class Frame:
-    """One line of a traceback, outermost first. `file` is as the interpreter saw it; `code` is the source line."""
+    """One line of a traceback, outermost first. `file` is as the interpreter saw it; `code` is the source line.
+
+    `handler`: its function is one that a signal calls, in the middle of what the frame above did.
+    """
 
     file: str
     line: int
     function: str
     code: str = ""
+    handler: bool = False
 
     @property
     def told(self) -> str:

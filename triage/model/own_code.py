@@ -19,6 +19,7 @@ _PHRASES = {
     "tensor subclass": "{whose} tensor subclass",
     "graph function": "{whose} function that stands in the graph",
 }
+SIGNAL_HANDLER = "signal handler"  # called by no part of the compiler: it only came to run there
 OF_OPERATORS = ("lowering", "decomposition", "kernel", "fake kernel", "backward", "setup_context")
 # Called while a graph is compiled, with what the compiler knows of it; the others run on what compiled code gives them.
 WHILE_COMPILING = ("lowering", "decomposition", "backend", "fake kernel", "pre-grad pass", "joint-graph pass",

@@ -52,6 +52,7 @@ _LAUNCHERS = (
 )
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
 _IN_GRAPH = re.compile(r"\b(?:compile|run|compiles \w+|of the \w+) graph (\S+)$")
+_EXIT = re.compile(r"exit status (\d+)(: )?")  # the message of a SystemExit, in the agent's words
 _ENDS = ("uncaught", "test")
 _BOUNDARY = ("compile", "call", "backward")
 
@@ -302,9 +303,10 @@ def outcome_of(
             if exception is None
             else Outcome(_kind(exception), exception=exception, **base)
         )
+    detail = _last_line(stderr) or _last_line(stdout)
+    ended = ended or _exited(done.code, notes, detail)
     exception = ended or swallowed or last_traceback(stderr) or last_traceback(stdout) or launchers
     if exception is None:
-        detail = _last_line(stderr) or _last_line(stdout)
         return Outcome(OutcomeKind.EXCEPTION, detail=detail, exception=bare_exit(done.code, detail), **base)
     return Outcome(_kind(exception), exception=exception, **base)
 
@@ -349,6 +351,16 @@ def _kind(exception: RaisedException) -> OutcomeKind:
 def bare_exit(code: int | None, last_line: str) -> RaisedException:
     """A program that ended itself with a status and said no more than its last line."""
     return RaisedException("SystemExit", f"exit status {code}: {last_line[:300]}".rstrip(": "), phase="text")
+
+
+def _exited(code: int | None, notes: AgentNotes, last_line: str) -> RaisedException | None:
+    """The SystemExit that left compiled code and ended the program: the agent is not told of that, but its status came out."""
+    for exception in notes.raised:
+        told = _EXIT.match(exception.message) if exception.type == "SystemExit" and exception.swallowed else None
+        if told is not None and int(told.group(1)) == code:
+            message = exception.message if told.group(2) else bare_exit(code, last_line).message
+            return replace(exception, message=message, swallowed=False, ended="uncaught")
+    return None
 
 
 def _last_line(text: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import triage
+from triage.culprit.known_causes import lies_in_environment
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import workarounds_of
@@ -34,6 +35,7 @@ from triage.model.text import clip
 from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
+from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.session.session import describe_outcome
@@ -72,7 +74,9 @@ def assemble(found: Findings) -> TriageReport:
     graph = guilty_graph(walk, conclusion, reduced)
     unsettled = why_unsettled(walk, conclusion) if found.incomplete is None else None
     incomplete = found.incomplete or unsettled
-    signature = _signature(conclusion, _reduced_line(found) or only_line(found.cases, graph), own)
+    signature = _signature(
+        conclusion, _reduced_line(found) or only_line(found.cases, graph) or _exit_line(found, conclusion), own
+    )
     session.timings["total"] = round(session.clock.elapsed(), 2)
     report = TriageReport(
         tool={"name": "triage", "version": triage.__version__},
@@ -97,7 +101,7 @@ def assemble(found: Findings) -> TriageReport:
         ladder=tuple(_rows(found, conclusion)),
         ablation=found.ablation,
         culprit=with_part(
-            culprit_of(conclusion, shown, graph, _diverging(found)),
+            culprit_of(conclusion, shown, graph, _diverging(found), minimal=made is None or made.minimal),
             found.subsystem,
             found.lowered,
             conclusion.direction,
@@ -106,7 +110,7 @@ def assemble(found: Findings) -> TriageReport:
         ways_round=found.ways_round,
         conditions=found.conditions,
         indifferent=found.indifferent,
-        known_cause=cause_of(conclusion, first, mend),
+        known_cause=cause_of(conclusion, first, mend, own),
         subsystem=found.subsystem,
         reproducer=_reproducer(found),
         reproducer_note=_reproducer_note(found, unsettled),
@@ -177,6 +181,18 @@ def _reduced_line(found: Findings) -> str | None:
     return next((node.where for node in reversed(made.graph.nodes) if node.where), None)
 
 
+def _exit_line(found: Findings, conclusion: Conclusion) -> str | None:
+    """The line at which the script ended itself with words of its own: of a SystemExit no traceback is left."""
+    script = found.target.script
+    if script is None or conclusion.outcome is None:
+        return None
+    try:
+        line = exit_line(conclusion.outcome, script.read_text(encoding="utf-8"), str(script))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return line.told if line is not None else None
+
+
 def _diverging(found: Findings) -> GraphNode | None:
     return found.diverging.node if found.diverging is not None else None
 
@@ -193,6 +209,8 @@ def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | 
         line = reduced_line or line  # where compiled code was called says less than where the operation stands
     if own is not None:
         line = own.line
+    elif lies_in_environment(outcome, conclusion.stage):
+        line = None  # any other line that is compiled would fail
     return ReportSignature(
         exception_type=signature.exception_type,
         message=signature.message,

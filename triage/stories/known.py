@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, told_cause
+from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, own_handler, told_cause
 from triage.locate.conclude import Conclusion
-from triage.model.own_code import Finding
+from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
 from triage.model.report import KnownCause
 from triage.model.stage import Stage, Symptom
 from triage.probe.run import Probe
@@ -14,10 +14,14 @@ from triage.probe.run import Probe
 _PRINTED = 4_000  # characters
 
 
-def cause_of(conclusion: Conclusion, first: Probe | None, mend: Sequence[Finding]) -> KnownCause | None:
+def cause_of(
+    conclusion: Conclusion, first: Probe | None, mend: Sequence[Finding], own: OwnCode | None = None
+) -> KnownCause | None:
     """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better."""
     if conclusion.own_branch:
         return OWN_BRANCH
+    if own is not None and own.role == SIGNAL_HANDLER:
+        return own_handler(own)
     row = row_of(conclusion, first) if not any(finding.explains for finding in mend) else None
     return told_cause(row, conclusion.outcome) if row is not None and conclusion.outcome is not None else None
 

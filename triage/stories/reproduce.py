@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+from triage.culprit.known_causes import lies_in_environment
 from triage.culprit.operation import operators_in
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle, FirstComparison
@@ -117,6 +118,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 found.reproducer_note = " ".join(filter(None, [*notes, found.capture_note, last]))
         made = found.reproduced
         wanted = not session.settings.reproducer_only and not problem.door  # the settings are those of torch.compile
+        wanted = wanted and not lies_in_environment(conclusion.outcome, conclusion.stage)
         if made is not None and made.verified and wanted:
             blame(found, made, problem, runner, made.oracle or oracle, patience)
     except InterruptedReductionError as interrupt:

@@ -29,6 +29,7 @@ from triage.locate import comparing
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.model.outcome import Outcome
+from triage.model.own_code import SIGNAL_HANDLER
 from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe import stdin
@@ -48,10 +49,13 @@ from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier
 from triage.stories.ways_round import find_ways_round, worth_trying
-from triage.stories.whose_code import check_operators, doubt_rounding
+from triage.stories.whose_code import check_operators, doubt_rounding, own_code
 from triage.trial.runner import ForkServerRunner
 
 SCREENED = "it was only screened (--screen); triage run --resume goes on with it"
+OWN_LIMIT = (
+    "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
+)
 NOT_YET = "Ways round had not been tried on the script when this was written."
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
@@ -265,6 +269,10 @@ def _reduce(found: Findings, conclusion: Conclusion) -> None:
     session = found.session
     if not session.settings.reduce:
         found.reproducer_note = "Reduction was switched off (--no-reduce)."
+        return
+    own = own_code(found, conclusion)
+    if own is not None and own.role == SIGNAL_HANDLER:
+        found.reproducer_note = OWN_LIMIT
         return
     from triage.stories.reproduce import reproduce_small
 

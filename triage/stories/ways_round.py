@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
 
+from triage.culprit.known_causes import lies_in_environment
 from triage.culprit.settings import Setting, without_caches
 from triage.culprit.ways_round.changes import (
     KINDS,
@@ -74,6 +75,8 @@ def worth_trying(found: Findings) -> bool:
         return False
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return False
+    if lies_in_environment(conclusion.outcome, conclusion.stage):
+        return False  # no change of the program mends the machine
     return not any(each.explains for each in what_to_mend(found, conclusion, own_code(found, conclusion)))
 
 

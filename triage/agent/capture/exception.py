@@ -1,8 +1,10 @@
 """An exception object as plain data (the shape of `RaisedException` in triage's model)."""
 
+import functools
 import linecache
 import os
 import re
+import signal
 import sys
 import traceback
 
@@ -64,10 +66,20 @@ def _type_name(kind):
     return kind.__qualname__ if module in ("builtins", "__main__") else "%s.%s" % (module, kind.__qualname__)
 
 
+def exit_status(error):
+    """With which status a SystemExit ends a process, as the interpreter does it; None for any other exception."""
+    if not isinstance(error, SystemExit):
+        return None
+    return 0 if error.code is None else error.code & 0xFF if isinstance(error.code, int) else 1
+
+
 def _message(error):
     if isinstance(error, SyntaxError):
         return "%s (%s, line %s)" % (error.msg, error.filename, error.lineno)
+    status = exit_status(error)
     try:
+        if status is not None:
+            return "exit status %d%s" % (status, "" if isinstance(error.code, int) else ": %s" % (error.code,))
         return str(error)
     except Exception as broken:
         return "<message could not be read: %s>" % type(broken).__name__
@@ -86,14 +98,32 @@ def _bounded(text):
 def _frames(error):
     node = error.__traceback__
     found = _callers(node.tb_frame) if node is not None else []
-    count = 0
+    count, handlers = 0, _signal_handlers()
     while node is not None and count < 2000:
-        frame = node.tb_frame
-        found.append((frame.f_code.co_filename, node.tb_lineno, frame.f_code.co_name, frame.f_globals))
+        code = node.tb_frame.f_code
+        found.append((code.co_filename, node.tb_lineno, code.co_name, node.tb_frame.f_globals, code in handlers))
         node, count = node.tb_next, count + 1
     if len(found) > FRAME_LIMIT:  # a recursion: both ends tell more than the middle
         found = found[: FRAME_LIMIT // 2] + found[-FRAME_LIMIT // 2 :]
     return [_frame(*entry) for entry in found if "_triage_agent" not in entry[3].get("__name__", "")]
+
+
+def _signal_handlers():
+    """The code of the functions that a signal calls, in the middle of whatever runs."""
+    found = []
+    for number in signal.valid_signals():
+        try:
+            handler = signal.getsignal(number)
+        except Exception:
+            continue
+        while isinstance(handler, functools.partial):
+            handler = handler.func
+        if callable(handler):
+            call = handler if hasattr(handler, "__code__") else type(handler).__call__
+            found.append(
+                getattr(call, "__code__", None)
+            )  # a method has that of its function; what is built in has none
+    return found
 
 
 def _libraries(error):
@@ -120,12 +150,13 @@ def _callers(frame):
     return found[::-1]
 
 
-def _frame(file, line, function, module_globals=None):
+def _frame(file, line, function, module_globals=None, handler=False):
     return {
         "file": file,
         "line": line or 0,
         "function": function,
         "code": linecache.getline(file, line or 0, module_globals).strip()[:300],
+        "handler": handler,
     }
 
 

@@ -1,8 +1,9 @@
 """The compile boundary: `torch.compile` itself, calls of what it returns, and backward passes.
 
 `torch.compile` is replaced by a function that forces the backend of the probe's rung and wraps what comes back, so that an
-exception is recorded where it leaves compiled code, also when the program catches it. Tried on torch 2.1 to 2.15: this
-catches `torch.compile(m)`, the decorator with and without arguments, `m.compile()`, and imports by name.
+exception is recorded where it leaves compiled code, also when the program catches it; so is a SystemExit, of which no
+excepthook is told. Tried on torch 2.1 to 2.15: this catches `torch.compile(m)`, the decorator with and without arguments,
+`m.compile()`, and imports by name.
 """
 
 import functools
@@ -132,7 +133,7 @@ def _watched(function, recorder, stream, settings):
                 return function(*args, **kwargs)
         except _IGNORED:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             recorder.raised(error, "call")
             raise
         finally:
@@ -169,7 +170,7 @@ def _watched_backward(function, recorder):
             recorder.double_backward = True
         try:
             return function(*args, **kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             recorder.mark(error, phase="backward")
             recorder.raised(error, "backward")
             raise

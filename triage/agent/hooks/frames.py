@@ -36,7 +36,7 @@ def patch_convert_frame(module, recorder):
         def inner_call(*args, **kwargs):
             try:
                 return call(*args, **kwargs)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 recorder.mark(error, phase="compile")
                 getattr(local, "pending", []).append(error)
                 raise
@@ -90,7 +90,7 @@ def patch_output_graph(module, recorder):
         name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, _backend_name(self))
         try:
             compiled = original(self, gm, *args, **kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             recorder.mark(error, graph=name or graph_id, phase="compile")
             _mark_inner(recorder, error, name or graph_id)
             recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile")
@@ -145,7 +145,7 @@ def _seeing(inner, recorder):
         )
         try:
             return inner(gm, example_inputs, *args, **kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             recorder.mark(error, aten_graph=name, direction="backward" if backward else "forward")
             recorder.channel.say(
                 "graph_failed",
@@ -194,7 +194,7 @@ def _watch_graph(compiled, recorder, graph_id, name):
         before = recorder.running.enter(note)
         try:
             result = compiled(*args, **kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             recorder.mark(error, graph=name or graph_id, phase="call")
             recorder.channel.say("graph_failed", graph=graph_id, file=name, when="run")
             raise

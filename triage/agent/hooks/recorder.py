@@ -11,7 +11,7 @@ import threading
 import time
 
 from ..capture import operators
-from ..capture.exception import describe, rank
+from ..capture.exception import describe, exit_status, rank
 from .running import Running
 
 EVENT_LIMIT = 200
@@ -59,7 +59,7 @@ class Recorder:
 
     def raised(self, error, phase, swallowed=False, test=""):
         """Record an exception at a boundary, or where it was seen again. `test`: of a test runner, which it ended."""
-        if self.comparing():
+        if self.comparing() or exit_status(error) == 0:
             return
         try:
             facts = error.__dict__.setdefault("_triage_facts", {})
