@@ -17,6 +17,7 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import (
+    MOST_LARGER,
     SMALLER_FAILED,
     Attempt,
     InterruptedReductionError,
@@ -413,3 +414,36 @@ def test_a_run_that_is_gone_on_with_verifies_anew_only_what_did_not_hold(tmp_pat
     second = chosen(emit, earlier_run(tmp_path).verified)
     assert first == second and (first is not None and first.verified_runs == 3) == (failing_runs == 3)
     assert len(asked) == (1 if failing_runs == 3 else 2)
+
+
+class FindsMany(Finds):
+    """A text of one line, and larger ones of 2 to 30 lines."""
+
+    def reduce(self, *_: Any) -> Reduction:
+        small = super().reduce()
+        return replace(small, source=lines(1), larger=tuple(replace(small, source=lines(n)) for n in range(2, 31)))
+
+
+def lines(count: int) -> str:
+    return "x\n" * count
+
+
+@pytest.mark.parametrize(("least", "shown"), [(2, 2), (3, 3), (5, 5), (6, 6), (9, 9), (25, 25), (30, 30), (40, None)])
+def test_among_many_larger_ones_the_smallest_that_holds_is_found_in_few_tries(least: int, shown: int | None) -> None:
+    asked: list[str] = []
+
+    def verify(source: str, runs: int) -> Shown:
+        asked.append(source)
+        return Shown([FAILS if len(source) >= len(lines(least)) else PASSES] * runs)
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path())
+    found, notes = choose(
+        problem, [Attempt(FindsMany(), ORACLE)], None, ORACLE, verify,  # type: ignore[arg-type]
+        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert len(asked) <= 1 + MOST_LARGER
+    if shown is None:
+        assert found is None and "0 of 3 fresh processes" in notes[0]
+    else:
+        assert found is not None and found.verified and shown <= found.lines <= shown + 5
