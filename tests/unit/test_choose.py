@@ -251,6 +251,21 @@ def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> No
     assert [source for _, source in kept] == ["b\n"]
 
 
+def test_a_sibling_is_headed_by_its_own_failure() -> None:
+    class Meets(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            source = "# KeyError: boom\n# Stage dynamo.\ng()\n"
+            return replace(super().reduce(), siblings=((sibling("ValueError"), source),))
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
+    found, _ = choose(
+        problem, [Attempt(Meets(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found is not None and [text for _, text in found.siblings] == ["# ValueError\n# Stage dynamo.\ng()\n"]
+
+
 # -- the end of the budget ---------------------------------------------------------------------------------------------
 
 

@@ -183,6 +183,8 @@ def choose(
         met = compilers_own(siblings, problem.passing, runner, budget)
     except KeyboardInterrupt:  # what was verified is not lost by it
         raise InterruptedReductionError(spare) from None
+    # Their first line is the script's failure, as that of every candidate is.
+    met = tuple((signature, _with_own_error(text, problem.signature, one_line(signature))) for signature, text in met)
     return replace(spare, siblings=met), tuple(notes)
 
 

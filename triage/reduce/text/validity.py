@@ -17,6 +17,7 @@ from triage.judge.judgement import RefusedError
 from triage.reduce.printing.kernels import broken_contracts
 from triage.reduce.text.hopeless import (
     bad_unpacking,
+    bare_modules,
     early_reads,
     misfit_calls,
     missing_attributes,
@@ -122,6 +123,7 @@ RULES = (
     Rule("Python warns of nothing", doubtful_syntax),
     Rule("custom operators keep their contract", broken_operators),
     Rule("calls fit what they call", misfit_calls),
+    Rule("modules are initialised", bare_modules),
     Rule("functions have the attributes that are read", missing_attributes),
     Rule("objects have the attributes that their methods read", unset_attributes, by_words=True),
     Rule("what is unpacked has elements", bad_unpacking),
