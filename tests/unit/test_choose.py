@@ -17,6 +17,7 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import (
+    MOST_LARGER,
     SMALLER_FAILED,
     Attempt,
     InterruptedReductionError,
@@ -250,6 +251,21 @@ def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> No
     assert [source for _, source in kept] == ["b\n"]
 
 
+def test_a_sibling_is_headed_by_its_own_failure() -> None:
+    class Meets(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            source = "# KeyError: boom\n# Stage dynamo.\ng()\n"
+            return replace(super().reduce(), siblings=((sibling("ValueError"), source),))
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
+    found, _ = choose(
+        problem, [Attempt(Meets(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found is not None and [text for _, text in found.siblings] == ["# ValueError\n# Stage dynamo.\ng()\n"]
+
+
 # -- the end of the budget ---------------------------------------------------------------------------------------------
 
 
@@ -413,3 +429,36 @@ def test_a_run_that_is_gone_on_with_verifies_anew_only_what_did_not_hold(tmp_pat
     second = chosen(emit, earlier_run(tmp_path).verified)
     assert first == second and (first is not None and first.verified_runs == 3) == (failing_runs == 3)
     assert len(asked) == (1 if failing_runs == 3 else 2)
+
+
+class FindsMany(Finds):
+    """A text of one line, and larger ones of 2 to 30 lines."""
+
+    def reduce(self, *_: Any) -> Reduction:
+        small = super().reduce()
+        return replace(small, source=lines(1), larger=tuple(replace(small, source=lines(n)) for n in range(2, 31)))
+
+
+def lines(count: int) -> str:
+    return "x\n" * count
+
+
+@pytest.mark.parametrize(("least", "shown"), [(2, 2), (3, 3), (5, 5), (6, 6), (9, 9), (25, 25), (30, 30), (40, None)])
+def test_among_many_larger_ones_the_smallest_that_holds_is_found_in_few_tries(least: int, shown: int | None) -> None:
+    asked: list[str] = []
+
+    def verify(source: str, runs: int) -> Shown:
+        asked.append(source)
+        return Shown([FAILS if len(source) >= len(lines(least)) else PASSES] * runs)
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path())
+    found, notes = choose(
+        problem, [Attempt(FindsMany(), ORACLE)], None, ORACLE, verify,  # type: ignore[arg-type]
+        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert len(asked) <= 1 + MOST_LARGER
+    if shown is None:
+        assert found is None and "0 of 3 fresh processes" in notes[0]
+    else:
+        assert found is not None and found.verified and shown <= found.lines <= shown + 5

@@ -21,8 +21,14 @@ def event(kind: str, pid: int = 10, **facts: Any) -> Event:
     return {"e": kind, "t": float(next(TIMES)), "pid": pid, **facts}
 
 
-def error(kind: str = "RuntimeError", message: str = "bad", phase: str = "call", inner: Event | None = None) -> Event:
-    return {"type": kind, "message": message, "frames": [], "inner": inner, "phase": phase}
+def error(
+    kind: str = "RuntimeError",
+    message: str = "bad",
+    phase: str = "call",
+    inner: Event | None = None,
+    frames: tuple[Event, ...] = (),
+) -> Event:
+    return {"type": kind, "message": message, "frames": list(frames), "inner": inner, "phase": phase}
 
 
 def raised(
@@ -163,6 +169,29 @@ def test_exceptions_for_want_of_memory(kind: str, message: str) -> None:
 def test_a_failed_comparison_is_a_wrong_result(message: str) -> None:
     assert outcome(1, raised(1, "uncaught", kind="AssertionError", message=message)).kind is OutcomeKind.WRONG_RESULT
     assert outcome(1, raised(1, "uncaught", kind="ValueError", message=message)).kind is OutcomeKind.EXCEPTION
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ('assert torch.allclose(y, expected), f"stream leaked: {stats}"', OutcomeKind.WRONG_RESULT),
+        ("assert torch.equal(fast(x), slow(x)), told", OutcomeKind.WRONG_RESULT),
+        ("assert np.allclose(a, b), told", OutcomeKind.WRONG_RESULT),
+        ("assert not torch.equal(a, b), told", OutcomeKind.EXCEPTION),
+        ("assert calls == 2, told", OutcomeKind.EXCEPTION),
+        ("raise AssertionError(told)", OutcomeKind.EXCEPTION),
+        ("", OutcomeKind.EXCEPTION),
+    ],
+)
+def test_an_assertion_with_words_of_its_own_is_known_by_its_line(code: str, kind: OutcomeKind) -> None:
+    frames = ({"file": "/home/ann/train.py", "line": 7, "function": "main", "code": code},)
+    told = {"kind": "AssertionError", "message": "stream leaked"}
+    assert outcome(1, raised(1, "uncaught", frames=frames, **told)).kind is kind
+    site = "/opt/venv/lib/python3.11/site-packages/torch"
+    inside = {"file": f"{site}/_inductor/ir.py", "line": 9, "function": "realize", "code": code}
+    assert outcome(1, raised(1, "uncaught", frames=(*frames, inside), **told)).kind is OutcomeKind.EXCEPTION
+    close = {"file": f"{site}/testing/_comparison.py", "line": 9, "function": "assert_close", "code": "raise error"}
+    assert outcome(1, raised(1, "uncaught", frames=(*frames, close), **told)).kind is OutcomeKind.WRONG_RESULT
 
 
 def test_the_time_limit_tells_what_was_going_on() -> None:

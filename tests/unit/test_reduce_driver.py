@@ -217,6 +217,17 @@ def test_a_candidate_that_fails_every_time_ends_the_repetition(pattern, steady, 
     assert len(runner.asked) - before == later
 
 
+@pytest.mark.parametrize(("pattern", "always", "runs"), [("x", True, 4), ("xx.x", False, 3), (".", False, 1)])
+def test_what_may_fail_by_chance_counts_only_if_it_fails_each_time(pattern, always, runs):
+    failing = flaky(pattern)
+    asking, runner = driver(lambda text: BOOM if text == "9" else failing(text))
+    asking.fails(Number(9))
+    assert asking.always(Number(5), 4) is always
+    assert len(runner.asked) == 1 + runs
+    assert asking.best is not None and asking.best.candidate == Number(5 if always else 9)
+    assert not asking.always(Number(-1), 4)
+
+
 def test_a_failure_that_is_not_flaky_costs_no_run_to_know_it():
     asking, runner = driver(above(3))
     assert asking.steady(Number(5))

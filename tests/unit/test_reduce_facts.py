@@ -238,6 +238,25 @@ def test_a_check_of_the_program_that_says_other_words_is_no_sibling():
     assert met("x", own, wanted=("y", own, inside)) is not None
 
 
+def test_an_exception_of_the_programs_own_that_says_other_words_is_no_sibling():
+    own = Frame("/home/ann/train.py", 7, "main", "raise ValueError(told)")
+    inside = Frame("/opt/venv/lib/python3.11/site-packages/torch/_inductor/ir.py", 9, "realize", "raise ValueError()")
+
+    def met(kind, *frames, phase="uncaught", wanted="ValueError"):
+        raised = [
+            Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(*given, frames, phase=phase))
+            for given in ((kind, "drift is too large"), (wanted, "it drifts"))
+        ]
+        result = CandidateResult(raised[0], AgentNotes(), signature_of(raised[0]), True)
+        return SignatureOracle(signature_of(raised[1])).judge(result).sibling
+
+    assert met("ValueError", own) is None
+    assert met("SystemExit", wanted="SystemExit", phase="text") is None
+    assert met("ValueError", own, phase="compile") is not None  # a backend of the program's own
+    assert met("ValueError", own, inside) is not None
+    assert met("KeyError", own) is not None
+
+
 def test_what_was_cut_before_anything_was_compiled_is_no_sibling():
     late = Outcome(OutcomeKind.HANG, detail="no compilation had begun")
     assert judged(late).verdict is Verdict.UNRESOLVED and judged(late).sibling is None

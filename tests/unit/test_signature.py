@@ -629,6 +629,21 @@ def test_frames_that_every_failure_shares_do_not_tell() -> None:
     assert failed("RuntimeError", "x", *shared).innermost_frame == "torch/_ops.py:__call__"
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("exit status 17: no kernel for relu", "exit status 17: no kernel for relu", True),
+        ("exit status 17: no kernel for relu", "exit status 1: no kernel for relu", False),
+        ("exit status 1: off by 0.25", "exit status 1: off by 0.5", True),
+        ("17", "1", False),
+        ("3 of 4 differ", "1 of 4 differ", True),
+        ("exit status 2: 3 of 4 differ", "exit status 2: 1 of 4 differ", True),
+    ],
+)
+def test_the_status_that_a_program_ends_with_tells(left: str, right: str, same: bool) -> None:
+    assert same_failure(failed("SystemExit", left), failed("SystemExit", right)) is same
+
+
 def test_what_passed_has_no_signature() -> None:
     assert signature_of(Outcome(OutcomeKind.OK)) is None
     assert signature_of(Outcome(OutcomeKind.INVALID, detail="cancelled")) is None

@@ -85,6 +85,7 @@ def flaws(text: str) -> list[str]:
         'import torch\ntorch.library.register_autograd("mine::twice", lambda ctx: None)\n',
         "import torch\ntorch.ones(1)()\n",
         "import torch\nx = torch.ones(1)\nx()\n",
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        pass\n",
     ],
 )
 def test_what_cannot_run(text: str) -> None:
@@ -124,6 +125,9 @@ def test_what_cannot_run(text: str) -> None:
         "print(sum([1, 2]))\nsum = 0\n",
         "def f():\n    pass\nf.calls = 0\nf.calls\nf.__name__\n",
         "import torch\ntorch.ops.aten.mm.default(torch.ones(2, 2), torch.ones(2, 2))\n",
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n",
+        "class Net(nn.Module):\n    def __init__(self):\n        nn.Module.__init__(self)\n",
+        "class Net(torch.nn.Module):\n    pass\nclass Own:\n    def __init__(self):\n        pass\n",
     ],
 )
 def test_what_may_run(text: str) -> None:

@@ -35,6 +35,13 @@ D = "(f(x) - y).norm()"
         ("for t in (0.125, 0.25):\n    assert_close(f(x), y, atol=t)\n", "for t in (0", "for t in (0.125"),
         (f"def near(a, by=0.125):\n    assert a < by\nnear({D})\n", "near(a, by", "by=0.125"),
         (f"def near(a, by):\n    assert a < by\nnear({D}, 0.125)\n", f"near({D}", f"near({D}, 0.125)"),
+        (f"bad = [i for i in n if {D} > 1e-4]\n", f"if {D}", "> 1e-4"),
+        (f"bad = [i for i in n if -1e-4 < {D}]\n", f"< {D}", "-1e-4 <"),
+        (f"ok &= {D} <= 1e-4 * y.norm()\n", f"ok &= {D}", "<= 1e-4 * y.norm()"),
+        (f"EPS = 1e-4\nbad = [i for i in n if {D} > EPS]\n", "EPS = ", "EPS = 1e-4"),
+        (f"EPS = 1e-4\nbad = [i for i in n if {D} > EPS]\n", f"if {D}", "> EPS"),
+        (f"def off(a, by=1e-4):\n    return a > by\nassert not off({D})\n", "off(a, by", "by=1e-4"),
+        (f"self.tol = 1e-4\nbad = {D} > self.tol\n", "self.tol = ", "self.tol = 1e-4"),
         (f"p.add_argument('--tol', default=0.5)\nassert {D} < p.parse_args().tol\n", "'--tol'", "'--tol', default=0.5"),
     ],
 )
@@ -49,6 +56,7 @@ def test_what_a_check_allows_stays(text, check, kept):
         ("x = f(0.125)\nassert_close(x, y, atol=0.125)\n", "x = f(0.0)\nassert_close(x, y, atol=0.125)\n"),
         ("n = 64\nx = f(n)\nassert x.shape[0] <= n\n", "n = 1\nx = f(n)\nassert x.shape[0] <= n\n"),
         ("nn.LayerNorm(4, eps=0.125)\n", "nn.LayerNorm(4, eps=0.0)\n"),
+        ("EPS = 0.01\ny = (x + EPS) * (x > EPS)\n", "EPS = 0.0\ny = (x + EPS) * (x > EPS)\n"),
         ("y = torch.where(x > 0.5, x, z)\n", "y = torch.where(x > 0.0, x, z)\n"),
     ],
 )

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from triage.judge.likeness import same_wrongness
-from triage.judge.signature import FailureSignature, is_programs_own
+from triage.judge.signature import FailureSignature, is_programs_own, is_verdict
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import AgentNotes, Outcome
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 
 
@@ -48,9 +48,16 @@ def sibling_of(result: CandidateResult, wanted: FailureSignature) -> FailureSign
     found, error = result.signature, result.outcome.exception
     if found is None or (result.outcome.kind is OutcomeKind.HANG and not result.notes.last_breadcrumb):
         return None
-    both = found.exception_type == wanted.exception_type == "AssertionError"
-    reworded = both and found.innermost_frame == wanted.innermost_frame and same_wrongness(found, wanted)
-    return None if reworded and error is not None and is_programs_own(error) else found
+    same_place = found.exception_type == wanted.exception_type and found.innermost_frame == wanted.innermost_frame
+    reworded = same_place and same_wrongness(found, wanted)
+    return None if reworded and error is not None and _is_own_check(error) else found
+
+
+def _is_own_check(error: RaisedException) -> bool:
+    """Whether a program that checks its results raised it. How it ended itself is told without a line (`sys.exit(1)`)."""
+    if error.type == "AssertionError":
+        return is_programs_own(error)
+    return is_verdict(error) and (error.type == "SystemExit" or is_programs_own(error))
 
 
 class Oracle(Protocol):

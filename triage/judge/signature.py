@@ -255,6 +255,11 @@ def is_programs_own(error: RaisedException) -> bool:
     return is_user_frame(last) or _CHECKING.search(last.file.replace("\\", "/")) is not None
 
 
+def is_verdict(error: RaisedException) -> bool:
+    """Whether it came after what is compiled, as the program's own word on its results does: it left no compiled code."""
+    return not error.swallowed and error.phase in ("uncaught", "test", "text") and error.inner is None
+
+
 def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSignature:
     inner = exception.innermost()
     type_name, message = unwrap_text(inner.type, inner.message)

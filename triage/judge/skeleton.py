@@ -71,6 +71,8 @@ _CPP_ERRORS = (
     re.compile(r"(error: .*)"),
 )
 
+_STATUS = re.compile(r"\A(?:exit status \d+|\d+\Z)")  # of a program that ended itself; other numbers it says vary
+
 # Sizes: backed (s, zuf) and unbacked (u) symbols, kernel arguments; u16, i32 and the like are dtypes.
 _DIM = r"(?:s|ks|ps|zuf|u(?!(?:16|32|64)\b)|i(?!(?:16|32|64)\b))\d+(?:_\d+)*"
 
@@ -237,6 +239,9 @@ def skeleton_of(type_name: str, telling: str) -> str:
     """The skeleton of telling lines: their first paragraph, and what a graph break is about."""
     if short_type(type_name) == "RecompileLimitExceeded":
         return "recompile limit"  # its text was rewritten in nearly every release
+    status = _STATUS.match(telling) if short_type(type_name) == "SystemExit" else None
+    if status is not None:  # given by the program, to be told from its other endings
+        return status[0] + skeleton(telling[status.end() :])
     head, mark, context = telling.partition("\n  Context: ")
     first = _NEXT_PARAGRAPH.split(head, maxsplit=1)[0]
     return skeleton(first + mark + _without_values(context))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triage.judge.likeness import is_torn, same_face, same_failure
-from triage.judge.signature import FailureSignature, is_programs_own, signature_of, torch_frame
+from triage.judge.signature import FailureSignature, is_programs_own, is_verdict, signature_of, torch_frame
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
@@ -227,7 +227,7 @@ def is_script_check(outcome: Outcome) -> bool:
     exception = outcome.exception
     if exception is None or outcome.kind not in (OutcomeKind.WRONG_RESULT, OutcomeKind.EXCEPTION):
         return False
-    return not exception.swallowed and exception.phase in ("uncaught", "test", "text") and exception.inner is None
+    return is_verdict(exception)
 
 
 def is_comparison(outcome: Outcome) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.judge.equivalences import TORN
+from triage.judge.signature import is_user_frame
 from triage.judge.skeleton import short_type
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
@@ -39,6 +40,10 @@ _OOM = re.compile(
 _COMPARISON = re.compile(
     r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Not equal to tolerance|"
     r"Arrays are not (?:almost )?equal|Mismatched elements"
+)
+_ASSERTS_VALUES = re.compile(r"assert\b(?!\s+not\b).*\b(?:allclose|torch\.equal|array_equal)\(")
+_COMPARING = re.compile(
+    r"/(?:torch|numpy)/testing/.*:assert_(?:close|equal|allclose|\w*almost_equal\w*|array_\w*equal\w*)$"
 )
 _LATE_DUMP = re.compile(r"^Timeout \(\d+:\d\d:\d\d", re.MULTILINE)  # as faulthandler heads it
 _LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
@@ -343,9 +348,19 @@ def _kind(exception: RaisedException) -> OutcomeKind:
     inner = exception.innermost()
     if short_type(inner.type) in ("OutOfMemoryError", "MemoryError") or _OOM.search(inner.message[:2000]):
         return OutcomeKind.OOM
-    if short_type(exception.type) == "AssertionError" and _COMPARISON.search(exception.message):
+    if short_type(exception.type) == "AssertionError" and _compares(exception):
         return OutcomeKind.WRONG_RESULT
     return OutcomeKind.EXCEPTION
+
+
+def _compares(exception: RaisedException) -> bool:
+    """Whether an assertion compared values: by its message, or, where the program gave it one of its own, by its line."""
+    if _COMPARISON.search(exception.message):
+        return True
+    last = exception.frames[-1] if exception.frames else None
+    if last is not None and is_user_frame(last):
+        return _ASSERTS_VALUES.match(last.code) is not None
+    return last is not None and any(_COMPARING.search(f"{frame.file}:{frame.function}") for frame in exception.frames)
 
 
 def bare_exit(code: int | None, last_line: str) -> RaisedException:

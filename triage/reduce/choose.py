@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
@@ -27,6 +28,7 @@ from triage.trial.interface import CandidateRunner
 
 VERIFY_RUNS = 3
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
+MOST_LARGER = 6  # of those that an engine found on the way, verified where its result does not hold
 OUT_OF_TIME = "The budget ended before it was verified."
 NOT_VERIFIED = "It was not verified in a fresh process."
 SMALLER_FAILED = "A smaller graph failed in the warm interpreter, but not in every fresh process."
@@ -153,11 +155,12 @@ def choose(
             first = verified(found, problem, attempt.oracle, verify, emit)
             result = first
             late = budget.spent() and _out_of_time(first)
-            for larger in () if first.holds or late else found.larger:
+            if not (first.holds or late):
                 said = (*found.notes, _why_not(first))
-                result = verified(replace(larger, notes=said), problem, attempt.oracle, verify, emit)
-                if result.holds:
-                    break
+                larger = [replace(other, notes=said) for other in found.larger]
+                ask = partial(verified, problem=problem, oracle=attempt.oracle, verify=verify, emit=emit)
+                held = _smallest_that_holds(larger, ask, budget)
+                result = held or first
         except KeyboardInterrupt:
             raise InterruptedReductionError(spare or _as_it_is(found, _Count())) from None
         if not (result.holds or late):
@@ -180,7 +183,27 @@ def choose(
         met = compilers_own(siblings, problem.passing, runner, budget)
     except KeyboardInterrupt:  # what was verified is not lost by it
         raise InterruptedReductionError(spare) from None
+    # Their first line is the script's failure, as that of every candidate is.
+    met = tuple((signature, _with_own_error(text, problem.signature, one_line(signature))) for signature, text in met)
     return replace(spare, siblings=met), tuple(notes)
+
+
+def _smallest_that_holds(
+    larger: Sequence[Reduction], ask: Callable[[Reduction], Reproduced], budget: Budget
+) -> Reproduced | None:
+    """The smallest that is found to hold, in few tries: ever larger ones until one does, then between it and what did not."""
+    found: Reproduced | None = None
+    place, below, above = 0, -1, len(larger)
+    for _ in range(MOST_LARGER):
+        if above - below <= 1 or budget.spent():
+            break
+        made = ask(larger[place])
+        if made.holds:
+            found, above = made, place
+        else:
+            below = place
+        place = (below + above) // 2 if found is not None else min(3 * place + 1, len(larger) - 1)
+    return found
 
 
 def _of_transforms(made: Reproduced) -> bool:

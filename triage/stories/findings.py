@@ -73,6 +73,10 @@ class Findings:
         self.cures, self.spellings, self.copied, self.no_ways_round = (), (), (), ()
         self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 
+    def shorten(self, what: str) -> None:
+        """The budget left no time for all that was to be done: the report is a partial one, as where it ended by then."""
+        self.incomplete = self.incomplete or f"the budget of {self.session.settings.budget:.0f} s ended before {what}"
+
     def release(self) -> None:
         """End what still runs for these findings."""
         self.walk.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from triage.culprit.known_causes import lies_in_environment
@@ -21,6 +22,7 @@ from triage.probe.run import Probe
 from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
 from triage.reduce.compare import Passing, Shows, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.in_time import InTime
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.prepared import failing_source, prepared
@@ -67,6 +69,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
 
     late, end = session.clock.spent, session.clock.end()
     searching = Reserving(session.clock, seconds_to_verify(found))
+    late_search = partial(found.shorten, "the reproducer was as small as it can be")
     news = EarlyNews(found, conclusion)
 
     def verified(source: str, runs: int) -> Shown:
@@ -102,7 +105,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 problem, _ = prepared(problem, failing_source(runner, oracle, searching, limit))
             found.reproduced, notes = choose(
                 problem,
-                [replace(attempt, engine=Polished(attempt.engine)) for attempt in attempts],
+                [replace(attempt, engine=InTime(Polished(attempt.engine), late_search)) for attempt in attempts],
                 runner,
                 oracle,
                 verified,

@@ -106,6 +106,8 @@ class _Trials:
             passed = [pair for pair in tried if self._passes(*pair)]
         self.found.no_ways_round = tuple(change.words for change, probe in tried if self._fails_still(probe))
         self.found.notes += _notes(program, tried, changes, bool(passed))
+        if changes and not passed and not self._has_time():
+            self.found.shorten("all ways round were tried")
         self._tell(program, passed, None)
         if passed:
             self._write_patch(passed[0][0])
@@ -171,8 +173,11 @@ class _Trials:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def _may_run(self) -> bool:
-        enough = self.found.session.clock.left() > min(self.own_seconds, BEGIN_SECONDS / 2)
-        return self._runs < MOST_RUNS and time.monotonic() < self._end and enough
+        return self._runs < MOST_RUNS and time.monotonic() < self._end and self._has_time()
+
+    def _has_time(self) -> bool:
+        """Whether the budget leaves enough for a run."""
+        return self.found.session.clock.left() > min(self.own_seconds, BEGIN_SECONDS / 2)
 
     def _limit(self) -> float:
         """Of one run, in seconds; never past the budget."""

@@ -146,13 +146,29 @@ class Driver(Generic[C]):
         What made a program flaky is often outside of its graph: an input, a thread, the order of a set.
         """
         times = self._repeats.runs
-        if times > 1 and self.fails(candidate):
-            source = self._render(candidate)
-            self._check_budget()
-            again = self._runner.run_many([source] * times, rung=self._rung, timeout=self.timeout())
-            if all(self._record(source, result).verdict is Verdict.SAME_FAILURE for _, result in again):
-                self._repeats = Repeats()
+        if times > 1 and self.fails(candidate) and self._each_time(self._render(candidate), times):
+            self._repeats = Repeats()
         return self._repeats.runs == 1
+
+    def always(self, candidate: C, times: int) -> bool:
+        """Whether a candidate that may fail by chance is the same failure in each of several runs: only then it counts."""
+        try:
+            source = self._render(candidate)
+        except RefusedError:
+            self.statistics.refused()
+            return False
+        found = self._each_time(source, times)
+        if found:
+            self._hold(candidate)
+        return found
+
+    def _each_time(self, source: str, times: int) -> bool:
+        self._check_budget()
+        stream = self._runner.run_many([source] * times, rung=self._rung, timeout=self.timeout())
+        try:
+            return all(self._record(source, result).verdict is Verdict.SAME_FAILURE for _, result in stream)
+        finally:
+            _close(stream)
 
     def first(self, candidates: Iterable[C]) -> C | None:
         """The first candidate, in the order given, that is the same failure. Later ones are only tried ahead."""
@@ -254,8 +270,7 @@ class Driver(Generic[C]):
                     if tallies:
                         self._check_budget()
             finally:
-                with suppress(AttributeError):  # an iterator need not be a generator
-                    stream.close()  # type: ignore[attr-defined]
+                _close(stream)
 
     def _record(self, source: str, result: CandidateResult) -> Judgement:
         self.queries += 1
@@ -282,6 +297,12 @@ class Driver(Generic[C]):
             raise StopReductionError
         if time.monotonic() > self._end:
             raise LateError
+
+
+def _close(stream: Iterator[object]) -> None:
+    """End what still runs for it."""
+    with suppress(AttributeError):  # an iterator need not be a generator
+        stream.close()  # type: ignore[attr-defined]
 
 
 def digest(rung: str | None, source: str) -> str:

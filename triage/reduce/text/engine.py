@@ -37,7 +37,7 @@ from triage.reduce.text.search import Search
 from triage.reduce.text.shape import shaped
 from triage.reduce.text.starts import Request, without_trace
 from triage.reduce.text.tracing import trace
-from triage.reduce.text.validity import Validity
+from triage.reduce.text.validity import RULES, SEEDED, Validity
 from triage.trial.driver import Driver
 from triage.trial.interface import CandidateRunner
 from triage.trial.patience import Patience
@@ -110,7 +110,7 @@ class SourceEngine:
         routed = RoutingRunner(runner, self._target.python, self._neutral)
         limit = Limit(budget, self._seconds, SHARE_OF_LAST_STEPS)
 
-        files, valid = LeftFiles(), Validity()
+        files, valid = LeftFiles(), Validity((*RULES, SEEDED) if self._seen.own_check else RULES)
         paired = self._paired(routed, problem, files)
 
         def shown(script: Script) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from triage.reduce.text.names import KNOWN, Occurrences
-from triage.reduce.text.own_names import Modules, fits_known, known_definitions, times_bound
+from triage.reduce.text.own_names import MODULE_BASES, Modules, fits_known, known_definitions, times_bound
 from triage.reduce.text.script import Definition, Function, Script
 
 _LEAST_ARGUMENTS = {
@@ -52,6 +52,20 @@ def misfit_calls(script: Script) -> Iterator[str]:
 
 def _spreads(call: ast.Call) -> bool:
     return any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords)
+
+
+def bare_modules(script: Script) -> Iterator[str]:
+    """Modules whose `__init__` does not call torch's: they lack what torch looks up when they are compiled or called."""
+    for node in script.nodes:
+        if isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] in MODULE_BASES:
+            for item in node.body:
+                if isinstance(item, Function) and item.name == "__init__" and not _calls_init(item):
+                    yield f"{node.name} is no module before torch's __init__"
+
+
+def _calls_init(function: Function) -> bool:
+    called = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    return any(isinstance(func, ast.Attribute) and func.attr == "__init__" for func in called)
 
 
 def missing_attributes(script: Script) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from triage.reduce.text.script import Definition, Function, Script
 from triage.reduce.text.shape import is_torch_compile
 
-_MODULE_BASES = (["torch.nn.Module"], ["nn.Module"], ["Module"])
+MODULE_BASES = (["torch.nn.Module"], ["nn.Module"], ["Module"])
 _GIVES_ITSELF = frozenset({"bfloat16", "cpu", "double", "eval", "float", "half", "to", "train"})
 
 
@@ -112,7 +112,7 @@ class Modules:
             node.name: node
             for node in script.tree.body
             if isinstance(node, ast.ClassDef) and times[node.name] == 1 and not node.decorator_list
-            if [ast.unparse(base) for base in node.bases] in _MODULE_BASES and not node.keywords and not _assigns(node)
+            if [ast.unparse(base) for base in node.bases] in MODULE_BASES and not node.keywords and not _assigns(node)
             if "__call__" not in _methods(node)
         }
         stores: dict[str, list[ast.expr | None]] = {}

@@ -28,6 +28,7 @@ from triage.reduce.text.failing_line import without_the_rest
 from triage.reduce.text.left_files import LeftFiles
 from triage.reduce.text.script import Script
 from triage.reduce.text.search import Search
+from triage.reduce.text.seeding import without_seeds
 from triage.reduce.text.starts import Request, starts
 from triage.reduce.text.tidy import imports_first, tidy
 from triage.reduce.text.validity import Validity
@@ -37,7 +38,8 @@ from triage.trial.driver import Driver
 
 MOST_PUMPS = 30
 MOST_IMPORTS = 8  # of packages, in a script that was to need none
-MOST_LARGER = 3
+NOTICEABLY = 1.1  # times as many lines
+RUNS_WITHOUT_SEEDS = 4
 OUT_OF_TIME = "the time for it was spent"
 
 
@@ -90,6 +92,7 @@ class Reducing:
         self._queries = 0  # on benches that were left
         self._needed: Needed | None = None
         self._shown: Script | None = None
+        self._seeded: Script | None = None  # the last text with its seeds, where they went
         self._began = time.monotonic()
         self._stopped = self._reason = ""
         self._interrupted = False
@@ -132,6 +135,7 @@ class Reducing:
         if list(foreign_imports(found)):
             found = self._without_packages(found, trace)
         self._minimal = self._search.reduce(found)
+        self._without_seeds()
         self._search.polish(lines_of(module.text for module in trace.modules.values()))
 
     def _start(self, trace: Trace) -> Script | None:
@@ -184,6 +188,16 @@ class Reducing:
         """In one step what a pass over statements would find in many: nothing below the failing lines is needed."""
         less = without_the_rest(found, self._frames)
         return less if less.weight() < found.weight() and self._driver.fails(less) else found
+
+    def _without_seeds(self) -> None:
+        """Until nothing else is asked random numbers are the same in each run; then seeds go, if it fails each time without."""
+        seeded = self._search.current
+        less = without_seeds(seeded)
+        if less is not None and self._allow(less):
+            self._driver.begin("seeds")
+            if self._driver.always(less, RUNS_WITHOUT_SEEDS):
+                self._seeded, self._search.current = seeded, less
+                self._search.without_unread()
 
     def _without_data(self) -> None:
         """What is left may read nothing of it any more: then it is complete as it is shown."""
@@ -273,14 +287,17 @@ class Reducing:
         )
 
     def _larger(self, best: Held[Script]) -> list[Script]:
-        """The final text without its eager call, and the last ones found that are noticeably longer than what followed."""
+        """The final text without its eager call, the one with its seeds, and those found before that are noticeably longer than
+        what followed, up to the first.
+        """
         found = [best.candidate] if self._shown is not None else []
+        found += [self._seeded] if self._seeded is not None else []
         least = code_lines(best.source)
         for held in reversed(self._driver.history):
-            if code_lines(held.source) > 1.5 * least and not self._files.of(held.source):
+            if code_lines(held.source) > NOTICEABLY * least and not self._files.of(held.source):
                 found.append(held.candidate)
                 least = code_lines(held.source)
-        return found[:MOST_LARGER]
+        return found
 
     def _why(self) -> str:
         if self._reason:

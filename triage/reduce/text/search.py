@@ -93,10 +93,10 @@ class Search:
             finished = finished and not self._over()
             if self.current.text != before.text:
                 paid.append(one)
-                self._without_unread()
+                self.without_unread()
         return paid, finished
 
-    def _without_unread(self) -> None:
+    def without_unread(self) -> None:
         """What only served what has just gone: mostly nothing, else one query, where the other passes need one for each."""
         choices = list(_UNREAD.propose(self.current))
         if choices:

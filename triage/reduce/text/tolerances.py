@@ -37,6 +37,7 @@ _BEHIND = {
 }
 _ENDS = ("exit", "fail", "_exit")
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SMALL = 0.1  # what anything is compared with below that is mostly an error that is allowed
 _MOST_STEPS = 3  # from a tolerance to the names in it, to the names in what those stand for
 
 
@@ -62,7 +63,7 @@ def changes(edits: Iterable[Edit], held: Iterable[Held]) -> bool:
 def tolerances(script: Script) -> list[Held]:
     """What the checks of a script allow: arguments, limits in comparisons, and the values of the names in them."""
     arguments = list(_arguments(script))
-    limits = list(_limits(script))
+    limits = list(dict.fromkeys((*_limits(script), *_small_limits(script))))
     held = [_held(script, node, within) for node, within in (*arguments, *limits)]
     names = names_in(node for node, _ in arguments) | _only_there(script, limits)
     held += [_held(script, node, within) for node, within in values_of(script, names)]
@@ -108,6 +109,23 @@ def _limits(script: Script) -> Iterator[Place]:
                 for side in (node.left, *node.comparators):
                     if isinstance(side, ast.Name | ast.Attribute) or any(map(_is_number, _leaves(side))):
                         yield side, script.span(node)
+
+
+def _small_limits(script: Script) -> Iterator[Place]:
+    """What is compared with in `bad = [e for e in errors if e > 1e-4]`, also by a name for it, wherever it stands."""
+    for node in script.nodes:
+        if isinstance(node, ast.Compare) and any(isinstance(operator, _ORDERS) for operator in node.ops):
+            for side in (node.left, *node.comparators):
+                if isinstance(side, ast.Name | ast.Attribute):
+                    stands_for = [item for item, _ in _values(script, names_in([side]))]
+                else:
+                    stands_for = [side]
+                if any(_is_small(leaf) for item in stands_for if isinstance(item, ast.expr) for leaf in _leaves(item)):
+                    yield side, script.span(node)
+
+
+def _is_small(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < _SMALL
 
 
 def _ends(statement: ast.stmt) -> bool:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from triage.judge.judgement import RefusedError
 from triage.reduce.printing.kernels import broken_contracts
 from triage.reduce.text.hopeless import (
     bad_unpacking,
+    bare_modules,
     early_reads,
     misfit_calls,
     missing_attributes,
@@ -30,6 +31,7 @@ from triage.reduce.text.operator_rules import (
     unknown_operators,
 )
 from triage.reduce.text.script import Function, Script, blocks_of
+from triage.reduce.text.seeding import unseeded
 from triage.reduce.text.shape import is_torch_compile
 
 _LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
@@ -121,6 +123,7 @@ RULES = (
     Rule("Python warns of nothing", doubtful_syntax),
     Rule("custom operators keep their contract", broken_operators),
     Rule("calls fit what they call", misfit_calls),
+    Rule("modules are initialised", bare_modules),
     Rule("functions have the attributes that are read", missing_attributes),
     Rule("objects have the attributes that their methods read", unset_attributes, by_words=True),
     Rule("what is unpacked has elements", bad_unpacking),
@@ -131,26 +134,28 @@ RULES = (
     Rule("kernels take what torch gives", misfit_kernels),
     Rule("tensors are not called", called_tensors),
 )
+SEEDED = Rule("what was seeded stays seeded", unseeded, by_words=True)  # where the failure is the program's own check
 
 
 @dataclass
 class Validity:
     """The rules, with as many exceptions as the program itself has. Until one is named, anything goes."""
 
+    rules: Sequence[Rule] = RULES
     allowed: dict[str, int] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # of rules that go by words
     named: bool = False
 
     def of(self, program: Script) -> None:
         """Candidates are made from this one: what is odd in it is no flaw of theirs."""
-        counts = {rule.name: len(list(rule.flaws(program))) for rule in RULES}
+        counts = {rule.name: len(list(rule.flaws(program))) for rule in self.rules}
         self.allowed = {name: max(count, self.allowed.get(name, 0)) for name, count in counts.items()}
-        self.own.update(flaw for rule in RULES if rule.by_words for flaw in rule.flaws(program))
+        self.own.update(flaw for rule in self.rules if rule.by_words for flaw in rule.flaws(program))
         self.named = True
 
     def check(self, script: Script) -> Script:
         """The same script. Raises RefusedError where a rule finds more than in the program, so that it costs no query."""
-        for rule in RULES if self.named else ():
+        for rule in self.rules if self.named else ():
             flaws = [flaw for flaw in rule.flaws(script) if not rule.by_words or flaw not in self.own]
             if len(flaws) > (0 if rule.by_words else self.allowed.get(rule.name, 0)):
                 raise RefusedError(f"no valid program: {flaws[-1]}")
