@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.judge.likeness import same_face
@@ -34,6 +35,12 @@ HANG_SECONDS = 120.0
 AS_IT_IS = Rung(AS_IS, None, Stage.NONE)
 
 
+class Judge(Protocol):
+    """What says of a run that seems to pass whether it does."""
+
+    def judged(self, probe: Probe) -> Probe: ...
+
+
 @dataclass
 class Visits(ABC):
     """What was seen, per rung. It is readable at any moment, also after an interrupt."""
@@ -46,6 +53,7 @@ class Visits(ABC):
     stop_after: BoundaryPoint | None = None
     spoiled: Probe | None = None  # the script as it is, once more: it fails otherwise where it has run before
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
+    printed: Judge | None = None  # where what the script prints is what is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
@@ -151,7 +159,7 @@ class Visits(ABC):
         ahead = self._ahead.pop(name, None)
         probe = ahead.result(cancel) if ahead is not None else None
         if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
-            return probe
+            return self.printed.judged(probe) if self.printed is not None else probe
         return self.ask(rung, name, cancel=cancel)
 
     def _begin_ahead(self) -> dict[str, Ahead]:
@@ -317,7 +325,7 @@ class Visits(ABC):
             raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe (nor that of a resumed run's)
         if not probe.cancelled and not self.session.cancel.is_set():
             self.session.emit("probe_facts", probe=probe)
-        return probe
+        return self.printed.judged(probe) if self.printed is not None else probe
 
     def announce(self, rung: Rung, probe: Probe, *, cut: bool = False) -> None:
         """Tell the listeners how a probe ended; `cut`: at a limit that says nothing of the script."""

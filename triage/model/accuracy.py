@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PHASE = "compare"  # of the RaisedException that stands for a wrong result nobody raised
+PRINTED = "printed"  # and of that for numbers which only the compiled program prints
 TYPE = "WrongResult"
 AFTER = " after the call"
 

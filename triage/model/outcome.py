@@ -46,7 +46,7 @@ class RaisedException:
     inner: RaisedException | None = None
     cause: RaisedException | None = None
     user_code: tuple[Frame, ...] = ()
-    phase: str = "uncaught"  # compile | call | backward | compare | uncaught | test | text
+    phase: str = "uncaught"  # compile | call | backward | compare | printed | uncaught | test | text
     swallowed: bool = False  # the program went on after it
     in_graph: bool = False  # it left a compiled graph while that ran
     ended: str = ""  # what it ended in the end: `uncaught` (a process) | `test`; empty where the program handled it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.judge.signature import asserted, first_words, headline
-from triage.locate.conclude import Conclusion, is_comparison
+from triage.locate.conclude import Conclusion, is_comparison, is_printed
 from triage.locate.doors import Door
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
@@ -145,7 +145,7 @@ def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
     message = clip(first_words(signature.message), 160).rstrip(".")
-    if is_comparison(outcome):
+    if is_comparison(outcome) or is_printed(outcome):
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:
         own = f"{signature.exception_type}: {message}" if message else signature.exception_type
