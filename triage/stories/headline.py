@@ -40,6 +40,11 @@ def summary_sentence(
             f"The script fails with {face}, and so it does without torch.compile where `torch.compiler.is_compiling()` says yes: "
             "its own code for compiled runs is what fails, the compiler is not to blame."
         )
+    if conclusion.stage is Stage.SCRIPT and first.notes.wraps_module:
+        return (
+            f"The script fails with {face}, also where nothing is compiled and the module is still wrapped by torch.compile: "
+            "the compiler is not to blame."
+        )
     if conclusion.stage is Stage.SCRIPT:
         return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."
     if conclusion.random_check:

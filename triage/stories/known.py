@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, told_cause
+from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, row_named, told_cause
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import Finding
 from triage.model.report import KnownCause
@@ -24,6 +24,8 @@ def cause_of(conclusion: Conclusion, first: Probe | None, mend: Sequence[Finding
 
 def row_of(conclusion: Conclusion, first: Probe | None) -> Row | None:
     """The row of the table that holds for what the run came to."""
+    if first is not None and conclusion.stage is Stage.SCRIPT and first.notes.orig_mod_keys:
+        return row_named("orig_mod_keys")  # `strict=False` raised nothing
     if first is None or conclusion.symptom not in (Symptom.EXCEPTION, Symptom.CRASH):
         return None
     stage = conclusion.stage if conclusion.settled else Stage.NONE
