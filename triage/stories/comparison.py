@@ -120,9 +120,9 @@ def _where_eager_is_wrong(rounding: Rounding) -> str:
 def _what_a_check_can_ask(rounding: Rounding) -> str:
     if rounding.of_zero:
         return (
-            "In double precision it is zero, and both are rounding of a zero: no digit of it means anything. What divides by its "
-            "size makes a whole number of it: the first step of Adam is the learning rate, of either sign. Leave what is trained "
-            "by such a gradient out of the check (the bias of an attention's keys has none), or compare gradients."
+            "In double precision it is zero: both are rounding of a zero. What divides by its size makes a whole number of that "
+            "(Adam's first step is the learning rate, of either sign). Leave what it trains out of the check, or compare "
+            "gradients."
         )
     if rounding.unbounded:
         return (
