@@ -9,6 +9,7 @@ from walk_machine import RUNGS, Machine, walk_of
 
 from triage.locate.printed import compare_printed, differing, lines_of, worth_reading
 from triage.locate.walk import Walk
+from triage.model.outcome import CompileCall
 from triage.model.rungs import AS_IS
 from triage.model.stage import Stage, Symptom
 from triage.probe.launch import Cancel
@@ -26,7 +27,7 @@ class Printer(Machine):
 
     def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         probe = super().__call__(request, cancel)
-        said = self.prints[request.rung or "inductor"]
+        said = self.prints[request.rung or self.top]
         log = self.folder / f"{request.name}.err.log"
         (self.folder / f"{request.name}.out.log").write_text(said.pop(0) if len(said) > 1 else said[0])
         return replace(probe, log=log, notes=replace(probe.notes, graphs=1))
@@ -59,6 +60,23 @@ def test_a_changed_program_that_prints_them_still_is_no_way_round(begun: Callabl
     assert walk.ask_changed(walk.rungs[walk.top], "way", {}, 60.0, 60.0).outcome.failed
 
 
+def test_a_line_that_varies_hides_no_other(begun: Callable[..., Walk]) -> None:
+    walk = begun(
+        uncompiled=[RIGHT + "step 1: loss 0.5\n", RIGHT + "step 1: loss 0.6\n"], eager=[WRONG * 2], inductor=[WRONG * 2]
+    )
+    compare_printed(walk)
+    assert walk.settle().stage is Stage.DYNAMO
+
+
+def test_a_program_that_is_compiled_with_dynamo_alone(tmp_path: Path) -> None:
+    machine = Printer(tmp_path, {"uncompiled": [RIGHT], "eager": [WRONG]})
+    machine.calls, machine.top = (CompileCall("eager"),), "eager"
+    walk = walk_of(tmp_path)(machine)
+    walk.first()
+    compare_printed(walk)
+    assert walk.settle().stage is Stage.DYNAMO
+
+
 def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..., Walk]) -> None:
     walk = begun(uncompiled=[RIGHT], eager=[RIGHT])
     note = compare_printed(walk)
@@ -72,6 +90,8 @@ def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..
         {"uncompiled": [WRONG]},
         {"uncompiled": [RIGHT, "step 0: loss 0.75\n"]},  # it does not repeat itself
         {"uncompiled": [RIGHT], "eager": [RIGHT], "inductor": [WRONG, RIGHT]},  # the first run left something behind
+        {"uncompiled": ["0.0\n"], "eager": ["2.5\n"], "inductor": ["9.5\n"]},  # a time that nothing tells as one
+        {"uncompiled": ["0.0\n"], "eager": ["0.0\n"], "inductor": ["9.5\n", "8.5\n"]},
     ],
 )
 def test_nothing_is_said(begun: Callable[..., Walk], prints: dict[str, list[str]]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ _ANY_NUMBER = re.compile(r"[-+]?\.?\d[\w.+-]*|\b(?:nan|inf)\b", re.IGNORECASE)
 _MEASURED = re.compile(
     r"\d ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|%|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|0x[0-9a-f]|"
     r"time|took|elapsed|duration|seconds|latency|speed|faster|slower|throughput|per.second|/s\b|memory|bytes|"
-    r"\bpid\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
+    r"\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
     re.IGNORECASE,
 )
 
@@ -50,12 +50,13 @@ class Line(NamedTuple):
     numbers: tuple[float, ...]
 
 
-Lines = Mapping[tuple[str, int], Line]  # by the line without its numbers, and which of those that read so it is
+Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
+Lines = Mapping[Key, Line]
 
 
 def lines_of(text: str) -> Lines:
     """The lines that tell results."""
-    found: dict[tuple[str, int], Line] = {}
+    found: dict[Key, Line] = {}
     counts: dict[str, int] = {}
     for line in text.splitlines():
         numbers = tuple(float(number) for number in _NUMBER.findall(line))
@@ -67,7 +68,7 @@ def lines_of(text: str) -> Lines:
     return found
 
 
-def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[tuple[str, int]]:
+def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
     """The lines of both, in their order, of which a number differs. Not of those of which one run printed more than the other."""
     lengths = [dict(lines.keys()) for lines in (one, other)]  # of each shape the last number
     return [
@@ -88,16 +89,17 @@ def _differ(one: float, other: float, relative: float) -> bool:
 
 @dataclass(frozen=True)
 class Printed:
-    """What the uncompiled script prints every time, and what is said of a run that prints something else."""
+    """What the uncompiled script prints, which of its lines are others compiled, and what is said of a run that prints others."""
 
     lines: Lines
+    keys: frozenset[Key]
     words: str
 
     def judged(self, probe: Probe) -> Probe:
         """The probe; it fails with a wrong result where it passed but for what it printed."""
         if probe.outcome.kind is not OutcomeKind.OK or probe.notes.stopped_early or probe.cancelled:
             return probe
-        if not differing(self.lines, _printed(probe)):
+        if self.keys.isdisjoint(differing(self.lines, _printed(probe))):
             return probe
         error = RaisedException(accuracy.TYPE, self.words, phase=accuracy.PRINTED)
         outcome = replace(probe.outcome, kind=OutcomeKind.WRONG_RESULT, exception=error)
@@ -122,29 +124,45 @@ def compare_printed(walk: Visits) -> str:
     if not _uncompiled(walk, 2):
         return ""
     one, two = map(_printed, walk.seen[UNCOMPILED.name][:2])
+    mine = _printed(walk.start)
     unsteady = differing(one, two, REPEATS)
-    steady = {key: line for key, line in one.items() if key in two and key not in unsteady}
-    keys = differing(steady, _printed(walk.start))
+    keys = [key for key in differing(one, mine) if key in two and key not in unsteady]
     if not keys:
         return ""
-    pair = f"`{clip(_printed(walk.start)[keys[0]].text, MOST_WORDS)}`", f"`{clip(steady[keys[0]].text, MOST_WORDS)}`"
-    printed = Printed(steady, f"it prints {pair[0]} where the uncompiled run prints {pair[1]}")
-    if dynamo is not top and dynamo.name not in walk.seen:
+    if dynamo is top or dynamo.name not in walk.seen:
         walk.visit([dynamo])
-    if all(printed.judged(probe).outcome.failed for probe in walk.seen.get(dynamo.name, [walk.start])[:1]):
-        walk.printed = printed
+    probe = walk.seen.get(dynamo.name, [walk.start])[-1]
+    if probe is walk.start:  # nothing came of that run
+        return ""
+    alone = _printed(probe)
+    wrong = _alike(keys, one, mine, alone)
+    if wrong:
+        walk.printed = printed = Printed(one, frozenset(wrong), _words(one, mine, wrong[0]))
         walk.seen = {name: [printed.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
         walk.announce(top, walk.start)
         return ""
-    again = printed.judged(
-        walk.ask(AS_IT_IS, f"{AS_IS}-again")
-    )  # the first run may have left behind what the others read
-    if not again.outcome.failed:
+    right = [key for key in keys if key in alone and key not in differing(one, alone)]
+    if not right:
+        return ""
+    again = _printed(walk.ask(AS_IT_IS, f"{AS_IS}-again"))  # the first run may have left behind what the others read
+    keys = _alike(right, one, mine, again)
+    if not keys:
         return ""
     return (
-        f"The script raises nothing, but {printed.words}; with `{dynamo.name}` it prints what the uncompiled run prints. "
-        "That is a wrong value, or rounding that grew over many steps: compare single steps from the same state."
+        f"The script raises nothing, but {_words(one, mine, keys[0])}; with `{dynamo.name}` it prints what the uncompiled run "
+        "prints. That is a wrong value, or rounding that grew over many steps: compare single steps from the same state."
     )
+
+
+def _alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
+    """Those of the lines that two compiled runs print alike, and otherwise than uncompiled: no time that nothing tells as one."""
+    differs, varies = differing(uncompiled, other), differing(one, other)
+    return [key for key in keys if key in differs and key not in varies]
+
+
+def _words(uncompiled: Lines, compiled: Lines, key: Key) -> str:
+    one, other = (clip(lines[key].text, MOST_WORDS) for lines in (compiled, uncompiled))
+    return f"it prints `{one}` where the uncompiled run prints `{other}`"
 
 
 def _uncompiled(walk: Visits, runs: int) -> bool:
