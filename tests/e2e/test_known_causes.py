@@ -17,6 +17,7 @@ CAUSES = [
     pytest.param("graph_break_fullgraph", programs.PRINTS, {}, id="print"),
     pytest.param("recompile_limit", programs.RECOMPILES, {}, id="recompiles"),
     pytest.param("orig_mod_keys", programs.CHECKPOINT, {}, id="checkpoint"),
+    pytest.param("orig_mod_keys", programs.LENIENT_CHECKPOINT, {}, id="lenient checkpoint"),
     pytest.param("local_rank_spelling", programs.LOCAL_RANK, {}, id="local rank"),
     pytest.param("unknown_backend", programs.UNKNOWN_BACKEND, {}, id="backend"),
     pytest.param("donated_buffers", programs.DONATED, {}, id="donated buffers"),

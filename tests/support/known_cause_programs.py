@@ -79,6 +79,15 @@ weights = torch.compile(model).state_dict()
 model.load_state_dict(weights)
 """
 
+LENIENT_CHECKPOINT = """
+import torch
+
+model, other = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+weights = torch.compile(model, backend="eager").state_dict()
+other.load_state_dict(weights, strict=False)
+assert torch.equal(model.weight, other.weight), "the model that was loaded is another one"
+"""
+
 LOCAL_RANK = """
 import argparse
 import torch

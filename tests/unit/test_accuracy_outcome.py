@@ -236,7 +236,11 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     assert (found.stage, found.symptom, found.rounding) == (Stage.NONE, Symptom.ROUNDING, ROUNDED)
     assert machine.requests[-1].extra_env == comparing.EMULATE and machine.requests[-1].accuracy is None
     told = " ".join(rounding_notes(it, ROUNDED, amplified=False))
-    assert "No tolerance" in " ".join(rounding_notes(it, replace(ROUNDED, relative=2.2), amplified=False))
+    gross = replace(ROUNDED, relative=2.2)
+    assert "No tolerance" in " ".join(rounding_notes(it, replace(gross, spread=0.04), amplified=False))
+    for unmoved in (gross, replace(gross, spread=1e-6)):  # nobody has seen that it is ill-conditioned
+        assert "no measure" in " ".join(rounding_notes(it, unmoved, amplified=False))
+    assert "rounding of a zero" in " ".join(rounding_notes(it, replace(gross, of_zero=True), amplified=False))
     assert "other side" in " ".join(rounding_notes(it, replace(ROUNDED, steps=True), amplified=False))
     assert "with every step" in " ".join(rounding_notes(it, ROUNDED, amplified=True))
     assert "differ by 0.05" in told and "the check fails as well" in told
@@ -267,6 +271,8 @@ def test_where_eager_alone_gives_nan_it_is_eager_that_is_wrong(walk: Callable[..
     assert "eager gives NaN where double precision and the compiled code agree" in said
     told = " ".join(rounding_notes(it, rounding, amplified=False))
     assert "eager gives NaN for 2 of its elements" in told and "EMULATE" not in told
+    named = " ".join(rounding_notes(it, replace(rounding, eager_operation="aten.pow"), amplified=False))
+    assert "`aten.pow` is the first operation" in named
 
 
 class Amplifying(Checking):

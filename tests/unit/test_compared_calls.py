@@ -338,6 +338,52 @@ def test_eager_alone_that_gives_nan_is_wrong_itself() -> None:
     assert roundoff.rank(facts) > roundoff.rank({**unknown, "tolerances": 1e9})
 
 
+def norm(x: Any) -> tuple[Any, ...]:
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6),)
+
+
+def norm_in_float(x: Any) -> tuple[Any, ...]:
+    return (norm(x.float())[0].half(),)
+
+
+def test_eager_alone_that_overflows_on_the_way_is_wrong_itself() -> None:
+    torch.manual_seed(0)
+    made, wrong = judged(norm_in_float, norm, torch.randn(4, 32).half() * 1000)
+    told = made.rounding()
+    assert wrong == [] and told is not None
+    assert (told["eager_wrong"] > 0, told["eager_gives"]) == (True, "numbers that are far off")
+    assert made.first_overflow() == "aten.pow"
+
+
+def test_eager_that_rounds_often_is_not_wrong_itself() -> None:
+    def often(x: Any) -> tuple[Any, ...]:
+        for _ in range(12):
+            x = torch.sin(x * 1.9) * 1.5
+        return (x,)
+
+    torch.manual_seed(0)
+    made, wrong = judged(lambda x: (often(x.float())[0].half(),), often, torch.randn(4, 32).half())
+    told = made.rounding()
+    assert wrong == [] and told is not None
+    assert (told["eager_wrong"], told["spread"] > told["difference"] / 10) == (0, True)
+
+
+def test_what_is_zero_but_for_rounding_is_told_where_all_else_is_close() -> None:
+    def given(zero: float, other: float, dtype: Any = torch.float32) -> Any:
+        found = run.Given()
+        found.tensors.update(a=torch.tensor([zero], dtype=dtype), b=torch.tensor([other], dtype=dtype))
+        return found
+
+    def ranked(off: float) -> list[str]:
+        eager, compiled, exact = given(1e-9, 1.0), given(-2e-9, 1.0 + off), given(1e-18, 1.0, torch.float64)
+        told = [roundoff.rounding(torch, name, eager, compiled, exact) for name in ("a", "b")]
+        assert [facts["of_zero"] for facts in told] == [True, False]
+        return [facts["item"] for facts in sorted(told, key=roundoff.rank, reverse=True)]
+
+    assert ranked(1e-6) == ["a", "b"]
+    assert ranked(1e-3) == ["b", "a"]
+
+
 def test_integers_that_no_rounding_moves_are_none() -> None:
     x = torch.arange(10)
     made, wrong = judged(lambda x: (x * 2 + (x == 3),), lambda x: (x * 2,), x)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
+
 import pytest
 
 from triage.locate.conclude import Conclusion
-from triage.model.stage import Stage, Symptom
-from triage.stories.flakiness import flaky_notes, wilson
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first, wilson
 
 
 def flaky(failures: int, runs: int) -> Conclusion:
@@ -41,3 +47,31 @@ def test_whether_random_numbers_decide(seeded: dict[int, tuple[int, int]], said:
 def test_a_steady_failure_needs_no_such_words() -> None:
     steady = Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, runs=3, failures=3)
     assert flaky_notes(steady, {}) == []
+
+
+def runs(*failed: bool) -> list[Probe]:
+    kinds = [OutcomeKind.WRONG_RESULT if each else OutcomeKind.OK for each in failed]
+    return [Probe("p", None, Outcome(kind), None, AgentNotes(), Path("none")) for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("uncompiled", "inductor", "order"),
+    [
+        ((False, True), (False, True, True), True),
+        ((True,), (False, True, True), True),
+        ((False, True), (False, True, False), False),  # it comes and goes
+        ((False,), (False, True, True), False),  # never without a compiler
+        ((True,), (True,), False),
+    ],
+)
+def test_an_effect_of_order_is_no_chance(uncompiled: tuple[bool, ...], inductor: tuple[bool, ...], order: bool) -> None:
+    assert passes_at_first({"uncompiled": runs(*uncompiled), "inductor": runs(*inductor)}) is order
+
+
+def test_what_the_runs_left_behind_is_named(tmp_path: Path) -> None:
+    for name, age in (("train.py", 3600.0), ("state.pt", 0.0)):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    note = " ".join(order_notes(tmp_path, time.time() - 60))
+    assert "`state.pt`" in note and "train.py" not in note and "%" not in note
+    assert len(order_notes(tmp_path / "gone", 0.0)) == 1

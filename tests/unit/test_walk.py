@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -497,3 +497,34 @@ def test_where_the_script_hangs_the_other_runs_print_no_graphs(walk: Callable[..
     machine = Machine({"inductor": itertools.repeat(error())})
     go(walk(machine))
     assert all(request.verbose_logs for request in machine.requests)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_script_that_fails_once_it_has_run_is_asked_uncompiled_first(walk: Callable[..., Walk], jobs: int) -> None:
+    left = itertools.chain([None], itertools.repeat(error(phase="uncaught")))
+    machine = Machine({"inductor": left, "uncompiled": itertools.repeat(error(phase="uncaught"))})
+    found = walk(machine, jobs=jobs)
+    found.ready = lambda: False
+    assert go(found).stage is Stage.SCRIPT
+    assert machine.visited() == ["as_is", "inductor-2", "inductor-3", "uncompiled"]
+
+
+def test_what_ran_uncompiled_before_is_asked_again_then(walk: Callable[..., Walk]) -> None:
+    def left() -> Iterator[RaisedException | None]:
+        return itertools.chain([None], itertools.repeat(error(phase="uncaught")))
+
+    machine = Machine({"inductor": left(), "uncompiled": left()})
+    found = walk(machine)
+    found.first()
+    found.visit([UNCOMPILED])
+    assert found.settle().stage is Stage.SCRIPT
+    assert machine.visited()[-1] == "uncompiled-2"
+
+
+def test_a_slow_script_whose_check_failed_while_it_was_compared_is_asked_again(walk: Callable[..., Walk]) -> None:
+    left = itertools.chain([None], itertools.repeat(error(phase="uncaught")))
+    found = walk(Machine({"inductor": left, "uncompiled": itertools.repeat(error(phase="uncaught"))}, seconds=100.0))
+    found.first()
+    assert found.settle().symptom is Symptom.NONE and len(found.seen["inductor"]) == 1
+    found.compared = found.ask(found.rungs[found.top], "as_is-compared")
+    assert found.settle().stage is Stage.SCRIPT

@@ -235,6 +235,11 @@ def is_comparison(outcome: Outcome) -> bool:
     return outcome.exception is not None and outcome.exception.phase == accuracy.PHASE
 
 
+def is_printed(outcome: Outcome) -> bool:
+    """Whether the program saw nothing amiss, and prints other numbers than it does uncompiled."""
+    return outcome.exception is not None and outcome.exception.phase == accuracy.PRINTED
+
+
 def expected_exceptions(seen: Seen) -> tuple[FailureSignature, ...]:
     """Exceptions that the program meets and handles without any compiler."""
     found = []

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.judge.likeness import same_face
@@ -34,6 +35,12 @@ HANG_SECONDS = 120.0
 AS_IT_IS = Rung(AS_IS, None, Stage.NONE)
 
 
+class Judge(Protocol):
+    """What says of a run that seems to pass whether it does."""
+
+    def judged(self, probe: Probe) -> Probe: ...
+
+
 @dataclass
 class Visits(ABC):
     """What was seen, per rung. It is readable at any moment, also after an interrupt."""
@@ -48,6 +55,7 @@ class Visits(ABC):
     spoiled_by: tuple[str, ...] = ()  # runs that we had ended by then: what it meets may be what these left behind
     met: dict[str, Probe] = field(default_factory=dict)  # what rungs met that were run and say nothing for that reason
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
+    printed: Judge | None = None  # where what the script prints is what is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     first_cut: float | None = (
@@ -160,7 +168,7 @@ class Visits(ABC):
         ahead = self._ahead.pop(name, None)
         probe = ahead.result(cancel) if ahead is not None else None
         if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
-            return probe
+            return self.printed.judged(probe) if self.printed is not None else probe
         self._told_early.discard(name)
         return self.ask(rung, name, cancel=cancel)
 
@@ -339,7 +347,7 @@ class Visits(ABC):
             self._ended_by_us.append(request.name)
         if not probe.cancelled and not self.session.cancel.is_set():
             self.session.emit("probe_facts", probe=probe)
-        return probe
+        return self.printed.judged(probe) if self.printed is not None else probe
 
     def announce(self, rung: Rung, probe: Probe, *, cut: bool = False) -> None:
         """Tell the listeners how a probe ended; `cut`: at a limit that says nothing of the script."""

@@ -191,14 +191,31 @@ class Walk(Visits):
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
         top = self.rungs[self.top]
         first = self.start
-        if not first.outcome.failed and first.notes.compile_calls and first.outcome.seconds <= QUICK_SECONDS:
+        again = self.compared is not None and is_script_check(self.compared.outcome)  # its own check fails now
+        quick = first.outcome.seconds <= QUICK_SECONDS
+        if not first.outcome.failed and first.notes.compile_calls and (quick or again):
             # Whoever asks has seen it fail: it may be a failure that does not come every time.
             self.visit([top] * TRIES)
             first = next((probe for probe in self.seen[top.name] if probe.outcome.failed), first)
+            self._check_order()
         if first.outcome.failed:
             self._settle(first)
             self._check_door()
         return self.conclusion()
+
+    def _check_order(self) -> None:
+        """Where the first run passes and each later one fails, the first may have left behind what fails them: uncompiled, too.
+
+        What ran uncompiled beside the first run says nothing of that.
+        """
+        later = self.seen[self.rungs[self.top].name][1:]
+        if not later or not all(probe.outcome.failed for probe in later):
+            return
+        beside = UNCOMPILED.name in self._ahead or UNCOMPILED.name in self.seen
+        if self._unseen(UNCOMPILED):
+            self.visit([UNCOMPILED])
+        if beside and not self.conclusion().fails_uncompiled:
+            self.visit([UNCOMPILED])
 
     def _settle(self, first: Probe) -> None:
         if self.conclusion().fails_uncompiled:  # seen beside the questions to its graph

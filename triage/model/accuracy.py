@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PHASE = "compare"  # of the RaisedException that stands for a wrong result nobody raised
+PRINTED = "printed"  # and of that for numbers which only the compiled program prints
 TYPE = "WrongResult"
 AFTER = " after the call"
 
@@ -192,6 +193,7 @@ class Check:
         return Wrongness(self.kind)
 
 
+EXPLAINS = 10.0  # what eager's own numbers move by may be so much smaller, and still be where a difference comes from
 GROSS = 0.3  # a difference of this share of the values is called rounding only where it was seen to come of it
 
 
@@ -202,8 +204,10 @@ class Rounding:
     `difference` and the errors (against double precision; None where there is none) are the largest of the tensor, `relative` is
     the root mean square of the difference in units of the values', `tolerances` the difference in default tolerances
     of torch.testing.assert_close. `unbounded`: where one is a number the other is infinite or NaN, as eager's own are then.
-    `steps`: they are integers or booleans, and the tolerance is 1. `eager_wrong`: for how many elements eager gives NaN or
-    infinity (`eager_gives` says which) where double precision and compiled agree on something else: eager itself is wrong there.
+    `steps`: they are integers or booleans, and the tolerance is 1. `eager_wrong`: for how many elements eager gives NaN, infinity
+    or what is far off (`eager_gives` says which) where double precision and compiled agree on something else: eager itself is
+    wrong there; `eager_operation` is the first in it that gives infinity or NaN of finite numbers. `spread`: how far eager's own
+    numbers move once rounded otherwise; None where that was not asked. `of_zero`: in double precision it is nothing.
     """
 
     graph: str
@@ -220,14 +224,23 @@ class Rounding:
     steps: bool = False
     eager_wrong: int = 0
     eager_gives: str = ""
+    eager_operation: str = ""
+    spread: float | None = None
+    of_zero: bool = False
 
     @property
     def gross(self) -> bool:
         """Whether no digit is left: an operation whose result hangs on the last bits of what goes in, such as an inverse.
 
-        What falls on the other side of a step may be anything else: another index, another branch.
+        What falls on the other side of a step may be anything else: another index, another branch. Of a zero none is left either,
+        and it is small nevertheless: what the program makes of it is another question.
         """
-        return self.unbounded or self.steps or self.relative > GROSS
+        return self.unbounded or self.steps or (self.relative > GROSS and not self.of_zero)
+
+    @property
+    def ill_conditioned(self) -> bool:
+        """Whether eager's own numbers were seen to move about as far once rounded otherwise."""
+        return self.spread is not None and self.spread > self.difference / EXPLAINS
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:

@@ -50,7 +50,7 @@ class RaisedException:
     inner: RaisedException | None = None
     cause: RaisedException | None = None
     user_code: tuple[Frame, ...] = ()
-    phase: str = "uncaught"  # compile | call | backward | compare | uncaught | test | text
+    phase: str = "uncaught"  # compile | call | backward | compare | printed | uncaught | test | text
     swallowed: bool = False  # the program went on after it
     in_graph: bool = False  # it left a compiled graph while that ran
     ended: str = ""  # what it ended in the end: `uncaught` (a process) | `test`; empty where the program handled it
@@ -142,6 +142,8 @@ class AgentNotes:
     stopped_early: bool = False
     double_backward: bool = False  # a backward pass with create_graph=True had begun
     asked_if_compiled: bool = False  # it was run uncompiled, and asked torch whether it is
+    wraps_module: bool = False  # torch.compile was given a module: what it returns wraps that, uncompiled too
+    orig_mod_keys: tuple[str, ...] = ()  # of a checkpoint, not taken for the model's: they differ by `_orig_mod.`
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason
     main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on
     distributed: bool = False  # a process called a compiled function as a member of a process group

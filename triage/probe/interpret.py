@@ -174,6 +174,10 @@ def notes_of(events: list[Event]) -> AgentNotes:
         stopped_early=early,
         double_backward=any(event.get("double_backward") for event in events),
         asked_if_compiled=any(event.get("e") == "asked_if_compiled" for event in events),
+        wraps_module=any(event.get("e") == "compile_call" and event.get("wraps") for event in events),
+        orig_mod_keys=tuple(
+            dict.fromkeys(key for event in events if event.get("e") == "orig_mod_keys" for key in event.get("keys", ()))
+        ),
         missing=tuple(dict.fromkeys(missing)),
         main_ended=root is not None
         and any(event.get("e") == "main_ended" and event.get("pid") == root for event in events),

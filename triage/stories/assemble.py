@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,7 @@ from triage.session.session import describe_outcome
 from triage.stories.captured import guilty_graph, only_line
 from triage.stories.comparison import accuracy_facts, another_operation, comparison_note, rounding_notes, unsteady_note
 from triage.stories.findings import Findings
-from triage.stories.flakiness import flaky_notes
+from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first
 from triage.stories.headline import sentence_before_the_first, summary_sentence, whose_headline, with_headline
 from triage.stories.known import cause_of
 from triage.stories.met import met_note, met_on, why_unsettled
@@ -371,7 +372,11 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
         told = headline(in_place.signature.exception_type, clip(first_words(in_place.signature.message), 200))
         notes.append(f"It fails with {in_place.rung} too: {told}")
-    notes += flaky_notes(conclusion, found.walk.seeded)
+    if conclusion.stage is Stage.SCRIPT and passes_at_first(found.walk.seen):
+        folder = found.target.script.parent if found.target.script else found.target.cwd
+        notes += order_notes(folder, time.time() - found.session.clock.elapsed())
+    else:
+        notes += flaky_notes(conclusion, found.walk.seeded)
     if conclusion.stage is Stage.DYNAMO and conclusion.outcome is not None:
         passes = conclusion.passing is UNCOMPILED
         hints = hints_of(conclusion.outcome, passes_uncompiled=passes)

@@ -76,8 +76,8 @@ def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[s
     if rounding.eager_wrong:
         return [
             f"{place}: eager gives {rounding.eager_gives} for {rounding.eager_wrong} of its elements, where double precision and "
-            f"the compiled code agree. Elsewhere they differ by {rounding.difference:.3g} at most.",
-            EAGER_WRONG,
+            f"the compiled code agree. {_apart(rounding)}",
+            _where_eager_is_wrong(rounding),
         ]
     exact = ""
     if rounding.compiled_error is not None and rounding.eager_error is not None:
@@ -102,7 +102,28 @@ def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[s
     return notes
 
 
+def _apart(rounding: Rounding) -> str:
+    if rounding.unbounded or rounding.eager_error is None or rounding.compiled_error is None:
+        return f"Elsewhere they differ by {rounding.difference:.3g} at most."
+    return f"Against double precision compiled is off by {rounding.compiled_error:.3g}, eager by {rounding.eager_error:.3g}."
+
+
+def _where_eager_is_wrong(rounding: Rounding) -> str:
+    if not rounding.eager_operation:
+        return EAGER_WRONG
+    return (
+        f"`{rounding.eager_operation}` is the first operation that gives infinity or NaN of finite numbers in eager, and not in "
+        "double precision: a value is too large for its dtype there. Scale what goes into it, or compute that in a wider dtype."
+    )
+
+
 def _what_a_check_can_ask(rounding: Rounding) -> str:
+    if rounding.of_zero:
+        return (
+            "In double precision it is zero: both are rounding of a zero. What divides by its size makes a whole number of that "
+            "(Adam's first step is the learning rate, of either sign). Leave what it trains out of the check, or compare "
+            "gradients."
+        )
     if rounding.unbounded:
         return (
             "Where one of them is a number, the other is infinite or NaN, and eager is not sure of it either, once rounded "
@@ -114,6 +135,11 @@ def _what_a_check_can_ask(rounding: Rounding) -> str:
             "These are integers or booleans. What lies within a rounding of a step (the edge of a bucket, a threshold, a tie) "
             "falls on its other side, and eager's own do, once rounded otherwise. Compare the numbers before that step, or "
             "allow for some that differ."
+        )
+    if rounding.gross and not rounding.ill_conditioned:
+        return (
+            "Eager need not be the nearer of the two, so it is no measure: nearly equal numbers are subtracted, or a value is "
+            "too large or too small for its dtype on the way. Compute it in a wider dtype, and compare with that."
         )
     if rounding.gross:
         return (

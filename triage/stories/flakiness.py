@@ -4,9 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
-from triage.locate.conclude import Conclusion
+from triage.locate.conclude import Conclusion, Seen
 from triage.model.stage import Symptom
+
+MOST_FILES = 5
+
+
+def passes_at_first(seen: Seen) -> bool:
+    """Whether every rung, uncompiled too, fails in each run that came after some that pass: what those left behind decides."""
+    every = [[probe.outcome.failed for probe in probes] for probes in seen.values()]
+    turned = [failed for failed in every if not failed[0] and failed[-1]]
+    return bool(turned) and all(failed == sorted(failed) and failed[-1] for failed in every)
+
+
+def order_notes(folder: Path, since: float) -> list[str]:
+    """Why there is no rate, and which files of the folder the runs made or changed since that time."""
+    files = [f"`{name}`" for name in _changed(folder, since)]
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    made = [f"Made or changed beside the script meanwhile: {', '.join(files[:MOST_FILES])}{more}."] if files else []
+    return [
+        "It passes at first and fails in each later run, without torch.compile as well: what the earlier runs left behind "
+        "decides, not chance. Let it start anew each time (another folder for what it writes), then run triage again.",
+        *made,
+    ]
+
+
+def _changed(folder: Path, since: float) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir() if path.is_file() and path.stat().st_mtime >= since)
+    except OSError:
+        return []
 
 
 def flaky_notes(conclusion: Conclusion, seeded: Mapping[int, tuple[int, int]]) -> list[str]:

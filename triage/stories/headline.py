@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.judge.signature import asserted, first_words, headline
-from triage.locate.conclude import Conclusion, is_comparison
+from triage.locate.conclude import Conclusion, is_comparison, is_printed
 from triage.locate.doors import Door
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, Outcome
@@ -38,6 +38,11 @@ def summary_sentence(
         return (
             f"The script fails with {face}, and so it does without torch.compile where `torch.compiler.is_compiling()` says yes: "
             "its own code for compiled runs is what fails, the compiler is not to blame."
+        )
+    if conclusion.stage is Stage.SCRIPT and first.notes.wraps_module:
+        return (
+            f"The script fails with {face}, also where nothing is compiled and the module is still wrapped by torch.compile: "
+            "the compiler is not to blame."
         )
     if conclusion.stage is Stage.SCRIPT:
         return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."
@@ -155,7 +160,7 @@ def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
     message = clip(first_words(signature.message), 160).rstrip(".")
-    if is_comparison(outcome):
+    if is_comparison(outcome) or is_printed(outcome):
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:
         own = f"{signature.exception_type}: {message}" if message else signature.exception_type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, own_handler, told_cause
+from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, own_handler, row_named, told_cause
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
 from triage.model.report import KnownCause
@@ -28,6 +28,8 @@ def cause_of(
 
 def row_of(conclusion: Conclusion, first: Probe | None) -> Row | None:
     """The row of the table that holds for what the run came to."""
+    if first is not None and conclusion.stage is Stage.SCRIPT and first.notes.orig_mod_keys:
+        return row_named("orig_mod_keys")  # `strict=False` raised nothing
     if first is None or conclusion.symptom not in (Symptom.EXCEPTION, Symptom.CRASH):
         return None
     stage = conclusion.stage if conclusion.settled else Stage.NONE

@@ -25,8 +25,8 @@ from triage.environments.describe import (
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TargetError, TriageError
-from triage.locate import comparing
-from triage.locate.conclude import Conclusion
+from triage.locate import comparing, printed
+from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.walk import Walk
 from triage.model.outcome import Outcome
 from triage.model.own_code import SIGNAL_HANDLER
@@ -55,6 +55,9 @@ from triage.trial.runner import ForkServerRunner
 SCREENED = "it was only screened (--screen); triage run --resume goes on with it"
 OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
+)
+PRINTED_ALONE = (
+    "What is wrong is what the whole script prints, so nothing was reduced: it is the script that reproduces it."
 )
 NOT_YET = "Ways round had not been tried on the script when this was written."
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
@@ -201,7 +204,10 @@ def _run_script(found: Findings, asked: _Asked) -> None:
 
 
 def _compare(found: Findings) -> None:
-    """Where nothing was raised: does compiled code give what eager gives?"""
+    """Where nothing was raised: does the script print what it prints uncompiled, and compiled code give what eager gives?"""
+    if not found.session.settings.screen and printed.worth_reading(found.walk):
+        with found.session.timed("compare"):
+            found.notes += filter(None, [printed.compare_printed(found.walk)])
     if comparing.worth_comparing(found.walk):
         with found.session.timed("compare"):
             comparing.compare(found.walk)
@@ -255,6 +261,9 @@ def _reproduce(found: Findings) -> None:
     """Capture, reduce, verify, ablate, check custom operators: only where it fails under a compiler alone."""
     conclusion = found.walk.conclusion()
     if not conclusion.settled:
+        return
+    if conclusion.outcome is not None and is_printed(conclusion.outcome):
+        found.reproducer_note = PRINTED_ALONE
         return
     if conclusion.door is None:
         if conclusion.stage in (Stage.NONE, Stage.SCRIPT):

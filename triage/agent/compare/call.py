@@ -122,8 +122,21 @@ class Call:
             return None
         self.names = None
         reference = self._reference()
-        told = [roundoff.rounding(self.torch, name, eager, compiled, reference) for name in names]
+        varied = self._varied or ()
+        told = [roundoff.rounding(self.torch, name, eager, compiled, reference, varied) for name in names]
         return max(told, key=roundoff.rank)
+
+    def first_overflow(self):
+        """The first operation that gives infinity or NaN of finite numbers in eager, not in double precision; empty for none."""
+        if not self.measured:
+            return ""
+        eager, double = modes.Overflows(self.torch), modes.Overflows(self.torch)
+        try:
+            self._eager(mode=eager.mode())
+            self._eager(double=True, mode=modes.doubled(self.torch, double.call))
+        except Exception:  # no such kernel
+            return ""
+        return next((name for name, number in eager.found if (name, number) not in double.found), "")
 
     # -- how sure eager is of itself ------------------------------------------------------------------------------
 

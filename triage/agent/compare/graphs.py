@@ -35,7 +35,7 @@ class Comparer:
         self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
         self.left = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
-        self.roughest = (False, False, 0.0)  # the rank of the roundings that were told
+        self.roughest = (False, False, 0.0, False, 0.0)  # the rank of the roundings that were told
         self.busy = threading.local()
         self.waiting = Waiting()
 
@@ -156,6 +156,8 @@ class Comparer:
         rounding = call.rounding() if self.own_check and not found else None
         if rounding is not None and roundoff.rank(rounding) > self.roughest:
             self.roughest = roundoff.rank(rounding)
+            if rounding["eager_wrong"]:
+                rounding["eager_operation"] = call.first_overflow()
             self.recorder.channel.say("rounding", result=dict(rounding, graph=graph_id, call=number))
 
     def _tell(self, found, kept, graph, number, call):

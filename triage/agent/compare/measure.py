@@ -217,19 +217,36 @@ def _absolute(torch, plain, dtype):
     return rule.tolerance(name) * max(rms(torch, plain), rule.SMALLEST_SIZE)
 
 
-def _apart(torch, one, other, dtype):
-    """Where two finite numbers are not close."""
+def _apart(torch, one, other, dtype, factor=1.0):
+    """Where two finite numbers are not close; by more than so many tolerances."""
     relative = rule.tolerance(str(dtype).split(".")[-1])
-    return (one - other).abs() > relative * one.abs() + _absolute(torch, one, dtype)
+    return (one - other).abs() > factor * (relative * one.abs() + _absolute(torch, one, dtype))
 
 
-def eager_alone(torch, eager, compiled, exact, dtype):
-    """Where eager gives NaN or infinity, and double precision and compiled agree on something else. All are plain."""
+def eager_alone(torch, eager, compiled, exact, dtype, spread=None):
+    """Where eager gives NaN or infinity, or numbers that are far off, and double precision and compiled agree on something else.
+
+    All are plain. `spread` is how far eager's numbers move once rounded otherwise, None where nobody asked: what moves that far
+    is no mistake of eager's.
+    """
     if exact is None:
         return torch.zeros_like(eager, dtype=torch.bool)
     exact = exact.to(_real(torch, dtype)).to(torch.float64)  # as far as the dtype reaches
     agree = (_kinds(torch, exact) == _kinds(torch, compiled)) & ~_apart(torch, exact, compiled, dtype)
-    return agree & ~eager.isfinite() & (_kinds(torch, eager) != _kinds(torch, exact))
+    other_kind = ~eager.isfinite() & (_kinds(torch, eager) != _kinds(torch, exact))
+    far = _apart(torch, exact, eager, dtype, rule.FAR) & eager.isfinite() & exact.isfinite()
+    if spread is not None:
+        far = far & ((eager - exact).abs() > rule.FACTOR * (spread + rms(torch, spread)))
+    return agree & (other_kind | far)
+
+
+def spread(torch, eager, varied):
+    """How far each of these runs' numbers is from eager's at most, element by element; None where there are none."""
+    found = None
+    for item in varied:
+        far = _distance(torch, plain(torch, item), plain(torch, eager))
+        found = far if found is None else found.maximum(far)
+    return found
 
 
 def finite(torch, plain):

@@ -143,6 +143,38 @@ def unchanged():
     return Unchanged()
 
 
+class Overflows(object):
+    """Notes which operations give infinity or NaN of finite numbers: `aten.pow`, and which of those it was, in order."""
+
+    def __init__(self, torch):
+        self.torch, self.found, self.counts = torch, [], {}
+
+    def mode(self):
+        overflows = self
+
+        class Watched(compat.dispatch_mode()):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                return overflows.call(func, args, kwargs or {})
+
+        return Watched()
+
+    def call(self, func, args, kwargs, plain=None):
+        from torch.utils import _pytree
+
+        name = str(getattr(func, "overloadpacket", func))
+        self.counts[name] = self.counts.get(name, 0) + 1
+        finite = name_of(func) not in UNWRITTEN and all(map(self._finite, _pytree.tree_flatten((args, kwargs))[0]))
+        result = func(*args, **kwargs)
+        if finite and not all(map(self._finite, _pytree.tree_flatten(result)[0])):
+            self.found.append((name, self.counts[name]))
+        return result
+
+    def _finite(self, value):
+        if not isinstance(value, self.torch.Tensor) or not is_float(value) or value.layout != self.torch.strided:
+            return True
+        return bool(self.torch.isfinite(value).all())
+
+
 def surrounded(torch, byte):
     """A mode in which every new tensor lies between bytes of this value, and what was not written holds them."""
 

@@ -21,8 +21,14 @@ def steps_otherwise(torch, eager, compiled, name, varied):
     return any(item is not None and not measure.identical(one, item) for item in again)
 
 
-def rounding(torch, name, eager, compiled, reference):
-    """How far apart they are, and how far each is from double precision where that is known; and where eager alone is wrong."""
+NOTHING = 1e-2  # a value that is so much smaller than the errors of both is none but for rounding
+
+
+def rounding(torch, name, eager, compiled, reference, varied=()):
+    """How far apart they are, and how far each is from double precision where that is known; and where eager alone is wrong.
+
+    `varied` is what else eager may give, once rounded otherwise.
+    """
     one, other = (measure.plain(torch, given.tensors[name]) for given in (eager, compiled))
     exact = reference.tensors.get(name) if reference is not None else None
     exact = measure.plain(torch, exact) if exact is not None and exact.shape == eager.tensors[name].shape else None
@@ -30,7 +36,12 @@ def rounding(torch, name, eager, compiled, reference):
     steps = not measure.rounded(eager.tensors[name])
     relative, absolute = (0.0, 1.0) if steps else DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
     apart = measure.finite(torch, (one - other).abs())
-    alone = measure.eager_alone(torch, one, other, exact, eager.tensors[name].dtype)
+    varied = [given.tensors[name] for given in varied if name in given.tensors]
+    varied = [item for item in varied if item.shape == eager.tensors[name].shape]
+    spread = measure.spread(torch, eager.tensors[name], varied)
+    alone = measure.eager_alone(torch, one, other, None if steps else exact, eager.tensors[name].dtype, spread)
+    compiled_error = None if exact is None else _largest(measure.finite(torch, (other - exact).abs()))
+    eager_error = None if exact is None else _largest(measure.finite(torch, (one - exact).abs()))
     return {
         "item": name,
         "dtype": dtype,
@@ -42,20 +53,28 @@ def rounding(torch, name, eager, compiled, reference):
         "eager_wrong": int(alone.sum()),
         "eager_gives": _gives(one[alone]),
         "tolerances": _largest(apart / (relative * measure.finite(torch, one.abs()) + absolute)),
-        "compiled_error": None if exact is None else _largest(measure.finite(torch, (other - exact).abs())),
-        "eager_error": None if exact is None else _largest(measure.finite(torch, (one - exact).abs())),
+        "compiled_error": compiled_error,
+        "eager_error": eager_error,
+        "spread": None if spread is None else _largest(measure.finite(torch, spread)),
+        "of_zero": not steps
+        and exact is not None
+        and _largest(exact.abs()) < NOTHING * min(compiled_error, eager_error),
     }
 
 
 def rank(told):
-    """What is worth telling first: that eager alone is wrong, that it is not sure of a finite number, how far apart they are."""
-    return bool(told["eager_wrong"]), told["unbounded"], told["tolerances"]
+    """What is worth telling first: that eager alone is wrong, that it is not sure of a finite number, how far apart they are.
+
+    Where all are as close as a check may ask, one that is nothing but rounding comes first: a program may divide by it.
+    """
+    tolerances = told["tolerances"]
+    return bool(told["eager_wrong"]), told["unbounded"], max(tolerances, 1.0), told["of_zero"], tolerances
 
 
 def _gives(numbers):
-    """What these numbers are, none of which is finite."""
-    found = (("NaN", numbers.isnan().any()), ("infinity", numbers.isinf().any()))
-    return " and ".join(name for name, there in found if bool(there))
+    """What these numbers are."""
+    found = (("NaN", numbers.isnan()), ("infinity", numbers.isinf()), ("numbers that are far off", numbers.isfinite()))
+    return " and ".join(name for name, there in found if bool(there.any()))
 
 
 def signs_differ(torch, eager, compiled, name):

@@ -13,7 +13,7 @@ import threading
 
 from .. import compat
 from ..compare import otherwise, randomness
-from . import is_compiling
+from . import is_compiling, wrapped_keys
 
 UNCOMPILED = "uncompiled"
 BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -36,6 +36,8 @@ def patch_torch(torch, recorder):
         if _torch_itself(sys._getframe(1), kwargs):
             return unwatched(model, *args, **kwargs)
         note_use(torch, recorder, model, kwargs)
+        if isinstance(model, torch.nn.Module):
+            wrapped_keys.watch(torch, recorder)
         if rung == UNCOMPILED:
             return record_calls(uncompiled(torch, model), torch, recorder, kwargs)
         told = dict(_forced(kwargs, rung), **(recorder.config.get("compile_arguments") or {}))
@@ -200,5 +202,6 @@ def note_use(torch, recorder, model, kwargs):
         dynamic=kwargs.get("dynamic"),
         options=sorted(str(name) for name in (kwargs.get("options") or ())),
         name=getattr(model, "__qualname__", type(model).__qualname__),
+        wraps=isinstance(model, torch.nn.Module),
         where="%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno) if frame is not None else "",
     )

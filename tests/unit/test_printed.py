@@ -1,0 +1,131 @@
+"""Numbers that a script prints, compiled and uncompiled: which count, and whom they blame."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from walk_machine import RUNGS, Machine, walk_of
+
+from triage.locate.printed import compare_printed, differing, lines_of, worth_reading
+from triage.locate.walk import Walk
+from triage.model.outcome import CompileCall
+from triage.model.rungs import AS_IS
+from triage.model.stage import Stage, Symptom
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe, ProbeRequest
+
+RIGHT, WRONG = "step 0: loss 0.25\n", "step 0: loss 1.13\n"
+
+
+class Printer(Machine):
+    """Passes on every rung, and prints what we say, in turn; the last of it again and again."""
+
+    def __init__(self, folder: Path, prints: dict[str, list[str]]) -> None:
+        super().__init__({})
+        self.folder, self.prints = folder, prints
+
+    def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        probe = super().__call__(request, cancel)
+        said = self.prints[request.rung or self.top]
+        log = self.folder / f"{request.name}.err.log"
+        (self.folder / f"{request.name}.out.log").write_text(said.pop(0) if len(said) > 1 else said[0])
+        return replace(probe, log=log, notes=replace(probe.notes, graphs=1))
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Callable[..., Walk]:
+    def begin(**prints: list[str]) -> Walk:
+        every = {rung: [WRONG] for rung in RUNGS}
+        walk = walk_of(tmp_path)(Printer(tmp_path, {**every, **prints}))
+        walk.first()
+        return walk
+
+    return begin
+
+
+def test_numbers_that_are_wrong_from_dynamo_on_are_its_failure(begun: Callable[..., Walk]) -> None:
+    walk = begun(uncompiled=[RIGHT])
+    assert worth_reading(walk)
+    assert compare_printed(walk) == ""
+    found = walk.settle()
+    assert (found.stage, found.symptom) == (Stage.DYNAMO, Symptom.WRONG_RESULT) and found.settled and found.runs >= 2
+    assert found.signature is not None
+    assert "`step 0: loss 1.13` where the uncompiled run prints `step 0: loss 0.25`" in found.signature.message
+
+
+def test_a_changed_program_that_prints_them_still_is_no_way_round(begun: Callable[..., Walk]) -> None:
+    walk = begun(uncompiled=[RIGHT])
+    compare_printed(walk)
+    assert walk.ask_changed(walk.rungs[walk.top], "way", {}, 60.0, 60.0).outcome.failed
+
+
+def test_a_line_that_varies_hides_no_other(begun: Callable[..., Walk]) -> None:
+    walk = begun(
+        uncompiled=[RIGHT + "step 1: loss 0.5\n", RIGHT + "step 1: loss 0.6\n"], eager=[WRONG * 2], inductor=[WRONG * 2]
+    )
+    compare_printed(walk)
+    assert walk.settle().stage is Stage.DYNAMO
+
+
+def test_a_program_that_is_compiled_with_dynamo_alone(tmp_path: Path) -> None:
+    machine = Printer(tmp_path, {"uncompiled": [RIGHT], "eager": [WRONG]})
+    machine.calls, machine.top = (CompileCall("eager"),), "eager"
+    walk = walk_of(tmp_path)(machine)
+    walk.first()
+    compare_printed(walk)
+    assert walk.settle().stage is Stage.DYNAMO
+
+
+def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..., Walk]) -> None:
+    walk = begun(uncompiled=[RIGHT], eager=[RIGHT])
+    note = compare_printed(walk)
+    assert "with `eager` it prints what the uncompiled run prints" in note
+    assert walk.conclusion().symptom is Symptom.NONE
+
+
+@pytest.mark.parametrize(
+    "prints",
+    [
+        {"uncompiled": [WRONG]},
+        {"uncompiled": [RIGHT, "step 0: loss 0.75\n"]},  # it does not repeat itself
+        {"uncompiled": [RIGHT], "eager": [RIGHT], "inductor": [WRONG, RIGHT]},  # the first run left something behind
+        {"uncompiled": ["0.0\n"], "eager": ["2.5\n"], "inductor": ["9.5\n"]},  # a time that nothing tells as one
+        {"uncompiled": ["0.0\n"], "eager": ["0.0\n"], "inductor": ["9.5\n", "8.5\n"]},
+    ],
+)
+def test_nothing_is_said(begun: Callable[..., Walk], prints: dict[str, list[str]]) -> None:
+    walk = begun(**prints)
+    assert compare_printed(walk) == "" and walk.conclusion().symptom is Symptom.NONE
+
+
+def test_a_program_that_prints_the_same_is_run_uncompiled_once(begun: Callable[..., Walk]) -> None:
+    walk = begun(uncompiled=[WRONG])
+    compare_printed(walk)
+    assert [name for name, probes in walk.seen.items() for _ in probes if name != AS_IS] == ["inductor", "uncompiled"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("took 0.10 s", "took 9.00 s"),
+        ("compile: 0.00", "compile: 3.50"),
+        ("12.5 it/s", "99.5 it/s"),
+        ("torch 2.13.0", "torch 2.14.0"),
+        ("graph breaks 0", "graph breaks 3"),
+        ("largest difference 0.0", "largest difference 1.2e-07"),
+        ("loss 0.250", "loss 0.251"),
+        ("loss nan", "loss nan"),
+        ("loss 0.5\nloss 0.4", "loss 0.4"),
+    ],
+)
+def test_what_is_measured_counted_or_rounded_is_no_difference(one: str, other: str) -> None:
+    assert differing(lines_of(one), lines_of(other)) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("loss 0.25", "loss 1.13"), ("loss 0.25", "loss nan"), ("x -1.5e-2", "x 1.5e-2"), ("[0.5]", "[.75]")],
+)
+def test_other_results_are(one: str, other: str) -> None:
+    assert len(differing(lines_of(one), lines_of(other))) == 1
