@@ -14,7 +14,7 @@ from triage.judge.comparison import ComparisonOracle, FirstComparison
 from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import one_line, place_of
-from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
+from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check, rung_that_shows
 from triage.model.accuracy import Comparison
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
@@ -51,6 +51,10 @@ FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 SCRIPT_ALONE = "The script itself is what reproduces the failure."
 CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place of the script's own check."
+PRINTED_NOTE = (
+    "The reproducer compares one compiled call with the same call uncompiled; the script only prints what it gives."
+)
+PRINTED_ALONE = "What is wrong is what the whole script prints: it is the script that reproduces it."
 GRAPHS_PASS = "Each captured graph gives by itself what eager gives, so the program's text was reduced."
 
 
@@ -60,6 +64,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     assert conclusion.signature is not None and conclusion.failing is not None
     problem = problem_of(found, conclusion)
     compared = conclusion.outcome is not None and is_comparison(conclusion.outcome)
+    prints = conclusion.outcome is not None and is_printed(conclusion.outcome)
     signature, behind_door = conclusion.signature, conclusion.door is not None
     oracle: Oracle = ComparisonOracle(signature) if compared else SignatureOracle(signature, compiled=not behind_door)
     patience = patience_for(found, conclusion)
@@ -111,13 +116,14 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 verified,
                 searching,
                 news.emit,
-                None if compared else _single_file(found),
+                None if compared or prints else _single_file(found),
                 header_of(found, conclusion),
                 forms_of(conclusion.signature.wrong)[0] if compared else None,
                 news.reduced,
             )
             if found.reproduced is None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
+                last = PRINTED_ALONE if prints else last
                 found.reproducer_note = " ".join(filter(None, [*notes, found.capture_note, last]))
         made = found.reproduced
         wanted = not session.settings.reproducer_only and not problem.door  # the settings are those of torch.compile
@@ -253,13 +259,18 @@ def attempts_for(
 def texts_for(
     found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None = None
 ) -> list[Attempt]:
-    """The reducer of the program's text. Where Dynamo makes a check of the program's fail, first one call, which is compared."""
+    """The reducer of the program's text. Where Dynamo makes a check of the program's fail, first one call, which is compared.
+
+    A program that only prints other numbers does not fail by itself: nothing but such a call can be reduced.
+    """
     assert conclusion.outcome is not None
+    prints = is_printed(conclusion.outcome)
     engine = source_engine(found, conclusion, patience)
-    attempts = [Attempt(engine, oracle, of_text=True)]
-    if conclusion.stage is Stage.DYNAMO and is_script_check(conclusion.outcome) and patience is None:
+    attempts = [] if prints else [Attempt(engine, oracle, of_text=True)]
+    if conclusion.stage is Stage.DYNAMO and (prints or is_script_check(conclusion.outcome)) and patience is None:
         comparison = FirstComparison()
-        attempts.insert(0, Attempt(engine.comparing(comparison), comparison, CHECK_NOTE, of_text=True))
+        note = PRINTED_NOTE if prints else CHECK_NOTE
+        attempts.insert(0, Attempt(engine.comparing(comparison), comparison, note, of_text=True))
     return attempts
 
 
@@ -318,7 +329,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
             outcome=failing.outcome,
             calls=failing.notes.point.calls,
             compiled=failing.notes.compile_calls,
-            own_check=is_script_check(conclusion.outcome),
+            own_check=is_script_check(conclusion.outcome) or is_printed(conclusion.outcome),
         ),
         timeout=seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found),
         patience=patience,

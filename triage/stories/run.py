@@ -56,9 +56,6 @@ SCREENED = "it was only screened (--screen); triage run --resume goes on with it
 OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
 )
-PRINTED_ALONE = (
-    "What is wrong is what the whole script prints, so nothing was reduced: it is the script that reproduces it."
-)
 NOT_YET = "Ways round had not been tried on the script when this was written."
 LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
@@ -262,10 +259,7 @@ def _reproduce(found: Findings) -> None:
     conclusion = found.walk.conclusion()
     if not conclusion.settled:
         return
-    if conclusion.outcome is not None and is_printed(conclusion.outcome):
-        found.reproducer_note = PRINTED_ALONE
-        return
-    if conclusion.door is None:
+    if conclusion.door is None and not (conclusion.outcome is not None and is_printed(conclusion.outcome)):
         if conclusion.stage in (Stage.NONE, Stage.SCRIPT):
             return
         with found.session.timed("capture"):
