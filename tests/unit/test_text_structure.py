@@ -366,3 +366,8 @@ def test_a_field_less_in_a_dataclass_and_in_all_calls_that_make_one():
 def test_the_value_of_a_field_that_is_given_elsewhere_stays_where_it_is():
     text = "class C:\n    w: int = 3\nf(C(w=4).w)\n"
     assert [one for one in results(text, inlining.propose) if "f(3)" in one] == []
+
+
+def test_a_result_in_place_of_its_call_makes_no_line_that_nobody_reads():
+    text = f"def f(a):\n    return {' + '.join(['a.sum()'] * 9)}\ng(f(x), f(y))\n"
+    assert [one for one in results(text, inlining.propose) if "f(x)" not in one] == []

@@ -11,7 +11,7 @@ from triage.reduce.text.names import Occurrence, Occurrences, Scope, all_argumen
 from triage.reduce.text.passes.choice import Choice, one
 from triage.reduce.text.script import Edit, Function, Script, blocks_of
 
-WIDEST = 100
+WIDEST, WIDEST_OF_ALL = 100, 140
 _HOLDING_MODULES = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 
 
@@ -106,7 +106,8 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
         if rest is not None:
             given[rest.arg] = ", ".join(map(script.source, call.args[len(names) :]))
         edits.append(Edit(*script.span(call), _filled(script, seen, inner, node.body[0].value, given)))
-    if 0 < len(uses) < 3:
+    lines = set(script.replaced(edits).splitlines()) - set(script.text.splitlines())
+    if 0 < len(uses) < 3 and all(len(line) <= WIDEST_OF_ALL for line in lines):
         yield one(*edits)
 
 
