@@ -34,6 +34,7 @@ from triage.model.text import clip
 from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
+from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.session.session import describe_outcome
@@ -69,7 +70,9 @@ def assemble(found: Findings) -> TriageReport:
     own = own_code(found, conclusion)
     mend = what_to_mend(found, conclusion, own)
     graph = guilty_graph(walk, conclusion, reduced)
-    signature = _signature(conclusion, _reduced_line(found) or only_line(found.cases, graph), own)
+    signature = _signature(
+        conclusion, _reduced_line(found) or only_line(found.cases, graph) or _exit_line(found, conclusion), own
+    )
     session.timings["total"] = round(session.clock.elapsed(), 2)
     report = TriageReport(
         tool={"name": "triage", "version": triage.__version__},
@@ -169,6 +172,18 @@ def _reduced_line(found: Findings) -> str | None:
     if made is None or made.graph is None or not made.verified:
         return None
     return next((node.where for node in reversed(made.graph.nodes) if node.where), None)
+
+
+def _exit_line(found: Findings, conclusion: Conclusion) -> str | None:
+    """The line at which the script ended itself with words of its own: of a SystemExit no traceback is left."""
+    script = found.target.script
+    if script is None or conclusion.outcome is None:
+        return None
+    try:
+        line = exit_line(conclusion.outcome, script.read_text(encoding="utf-8"), str(script))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return line.told if line is not None else None
 
 
 def _diverging(found: Findings) -> GraphNode | None:

@@ -1,0 +1,52 @@
+"""The line at which a program ended itself with words of its own, read from its text."""
+
+import pytest
+
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.stage import OutcomeKind
+from triage.report.exits import exit_line
+
+SOURCE = """import sys
+def main(drift):
+    if drift > 1:
+        raise SystemExit(f"compiled training drifts by {drift:.4f}")
+    def check(a, b):
+        if a != b:
+            sys.exit("results:\\naccuracies differ")
+    sys.exit("no")
+    print("losses differ"); sys.exit(1)
+main(2)
+sys.exit("given twice"); sys.exit(main(3))
+raise SystemExit("given twice")
+"""
+
+
+def ended(message: str, kind: str = "SystemExit", frames: tuple[Frame, ...] = ()) -> Outcome:
+    return Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=RaisedException(kind, message, frames, phase="text"))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("compiled training drifts by 0.1234", "a.py:4 in main: raise SystemExit(f\"compiled training drifts by {drift:.4f}\")"),
+        ("accuracies differ", 'a.py:7 in check: sys.exit("results:\\naccuracies differ")'),
+        ("no", None),  # too short: anything may have said that
+        ("losses differ", None),  # printed, and by which line is not told
+        ("given twice", None),
+    ],
+)  # fmt: skip
+def test_the_line_that_says_what_was_printed_last(said: str, told: str | None) -> None:
+    found = exit_line(ended(f"exit status 1: {said}"), SOURCE, "/home/ann/a.py")
+    assert (found.told if found is not None else None) == told
+
+
+def test_what_has_a_traceback_or_said_nothing_is_not_looked_for() -> None:
+    words = "exit status 1: accuracies differ"
+    for outcome in (
+        ended("exit status 1"),
+        ended(words, "ValueError"),
+        ended(words, frames=(Frame("a.py", 1, "f"),)),
+        Outcome(OutcomeKind.HANG),
+    ):
+        assert exit_line(outcome, SOURCE, "a.py") is None
+    assert exit_line(ended(words), "def", "a.py") is None
