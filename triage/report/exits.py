@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from triage.model.outcome import Frame, Outcome
+from triage.model.syntax import parse
 
 _SAID = re.compile(r"exit status \d+: (.+)", re.DOTALL)  # as `probe/interpret.py` tells what a bare exit printed last
 _EXITS = ("SystemExit", "exit", "quit")
@@ -21,7 +22,7 @@ def exit_line(outcome: Outcome, source: str, file: str) -> Frame | None:
     if said is None:
         return None
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except (SyntaxError, ValueError):
         return None
     found = {call.lineno for call, words in _exits(tree) if re.fullmatch(words, said.group(1).strip())}
