@@ -199,7 +199,7 @@ def test_what_candidates_are_compared_on(conclusion, compared):
 
 
 def test_a_script_of_another_encoding_whose_run_cannot_be_watched_is_not_reduced(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine_of_text, "trace", lambda *_: None)  # as where the program ends with os._exit
+    monkeypatch.setattr(engine_of_text, "trace", lambda *_, **__: None)  # as where the program ends with os._exit
     conclusion = concluded(stage=Stage.DYNAMO)
     known = found(conclusion, tmp_path)
     known.target.script.write_bytes(b"# coding: latin-1\nname = '\xe9'\n")
