@@ -59,7 +59,7 @@ class Visits(ABC):
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     first_cut: float | None = (
-        None  # seconds that the script as it is had run for as it was ended, by a budget or an interrupt
+        None  # seconds that the script as it is had run for, where a budget or an interrupt ended it
     )
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on

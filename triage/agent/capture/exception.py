@@ -120,9 +120,8 @@ def _signal_handlers():
             handler = handler.func
         if callable(handler):
             call = handler if hasattr(handler, "__code__") else type(handler).__call__
-            found.append(
-                getattr(call, "__code__", None)
-            )  # a method has that of its function; what is built in has none
+            # A method has that of its function; what is built in has none.
+            found.append(getattr(call, "__code__", None))
     return found
 
 

@@ -92,13 +92,13 @@ class SourceEngine:
         self._target, self._seen, self._timeout, self._neutral = target, seen, timeout, neutral
         self._patience = patience or Patience(timeout, hangs=False)
         self._header, self._seconds, self._cancel = header, seconds, cancel
-        self._shown: FirstComparison | None = None
+        self._comparison: FirstComparison | None = None
         self._traced: list[Trace | None] = []  # of one more run of the program, which a second engine need not make
 
     def comparing(self, oracle: FirstComparison) -> SourceEngine:
         """One that begins with a compiled call by itself, compared with the same call uncompiled, as `oracle` judges."""
         other = copy.copy(self)
-        other.subject, other._shown = "a compiled call, compared with the same call uncompiled", oracle
+        other.subject, other._comparison = "a compiled call, compared with the same call uncompiled", oracle
         return other
 
     def reduce(
@@ -135,7 +135,7 @@ class SourceEngine:
             return Bench(driver, Search(driver, runner.jobs, limit), render, shown)
 
         try:
-            compared = self._shown is not None
+            compared = self._comparison is not None
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung, compared), self._frames()
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
             return Reducing(
@@ -147,15 +147,15 @@ class SourceEngine:
     def _paired(self, runner: CandidateRunner, problem: Problem, files: LeftFiles) -> PairedRunner:
         """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
         passing = UNCOMPILED.name if problem.stage is Stage.BACKEND else problem.passing
-        if self._shown is not None:
-            return PairedRunner(runner, self._shown.fails, passing, files=files)
+        if self._comparison is not None:
+            return PairedRunner(runner, self._comparison.fails, passing, files=files)
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
         return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check, files=files)
 
     def _evidence(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""
         found = self._trace(problem, limit, emit)
-        return replace(found, calls=()) if found and self._seen.own_check and self._shown is None else found
+        return replace(found, calls=()) if found and self._seen.own_check and self._comparison is None else found
 
     def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         if self._traced:
