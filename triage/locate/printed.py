@@ -2,7 +2,7 @@
 
 Graphs are compared with eager one by one, so a graph that Dynamo made wrong agrees with itself. What such a program prints
 tells it: from the `eager` backend on the numbers are others, and that is its failure. Where only a backend above prints others,
-they may be rounding that grew over many steps, so nobody is blamed for it.
+they may be rounding that grew over many steps, or a random stream of Inductor's own, so nobody is blamed for it.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ def compare_printed(walk: Visits) -> str:
         return ""
     return (
         f"The script raises nothing, but {_words(one, mine, keys[0])}; with `{dynamo.name}` it prints what the uncompiled run "
-        "prints. That is a wrong value, or rounding that grew over many steps: compare single steps from the same state."
+        "prints. That is a wrong value, or rounding that grew over many steps, or other random numbers, which Inductor draws from a "
+        "stream of its own (torch._inductor.config.fallback_random = True gives eager's): compare single steps from the same state."
     )
 
 
