@@ -150,8 +150,9 @@ def compare_printed(walk: Visits) -> str:
         return ""
     return (
         f"The script raises nothing, but {_words(one, mine, keys[0])}; with `{dynamo.name}` it prints what the uncompiled run "
-        "prints. That is a wrong value, or rounding that grew over many steps, or other random numbers, which Inductor draws from a "
-        "stream of its own (torch._inductor.config.fallback_random = True gives eager's): compare single steps from the same state."
+        "prints. That is a wrong value, or rounding that grew over many steps, or other random numbers, which Inductor draws "
+        "from a stream of its own (torch._inductor.config.fallback_random = True gives eager's): compare single steps from the "
+        "same state."
     )
 
 
