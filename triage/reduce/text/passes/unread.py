@@ -8,7 +8,6 @@ register a parameter), which is right so often that one candidate takes away wha
 from __future__ import annotations
 
 import ast
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,28 +68,18 @@ class _Keeping:
 
     def dead(self) -> list[_Unit]:
         """Units that nothing needed reads."""
-        read_in: dict[_Unit | None, list[tuple[Place, tuple[_Unit, ...]]]] = {}
-        for place, around in self._reads():
-            read_in.setdefault(around[0] if around else None, []).append((place, around))
         keepers: dict[Place, list[_Unit]] = {}
         for unit in self._units:
             for place in unit.places:
                 keepers.setdefault(place, []).append(unit)
         alive: set[_Unit] = set()
-        waiting = deque(place for place, _ in read_in.pop(None, []))
-        known = set(waiting)
-        later = [item for items in read_in.values() for item in items]
-        while waiting:
-            while waiting:
-                alive.update(keepers.get(waiting.popleft(), ()))
-            rest = []
-            for place, around in later:
-                if not alive.issuperset(around):
-                    rest.append((place, around))
-                elif place not in known:
-                    known.add(place)
-                    waiting.append(place)
-            later = rest
+        reads, grown = list(self._reads()), True
+        while grown:
+            needed = {place for place, around in reads if alive.issuperset(around)}
+            found = {unit for place in needed for unit in keepers.get(place, ())} - alive
+            reads = [(place, around) for place, around in reads if place not in needed]
+            alive |= found
+            grown = bool(found)
         return [unit for unit in self._units if unit not in alive]
 
     def _reads(self) -> Iterator[tuple[Place, tuple[_Unit, ...]]]:
