@@ -186,6 +186,16 @@ def test_the_innermost_call_alone_comes_first():
     assert "for step in range(5)" in rest[-1]
 
 
+def test_a_fake_stays_whole_though_nothing_uncompiled_calls_it():
+    text = (
+        "@custom_op('m::f', mutates_args=())\ndef f(x):\n    return x * 2\n@f.register_fake\ndef _(x):\n    return x\n"
+    )
+    assert executed_part(text, {1, 2, 3, 4, 5}) == text
+    assert executed_part(text.replace("@f.register_fake", "@f.elsewhere"), {1, 2, 3, 4, 5}).endswith(
+        "def _(x):\n    pass\n"
+    )
+
+
 def test_a_call_is_compared_with_the_same_call_uncompiled():
     """What it gives, then its gradients; the object and what it is given are made once."""
     again = replace(OUTER, at=2, arguments="torch.randn(5, 3), scale=2")

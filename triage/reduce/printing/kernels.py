@@ -67,6 +67,11 @@ def misfit(text: str) -> str:
     return ""
 
 
+def is_registered(function: ast.FunctionDef) -> bool:
+    """Whether a decorator tells torch of it, for an operator: a fake is called while something is compiled, and not else."""
+    return any(True for _ in _operators(function, _REGISTERING))
+
+
 def broken_contracts(tree: ast.AST) -> Iterator[str]:
     """Kernels and fakes that return nothing though their operator returns something, or that return what they were given.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from triage.reduce.printing.kernels import is_registered
 from triage.reduce.text.names import undefined
 from triage.reduce.text.script import Edit, Script
 from triage.reduce.text.tidy import deletion
@@ -16,6 +17,7 @@ _SILENT = (ast.Global, ast.Nonlocal, ast.Pass, ast.Import, ast.ImportFrom, ast.A
 def executed_part(text: str, lines: Collection[int]) -> str:
     """The text without the statements of which no line was executed; each leaves a `pass`.
 
+    What is registered for an operator stays whole: the run that was watched was uncompiled, and calls no fake.
     Where such a statement alone binds a name that is read elsewhere, it leaves `name = None`: the name stays a local one.
     """
     script = Script(text)
@@ -40,6 +42,8 @@ def _cut(script: Script, block: list[ast.stmt], lines: frozenset[int], gone: lis
         first, last = script.first_line(statement), statement.end_lineno or statement.lineno
         if lines.isdisjoint(range(first, last + 1)):
             gone.append(statement)
+            continue
+        if isinstance(statement, ast.FunctionDef) and is_registered(statement):
             continue
         for name in ("body", "orelse", "finalbody"):
             inner = getattr(statement, name, None)
