@@ -93,7 +93,8 @@ class SourceEngine:
         self._patience = patience or Patience(timeout, hangs=False)
         self._header, self._seconds, self._cancel = header, seconds, cancel
         self._comparison: FirstComparison | None = None
-        self._traced: list[Trace | None] = []  # of one more run of the program, which a second engine need not make
+        # What one more run of the program showed, and its seconds: a second engine need not make it.
+        self._traced: list[tuple[Trace | None, float]] = []
 
     def comparing(self, oracle: FirstComparison) -> SourceEngine:
         """One that begins with a compiled call by itself, compared with the same call uncompiled, as `oracle` judges."""
@@ -154,12 +155,14 @@ class SourceEngine:
 
     def _evidence(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""
-        found = self._trace(problem, limit, emit)
+        if not self._traced:
+            self._traced.append(self._trace(problem, limit, emit))
+        found, seconds = self._traced[0]
+        # Where the program takes long to start, so do its candidates.
+        limit.at_least(min(MOST_SECONDS, RUNS * seconds))
         return replace(found, calls=()) if found and self._seen.own_check and self._comparison is None else found
 
-    def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
-        if self._traced:
-            return self._traced[0]
+    def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> tuple[Trace | None, float]:
         seen, began = self._seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         outer = evidence.outer_frames(seen.exception, frames)
@@ -178,13 +181,11 @@ class SourceEngine:
             rank=seen.exception.rank if seen.exception else None,
             compiled=seen.own_check and problem.stage is Stage.DYNAMO,
         )
-        # Where the program takes long to start, so do its candidates.
-        limit.at_least(min(MOST_SECONDS, RUNS * (time.monotonic() - began)))
+        seconds = time.monotonic() - began
         if found is None and self._target.script is not None:
             with contextlib.suppress(OSError, UnicodeDecodeError):  # it may be written in another encoding
-                return without_trace(self._target.script.read_text(encoding="utf-8"))
-        self._traced.append(found)
-        return found
+                found = without_trace(self._target.script.read_text(encoding="utf-8"))
+        return found, seconds
 
     def _folder(self) -> Path:
         return self._target.script.parent if self._target.script else self._target.cwd
