@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from triage.reduce.text.names import KNOWN, Occurrences
-from triage.reduce.text.own_names import MODULE_BASES, Modules, fits_known, known_definitions, times_bound
+from triage.reduce.text.own_names import Modules, fits_known, is_module, known_definitions, spreads, times_bound
 from triage.reduce.text.script import Definition, Function, Script
 
 _LEAST_ARGUMENTS = {
@@ -40,24 +40,16 @@ def misfit_calls(script: Script) -> Iterator[str]:
             continue
         given = len(call.args) + len(call.keywords)
         name = ast.unparse(call.func) if given < _MOST_NEEDED else ""
-        if (
-            given < _LEAST.get(name, 0)
-            and times[name.split(".")[0]] == name.startswith("torch.")
-            and not _spreads(call)
-        ):
+        if given < _LEAST.get(name, 0) and times[name.split(".")[0]] == name.startswith("torch.") and not spreads(call):
             yield f"{name}() is given {given or 'nothing'}"
         elif not fits_known(call, known) or not modules.fits(call):
             yield f"{ast.unparse(call.func)} does not take these arguments"
 
 
-def _spreads(call: ast.Call) -> bool:
-    return any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords)
-
-
 def bare_modules(script: Script) -> Iterator[str]:
     """Modules whose `__init__` does not call torch's: they lack what torch looks up when they are compiled or called."""
     for node in script.nodes:
-        if isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] in MODULE_BASES:
+        if isinstance(node, ast.ClassDef) and is_module(node):
             for item in node.body:
                 if isinstance(item, Function) and item.name == "__init__" and not _calls_init(item):
                     yield f"{node.name} is no module before torch's __init__"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from triage.reduce.text.script import Definition, Function, Script
 from triage.reduce.text.shape import is_torch_compile
 
-MODULE_BASES = (["torch.nn.Module"], ["nn.Module"], ["Module"])
+MODULE = ("torch.nn.Module", "nn.Module", "Module")  # as programs spell it
 _GIVES_ITSELF = frozenset({"bfloat16", "cpu", "double", "eval", "float", "half", "to", "train"})
 
 
@@ -104,6 +104,11 @@ def _assigns(kind: ast.ClassDef) -> bool:
     return not all(isinstance(item, Function | ast.Pass | ast.Expr) for item in kind.body)
 
 
+def is_module(kind: ast.ClassDef) -> bool:
+    """Whether `torch.nn.Module` is its only base."""
+    return len(kind.bases) == 1 and ast.unparse(kind.bases[0]) in MODULE
+
+
 class Modules:
     """The script's own `torch.nn.Module` classes, and the names and attributes that hold one of them and nothing else."""
 
@@ -112,7 +117,7 @@ class Modules:
             node.name: node
             for node in script.tree.body
             if isinstance(node, ast.ClassDef) and times[node.name] == 1 and not node.decorator_list
-            if [ast.unparse(base) for base in node.bases] in MODULE_BASES and not node.keywords and not _assigns(node)
+            if is_module(node) and not node.keywords and not _assigns(node)
             if "__call__" not in _methods(node)
         }
         stores: dict[str, list[ast.expr | None]] = {}
@@ -171,9 +176,14 @@ def _kept(script: Script) -> Iterator[tuple[ast.expr, ast.expr | None]]:
             yield node, None
 
 
+def spreads(call: ast.Call) -> bool:
+    """Whether it gives a list or a dictionary as its arguments, so that nobody can count them."""
+    return any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords)
+
+
 def takes(given: ast.arguments, call: ast.Call, bound: int = 0) -> bool:
     """Whether a call fits these parameters, the first `bound` of which are given already."""
-    if any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords):
+    if spreads(call):
         return True
     positional = [*given.posonlyargs, *given.args]
     if len(positional) < bound:

@@ -71,6 +71,12 @@ class Script:
         """The parent of every node."""
         return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around it, the innermost first."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
     @cached_property
     def _lines(self) -> list[str]:
         return self.text.splitlines(keepends=True)

@@ -94,11 +94,10 @@ def _draws_of(library: str, node: ast.AST) -> bool:
 
 def _is_reached(script: Script, node: ast.AST) -> bool:
     """Whether the functions around it are named elsewhere: a seed in one that nobody calls seeds nothing."""
-    while node in script.parents:
-        node = script.parents[node]
-        if isinstance(node, Function) and not node.name.startswith("__") and node.name != "forward":
-            own = set(ast.walk(node))
-            if not any(_name(other) == node.name for other in script.nodes if other not in own):
+    for around in script.above(node):
+        if isinstance(around, Function) and not around.name.startswith("__") and around.name != "forward":
+            own = set(ast.walk(around))
+            if not any(_name(other) == around.name for other in script.nodes if other not in own):
                 return False
     return True
 

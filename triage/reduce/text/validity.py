@@ -148,16 +148,19 @@ class Validity:
 
     def of(self, program: Script) -> None:
         """Candidates are made from this one: what is odd in it is no flaw of theirs."""
-        counts = {rule.name: len(list(rule.flaws(program))) for rule in self.rules}
-        self.allowed = {name: max(count, self.allowed.get(name, 0)) for name, count in counts.items()}
-        self.own.update(flaw for rule in self.rules if rule.by_words for flaw in rule.flaws(program))
+        for rule in self.rules:
+            flaws = list(rule.flaws(program))
+            if rule.by_words:
+                self.own.update(flaws)
+            else:
+                self.allowed[rule.name] = max(len(flaws), self.allowed.get(rule.name, 0))
         self.named = True
 
     def check(self, script: Script) -> Script:
         """The same script. Raises RefusedError where a rule finds more than in the program, so that it costs no query."""
         for rule in self.rules if self.named else ():
             flaws = [flaw for flaw in rule.flaws(script) if not rule.by_words or flaw not in self.own]
-            if len(flaws) > (0 if rule.by_words else self.allowed.get(rule.name, 0)):
+            if len(flaws) > self.allowed.get(rule.name, 0):
                 raise RefusedError(f"no valid program: {flaws[-1]}")
         return script
 

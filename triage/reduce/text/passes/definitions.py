@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from triage.reduce.text.names import all_arguments
+from triage.reduce.text.own_names import MODULE
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 from triage.reduce.text.script import Definition, Edit, Function, Script
 from triage.reduce.text.shape import without_argument
@@ -54,7 +55,7 @@ def _bases(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
             opening, closing = script.text.rindex("(", 0, start), script.text.index(")", end)
             gone = (Edit(opening, closing + 1),)
             plain = (Edit(start, end, "torch.nn.Module"),)
-            told = script.source(item) in ("torch.nn.Module", "nn.Module", "Module")
+            told = script.source(item) in MODULE
             yield Choice((gone,) if told or isinstance(item, ast.keyword) else (gone, plain))
         else:
             yield one(without_argument(script, node, item))

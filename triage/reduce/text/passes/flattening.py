@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from triage.reduce.text.names import KNOWN, Occurrences
+from triage.reduce.text.own_names import MODULE
 from triage.reduce.text.passes.choice import Choice, one
 from triage.reduce.text.script import Edit, Script, blocks_of, reindent
 
-_PLAIN_BASES = ("object", "torch.nn.Module", "nn.Module", "Module")
+_PLAIN_BASES = ("object", *MODULE)
 _CALLED = ("forward", "__call__")
 
 

@@ -29,7 +29,7 @@ def propose(script: Script) -> Iterator[Choice]:
     gone = {id(unit.statement) for unit in dead if unit.pair is None}
     parts: dict[int, list[_Unit]] = {}
     for unit in dead:
-        if not any(id(above) in gone for above in keeping.above(unit.statement)):
+        if not any(id(above) in gone for above in script.above(unit.statement)):
             parts.setdefault(id(unit.statement), []).append(unit)
     for units in parts.values():
         yield one(_without(script, units))
@@ -61,11 +61,6 @@ class _Keeping:
     def _scope_of(self) -> dict[ast.AST, Scope]:
         return {item.node: scope.owner(item.name) for scope in self._names.scopes for item in scope.found}
 
-    def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        while node in self._script.parents:
-            node = self._script.parents[node]
-            yield node
-
     def dead(self) -> list[_Unit]:
         """Units that nothing needed reads."""
         keepers: dict[Place, list[_Unit]] = {}
@@ -95,7 +90,7 @@ class _Keeping:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 places = [(None, node.value), (self._names.module, node.value)]
             if places:
-                chain = (node, *self.above(node))
+                chain = (node, *self._script.above(node))
                 around = tuple(dict.fromkeys(unit for item in chain if (unit := self._inside.get(item)) is not None))
                 yield from ((place, around) for place in places)
 
