@@ -119,14 +119,15 @@ def worth_reading(walk: Visits) -> bool:
 def compare_printed(walk: Visits) -> str:
     """Make what is printed the failure, where it is wrong with Dynamo alone; else a note of it, empty where all is well."""
     top, dynamo = walk.rungs[walk.top], next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
-    if not _uncompiled(walk, 1) or not differing(_printed(walk.seen[UNCOMPILED.name][0]), _printed(walk.start)):
+    if not _uncompiled(walk, 1):
         return ""
-    if not _uncompiled(walk, 2):
+    one, mine = _printed(walk.seen[UNCOMPILED.name][0]), _printed(walk.start)
+    others = differing(one, mine)
+    if not others or not _uncompiled(walk, 2):
         return ""
-    one, two = map(_printed, walk.seen[UNCOMPILED.name][:2])
-    mine = _printed(walk.start)
+    two = _printed(walk.seen[UNCOMPILED.name][1])
     unsteady = differing(one, two, REPEATS)
-    keys = [key for key in differing(one, mine) if key in two and key not in unsteady]
+    keys = [key for key in others if key in two and key not in unsteady]
     if not keys:
         return ""
     if dynamo is top or dynamo.name not in walk.seen:

@@ -58,9 +58,7 @@ class Visits(ABC):
     printed: Judge | None = None  # where what the script prints is what is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
-    first_cut: float | None = (
-        None  # seconds that the script as it is had run for, where a budget or an interrupt ended it
-    )
+    first_cut: float | None = None  # seconds that the first run had taken when a budget or an interrupt ended it
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _dropped: list[Ahead] = field(default_factory=list)
@@ -168,7 +166,7 @@ class Visits(ABC):
         ahead = self._ahead.pop(name, None)
         probe = ahead.result(cancel) if ahead is not None else None
         if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
-            return self.printed.judged(probe) if self.printed is not None else probe
+            return self._judged(probe)
         self._told_early.discard(name)
         return self.ask(rung, name, cancel=cancel)
 
@@ -347,6 +345,9 @@ class Visits(ABC):
             self._ended_by_us.append(request.name)
         if not probe.cancelled and not self.session.cancel.is_set():
             self.session.emit("probe_facts", probe=probe)
+        return self._judged(probe)
+
+    def _judged(self, probe: Probe) -> Probe:
         return self.printed.judged(probe) if self.printed is not None else probe
 
     def announce(self, rung: Rung, probe: Probe, *, cut: bool = False) -> None:
