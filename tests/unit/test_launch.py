@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from triage.probe.launch import Cancel, Exit, Launch, launch
-from triage.probe.supervisor import HEAD_BYTES, MARKER, TAIL_BYTES
+from triage.probe.supervisor import HEAD_BYTES, MARKER, STACKS_SIGNAL, TAIL_BYTES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
 TAG = "TRIAGE_TEST_LAUNCH"
@@ -238,3 +239,28 @@ def test_the_target_is_marked_with_its_own_identity(run: Runner) -> None:
     first = run.out.read_text()
     run(f"print(os.environ['{MARKER}'])")
     assert first != run.out.read_text() and len(first) == 33
+
+
+def test_a_target_that_is_late_is_at_its_limit_and_says_where_it_is(run: "Runner", tmp_path: Path) -> None:
+    channel = tmp_path / "channel"
+    channel.mkdir()
+    source = f"""
+import faulthandler
+def never_ends():
+    print("begun", flush=True)
+    while True:
+        time.sleep(0.1)
+file = open(rf"{channel}/stacks-%d.txt" % os.getpid(), "w")
+faulthandler.register({STACKS_SIGNAL}, file=file, all_threads=True)
+never_ends()
+"""
+    begun = run.folder / "out.log"
+    late = replace(run.request(source), channel=channel, late=lambda: begun.exists() and "begun" in begun.read_text())
+    done = launch(late)
+    assert done.timed_out and done.late and not done.cancelled and done.seconds < 15
+    assert "in never_ends" in "".join(path.read_text() for path in channel.glob("stacks-*.txt"))
+
+
+def test_one_that_is_at_its_time_limit_is_not_called_late(run: "Runner") -> None:
+    done = launch(replace(run.request("time.sleep(60)", timeout=1.0), late=lambda: False))
+    assert done.timed_out and not done.late

@@ -43,11 +43,14 @@ def test_probes_and_verdicts_are_what_they_were(tmp_path: Path) -> None:
     assert found.run_probe(request) == known
 
 
-@pytest.mark.parametrize(("timeout", "asked_again"), [(20.0, False), (300.0, True)])
+@pytest.mark.parametrize(
+    ("timeout", "late", "asked_again"),
+    [(20.0, False, False), (300.0, False, True), (50.0, True, False), (300.0, True, True)],
+)
 def test_what_hung_is_asked_again_where_it_is_given_more_time(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, timeout: float, asked_again: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, timeout: float, late: bool, asked_again: bool
 ) -> None:
-    hung = Outcome(OutcomeKind.HANG, 20.1, -15, detail="no compilation had begun")
+    hung = Outcome(OutcomeKind.HANG, 20.1, -15, detail="no compilation had begun", late=late)
     known = Probe("as_is", None, hung, signature_of(hung), AgentNotes(True), Path("a.log"))
     journal(tmp_path, "train.py")("probe_facts", probe=known)
     asked: list[ProbeRequest] = []

@@ -24,7 +24,7 @@ from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage
 from triage.model.text import clip
 from triage.probe.launch import Cancel
-from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.run import Late, Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session.clock import BudgetSpentError
 from triage.session.session import Session
@@ -274,6 +274,7 @@ class Visits(ABC):
         limit: float = float("inf"),
         comparison: Comparison | None = None,
         begun: Begun | None = None,
+        late: Late | None = None,
         stop_later: bool = False,
     ) -> Probe:
         """Run the script once on a rung, for `limit` seconds at most. Raises BudgetSpentError where the budget ended it."""
@@ -295,6 +296,7 @@ class Visits(ABC):
             accuracy=None if opcheck else comparison or self.comparison,
             opcheck=opcheck,
             begun=begun,
+            late=late,
             stop_later=stop_later,
             neutral=self.session.neutral,
             kernels=self.session.kernels,
@@ -339,7 +341,8 @@ class Visits(ABC):
     def _ask(self, rung: Rung, request: ProbeRequest, patience: float, cancel: Cancel | None) -> Probe:
         self.session.emit("probe_started", rung=rung.name, name=request.name, timeout=request.timeout)
         probe = self.probe(request, cancel or self.session.cancel)
-        if probe.outcome.kind is OutcomeKind.HANG and request.timeout < patience and probe.outcome.seconds < patience:
+        outcome = probe.outcome
+        if outcome.kind is OutcomeKind.HANG and not outcome.late and request.timeout < patience > outcome.seconds:
             raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe (nor that of a resumed run's)
         if probe.cancelled or probe.notes.stopped_early or probe.outcome.kind is OutcomeKind.HANG:
             self._ended_by_us.append(request.name)

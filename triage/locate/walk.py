@@ -26,6 +26,7 @@ from triage.locate.conclude import (
     with_graphs_compared,
 )
 from triage.locate.ladder import ladder_for, suspect
+from triage.locate.lateness import Lateness
 from triage.locate.visits import AS_IT_IS, Visits, looks_alike
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -96,7 +97,8 @@ class Walk(Visits):
 
         began = time.monotonic()
         try:
-            probe = self.ask(AS_IT_IS, AS_IS, capture=True, begun=begun)
+            late = Lateness(self.session.settings.timeout, self._uncompiled_seconds)
+            probe = self.ask(AS_IT_IS, AS_IS, capture=True, begun=begun, late=late)
         except BaseException:
             self.first_cut = time.monotonic() - began
             self._keep_passed()
@@ -115,6 +117,12 @@ class Walk(Visits):
             self._ended_ahead()
             return self.ask(AS_IT_IS, AS_IS, capture=True)
         return probe
+
+    def _uncompiled_seconds(self) -> float | None:
+        """What the uncompiled run took that was begun beside the first one; None until it has passed."""
+        ahead = self._ahead.get(UNCOMPILED.name)
+        probe = ahead.passed if ahead is not None else None
+        return None if probe is None else probe.outcome.seconds
 
     def _keep_passed(self) -> None:
         """What has passed beside a first run that did not come to its end is known all the same."""

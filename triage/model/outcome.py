@@ -77,6 +77,7 @@ class Outcome:
     exception: RaisedException | None = None
     detail: str = ""  # the telling line of stderr for a crash, the phase for a hang, the reason for `invalid`
     stacks: str = ""  # faulthandler stacks, where there are any
+    late: bool = False  # of a hang: it was ended before its limit, as it could not but hang (`locate/lateness.py`)
 
     @property
     def failed(self) -> bool:

@@ -295,7 +295,9 @@ def outcome_of(
             return Outcome(_kind(exception), exception=exception, **base)
         if notes.main_ended:
             return Outcome(OutcomeKind.OK, detail="its main thread had ended; other threads went on", **base)
-        return Outcome(OutcomeKind.HANG, detail=notes.last_breadcrumb or "no compilation had begun", **base)
+        return Outcome(
+            OutcomeKind.HANG, detail=notes.last_breadcrumb or "no compilation had begun", late=done.late, **base
+        )
     launchers = next(filter(_is_launchers, failures), None)
     if ended is None and launchers is not None:
         died = _CHILD_SIGNAL.search(launchers.message)

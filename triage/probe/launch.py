@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,8 @@ class Launch:
     timeout: float = 300.0
     grace: float = 2.0
     stdin: Path | None = None
+    channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
+    late: Callable[[], bool] | None = None  # whether the limit has come before its time
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Exit:
     timed_out: bool = False
     cancelled: bool = False
     error: str | None = None
+    late: bool = False  # `timed_out`, before the limit
 
     @property
     def signal_name(self) -> str | None:
@@ -89,6 +92,7 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
         "timeout": request.timeout,
         "grace": request.grace,
         "identity": identity,
+        "channel": str(request.channel) if request.channel is not None and supervisor.STACKS_SIGNAL else None,
     }
     began = time.monotonic()
     keeper = subprocess.Popen(
@@ -99,12 +103,18 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
         start_new_session=True,
     )
     try:
-        return _converse(keeper, body, began, cancel)
+        return _converse(keeper, body, began, cancel, request.late)
     finally:
         _let_go(keeper, identity)
 
 
-def _converse(keeper: subprocess.Popen[bytes], body: dict[str, object], began: float, cancel: Cancel | None) -> Exit:
+def _converse(
+    keeper: subprocess.Popen[bytes],
+    body: dict[str, object],
+    began: float,
+    cancel: Cancel | None,
+    late: Callable[[], bool] | None,
+) -> Exit:
     assert keeper.stdin is not None and keeper.stdout is not None
     with contextlib.suppress(BrokenPipeError):
         keeper.stdin.write(json.dumps(body).encode() + b"\n")
@@ -118,6 +128,9 @@ def _converse(keeper: subprocess.Popen[bytes], body: dict[str, object], began: f
         if cancel is not None and cancel.is_set() and not told:
             told = True
             _cut(keeper)
+        if late is not None and not told and late():
+            told = True
+            _say_late(keeper)
     if answer and answer[0].strip():
         facts = json.loads(answer[0])
         return Exit(
@@ -126,8 +139,15 @@ def _converse(keeper: subprocess.Popen[bytes], body: dict[str, object], began: f
             timed_out=bool(facts.get("timed_out")),
             cancelled=bool(facts.get("cancelled")),
             error=facts.get("error"),
+            late=bool(facts.get("late")),
         )
     return Exit(None, time.monotonic() - began, error="the target killed the process that was watching it")
+
+
+def _say_late(keeper: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        keeper.stdin.write(b"\n")  # type: ignore[union-attr]
+        keeper.stdin.flush()  # type: ignore[union-attr]
 
 
 def _cut(keeper: subprocess.Popen[bytes]) -> None:

@@ -10,8 +10,9 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from triage.judge.signature import FailureSignature, signature_of
@@ -22,8 +23,10 @@ from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
 from triage.probe.launch import Cancel, Launch, launch
 from triage.probe.staging import Stage, environment, harvest_neutral, make_stage, shared_with_forks
+from triage.probe.supervisor import STACKS_SIGNAL
 from triage.probe.target import Target
 
+Late = Callable[[Sequence[Path]], bool]
 STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
 
 
@@ -62,6 +65,7 @@ class ProbeRequest:
     neutral: Path | None = None
     kernels: Path | None = None  # where the run's built kernels lie; without it all are built anew
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
+    late: Late | None = None  # whether to wait no longer; told what the run writes into
     verbose_logs: bool = True
     keep: bool = True  # keep logs and traces in the run directory
 
@@ -91,7 +95,7 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         if request.begun is not None:
             request.begun(stage.channel)
         try:
-            done = launch(_launch(request, stage_env(request, stage), stdout, stderr), cancel)
+            done = launch(_launch(request, stage, stdout, stderr), cancel)
         finally:  # also when we are interrupted: what was learned stays
             _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
             _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")
@@ -141,8 +145,11 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         "as_compiled": request.as_compiled,
         "rounds_otherwise": request.rounds_otherwise,
         "stop_later": request.stop_later,
-        "stacks_after": max(1.0, request.timeout * 0.9 - 0.5),
     }
+    if STACKS_SIGNAL:
+        agent["stacks_signal"] = STACKS_SIGNAL
+    else:
+        agent["stacks_after"] = max(1.0, request.timeout * 0.9 - 0.5)
     if request.stop_after is not None:
         agent["stop_after"] = {
             "calls": request.stop_after.calls,
@@ -197,9 +204,21 @@ def _changed_texts(overlay: Mapping[Path, bytes], stage: Stage) -> Iterator[tupl
         yield path, place
 
 
-def _launch(request: ProbeRequest, env: Mapping[str, str], stdout: Path, stderr: Path) -> Launch:
-    target = request.target
-    return Launch(target.command, target.cwd, env, stdout, stderr, request.timeout, stdin=target.stdin)
+def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> Launch:
+    target, late = request.target, None
+    if request.late is not None:
+        late = partial(request.late, (stdout, stderr, stage.root / "torch.log", stage.channel))
+    return Launch(
+        target.command,
+        target.cwd,
+        stage_env(request, stage),
+        stdout,
+        stderr,
+        request.timeout,
+        stdin=target.stdin,
+        channel=stage.channel,
+        late=late,
+    )
 
 
 def _keep_graphs(channel: Path, request: ProbeRequest, events: list[dict[str, object]]) -> tuple[Path, ...]:

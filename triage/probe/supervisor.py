@@ -23,6 +23,8 @@ from typing import Any, BinaryIO
 HEAD_BYTES = 2 * 1024 * 1024
 TAIL_BYTES = 2 * 1024 * 1024
 MARKER = "TRIAGE_PROBE_ID"
+STACKS_SIGNAL = getattr(signal, "SIGRTMAX", 0)  # no program is known to want it; 0 where a system has none
+STACKS_SECONDS = 0.5
 
 
 def become_subreaper() -> None:
@@ -163,14 +165,29 @@ def _reap(process: "subprocess.Popen[bytes]") -> None:
                 os.waitpid(found.si_pid, 0)
 
 
-def lifeline_cut() -> bool:
-    """Whether triage has gone (end of file on standard input) or told us to end (any byte)."""
+def lifeline() -> "str | None":
+    """What the other end says: `cut` where triage has gone or wants no answer (end of file), `late` (any byte), or nothing."""
     ready, _, _ = select.select([0], [], [], 0)
-    return bool(ready)
+    if not ready:
+        return None
+    return "late" if os.read(0, 1) else "cut"
+
+
+def ask_for_stacks(channel: Path) -> None:
+    """Have the agents below that channel write down where their threads are (`agent/hooks/hook.py`), and wait for that."""
+    asked = False
+    for path in channel.glob("stacks-*.txt"):
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int(path.stem.rpartition("-")[2]), STACKS_SIGNAL)
+            asked = True
+    if asked:
+        time.sleep(STACKS_SECONDS)
 
 
 def supervise(request: dict[str, Any]) -> dict[str, Any]:
-    """Run the request to its end. The answer has exit_code (negative for a signal), seconds, timed_out, cancelled."""
+    """Run the request to its end. The answer has exit_code (negative for a signal), seconds, timed_out (late, where it was told
+    so before the limit), cancelled.
+    """
     began = time.monotonic()
     try:
         with Path(request.get("stdin") or os.devnull).open("rb") as stdin:
@@ -188,18 +205,22 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     assert process.stdout is not None and process.stderr is not None
     copies = [BoundedFile(process.stdout, request["stdout"]), BoundedFile(process.stderr, request["stderr"])]  # type: ignore[arg-type]
     timed_out = cancelled = False
+    told = None
     pause = 0.002
     while process.poll() is None:
         if time.monotonic() - began > request["timeout"]:
             timed_out = True
             break
-        if lifeline_cut():
-            cancelled = True
+        told = lifeline()
+        if told is not None:
+            timed_out, cancelled = told == "late", told == "cut"
             break
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
     seconds = time.monotonic() - began
     code = process.poll()
+    if timed_out and request.get("channel"):
+        ask_for_stacks(Path(request["channel"]))
     grace = request.get("grace", 2.0) if (timed_out or cancelled) else 0.3
     end_everything(process, request["identity"], grace if process.poll() is None or timed_out or cancelled else 0.0)
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -207,7 +228,13 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
         code = final if code is None else code
     for copy in copies:
         copy.finish()
-    return {"exit_code": code, "seconds": seconds, "timed_out": timed_out, "cancelled": cancelled}
+    return {
+        "exit_code": code,
+        "seconds": seconds,
+        "timed_out": timed_out,
+        "late": told == "late",
+        "cancelled": cancelled,
+    }
 
 
 def main() -> None:

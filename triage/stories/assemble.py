@@ -392,6 +392,13 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
         notes.append(found.capture_note)
     if any(probe.notes.stopped_early for probes in found.walk.seen.values() for probe in probes):
         notes.append("Probes that passed were stopped once they were past the point at which the script had failed.")
+    late = next((probe for probes in found.walk.seen.values() for probe in probes if probe.outcome.late), None)
+    if late is not None:
+        notes.append(
+            f"The script was ended after {late.outcome.seconds:.0f} s, before the limit of "
+            f"{found.session.settings.timeout:.0f} s: uncompiled it takes a small part of that, and nothing had been heard "
+            "of it for some time, neither output nor the compiler's log. If it is only slow, raise --timeout."
+        )
     if conclusion.stage is Stage.SCRIPT and conclusion.symptom is Symptom.HANG:
         notes.append(
             f"The script did not end within {found.session.settings.timeout:.0f} s without torch.compile either; "

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.errors import UsageError
+from triage.locate.lateness import SHARE_OF_LIMIT
 from triage.model.codec import decode
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
@@ -59,7 +60,8 @@ class Earlier:
 
 def _cut_short(known: Probe, timeout: float) -> bool:
     """Whether a probe hung for clearly less than the limit of today (`--timeout` may be given anew)."""
-    return known.outcome.kind is OutcomeKind.HANG and known.outcome.seconds < ENOUGH * timeout
+    enough = SHARE_OF_LIMIT * timeout if known.outcome.late else timeout
+    return known.outcome.kind is OutcomeKind.HANG and known.outcome.seconds < ENOUGH * enough
 
 
 def earlier_run(directory: Path) -> Earlier:

@@ -9,7 +9,8 @@ besides), `seed` (of all random numbers), `overlay` (files with another text, se
 functions are measured), `turns` (so, in turns with other modes, see `turns`), `shared` (where answers about the machine's
 compiler lie, see `shared_cache`), `kernels` (where what others of this run built lies, see `built_kernels`), `stop_after`
 (`calls`, `backwards`, and the `seconds` that the program has at least), `stop_later` (that is told in a file while the program
-runs), `stacks_after` (seconds until the stacks of all threads are written, because the time limit is near).
+runs), `stacks_signal` (which asks for the stacks of all threads, at the time limit), `stacks_after` (seconds until they are
+written unasked, where no signal can ask).
 """
 
 import atexit
@@ -144,12 +145,17 @@ def _last_words(recorder):
 
 
 def _stacks(config):
-    """Python stacks on a fatal signal and shortly before the time limit, into files of the channel."""
+    """Python stacks on a fatal signal and at the time limit, into files of the channel: when a signal asks for them, or
+    after so many seconds, which may read the frames of a thread that goes on and crash.
+    """
     try:
         fatal = open(os.path.join(config["channel"], "fatal-%d.txt" % os.getpid()), "w")  # noqa: SIM115
         faulthandler.enable(file=fatal, all_threads=True)
-        if config.get("stacks_after"):
+        if config.get("stacks_after") or config.get("stacks_signal"):
             late = open(os.path.join(config["channel"], "stacks-%d.txt" % os.getpid()), "w")  # noqa: SIM115
-            faulthandler.dump_traceback_later(float(config["stacks_after"]), repeat=False, file=late)
+            if config.get("stacks_signal"):
+                faulthandler.register(int(config["stacks_signal"]), file=late, all_threads=True)
+            else:
+                faulthandler.dump_traceback_later(float(config["stacks_after"]), repeat=False, file=late)
     except Exception:
         return
