@@ -56,7 +56,6 @@ RUNS = signature(frame="torch/_inductor/output_code.py:__call__", wrapper="Runti
         (Stage.AOT_AUTOGRAD, RUNS, Minifier("dynamo", 3)),
         (Stage.INDUCTOR, signature(OutcomeKind.CRASH), Minifier("aot", 3, isolate=True)),
         (Stage.AOT_AUTOGRAD, signature(OutcomeKind.CRASH), Minifier("dynamo", 3)),
-        (Stage.INDUCTOR, signature(OutcomeKind.HANG), Minifier("aot", 3)),
         (Stage.INDUCTOR, signature(OutcomeKind.WRONG_RESULT), Minifier("aot", 4)),
         (Stage.DECOMP_PARTITION, signature(OutcomeKind.WRONG_RESULT), Minifier("dynamo", 4)),
     ],
@@ -74,6 +73,10 @@ def test_a_check_by_the_program_itself_is_asked_for_as_a_wrong_result() -> None:
 @pytest.mark.parametrize("stage", [Stage.BACKEND, Stage.SCRIPT, Stage.NONE])
 def test_where_it_has_nothing_to_offer_that_is_said(stage: Stage) -> None:
     assert str(choose_minifier(stage, COMPILES)).startswith("PyTorch's minifier ")
+
+
+def test_nor_is_it_asked_for_what_hangs() -> None:
+    assert "no time limit" in str(choose_minifier(Stage.INDUCTOR, signature(OutcomeKind.HANG)))
 
 
 @pytest.mark.parametrize(

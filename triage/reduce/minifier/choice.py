@@ -70,6 +70,8 @@ def choose_minifier(stage: Stage, signature: FailureSignature, *, compares: bool
         return "PyTorch's minifier restarts backends by their registered name; a backend of the program's own has none."
     if stage in (Stage.SCRIPT, Stage.NONE):
         return "PyTorch's minifier only looks at compilers, and no compiler is to blame."
+    if signature.kind is OutcomeKind.HANG:
+        return "PyTorch's minifier has no time limit: what hangs in the program hangs in the minifier, too."
     after = AOT if stage is Stage.INDUCTOR else DYNAMO
     level = ACCURACY if compares else _level(signature)
     return Minifier(after, level, isolate=after == AOT and signature.kind in (OutcomeKind.CRASH,))
