@@ -353,8 +353,10 @@ def judged(outcome: Outcome, notes: AgentNotes, wanted: WrongResult = OUTPUT, **
 
 
 def test_of_texts_that_compare_the_first_that_fails_is_the_measure() -> None:
-    def result(message: str, kind: str = "AssertionError") -> CandidateResult:
-        exception = RaisedException(kind, message, (Frame("repro.py", 9, "<module>"),))
+    checking = Frame("/v/lib/python3.11/site-packages/torch/testing/_comparison.py", 1, "assert_close")
+
+    def result(message: str, kind: str = "AssertionError", *frames: Frame) -> CandidateResult:
+        exception = RaisedException(kind, message, (Frame("repro.py", 9, "<module>"), *(frames or [checking])))
         outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=exception)
         return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
 
@@ -362,6 +364,9 @@ def test_of_texts_that_compare_the_first_that_fails_is_the_measure() -> None:
     passes = CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(), None, True)
     assert oracle.judge(passes).verdict is Verdict.NO_FAILURE
     assert oracle.judge(result("no such attribute", "AttributeError")).verdict is Verdict.UNRESOLVED
+    inside = Frame("repro.py", 5, "main")  # the program's own check, which the text holds as well
+    assert oracle.judge(result("got 0", "AssertionError", inside)).verdict is Verdict.UNRESOLVED
+    assert oracle.judge(result("not close!", "AssertionError", inside, checking)).verdict is Verdict.UNRESOLVED
     assert oracle.judge(result("Tensor-likes are not close!")).verdict is Verdict.SAME_FAILURE
     assert oracle.judge(result("The values for attribute 'shape' do not match")).verdict is Verdict.UNRESOLVED
     assert oracle.judge(result("Tensor-likes are not close!")).verdict is Verdict.SAME_FAILURE

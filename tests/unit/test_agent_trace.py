@@ -95,6 +95,21 @@ def test_where_no_frame_is_wanted_the_first_function_of_each_compiled_call_is_to
     assert {key[2].co_name for key in tracer.calls} == {"inner"}
 
 
+def test_a_compiled_function_is_told_as_that_where_its_own_check_is_what_fails(tracer: Any) -> None:
+    """Not by its failing line, as the functions around a compiled one are."""
+    tracer.config["compiled"], tracer.roots = True, [str(Path(__file__).parent) + os.sep]
+    tracer.recorder.enter("calls")
+    before = sys.gettrace()
+    sys.settrace(tracer._on_call)
+    try:
+        step("checks itself")
+    finally:
+        sys.settrace(before)
+    tracer.recorder.leave("calls")
+    (told,) = [told for calls in tracer.calls.values() for told in calls]
+    assert told["line"] == step.__code__.co_firstlineno
+
+
 def test_writing_what_is_called_again_and_again_has_a_limit(tracer: Any) -> None:
     run(tracer, "first")
     tracer.again = lines.AGAIN_SECONDS + 1

@@ -227,6 +227,16 @@ def test_a_method_and_a_call_without_gradients_are_compared_too():
     assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
 
 
+def test_only_what_the_program_compiles_is_compared():
+    """A function around it (`main`) is none of the compiler's affair: compiled it would show something else."""
+    around = Call(0, "<<__main__:main>>", None, None, "", place=("__main__", 9), compiled=False)
+    asked = replace(ASKED, compared=True)
+    assert [script.text for script in starts(program(around, OUTER), asked)] == [
+        script.text for script in starts(program(OUTER), asked)
+    ]
+    assert not starts(program(around), asked)
+
+
 def test_a_call_on_what_nothing_names_is_left_out():
     unknown = Call(1, "<<elsewhere:f>>", None, None, "1", place=("elsewhere", 1))
     assert [script.text for script in starts(program(unknown), ASKED)] == [

@@ -99,10 +99,10 @@ class Tracer(object):
         if kind == OTHER:
             return None
         failing = self.wanted.get((os.path.basename(code.co_filename), code.co_name), ())
-        if failing:
-            self._frame(frame)
-        elif self.config.get("compiled") and self._begins_a_call():
+        if self.config.get("compiled") and self._begins_a_call():  # also where its own check is what fails
             self._note(self.calls, (code,), lambda: self._calls(frame, code.co_firstlineno))
+        elif failing:
+            self._frame(frame)
         elif code.co_name == "__init__":
             self.speller.constructed(frame)
         if self.frozen is not None:

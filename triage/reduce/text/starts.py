@@ -84,7 +84,8 @@ def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
     programs = [(made, Script(readable(made.text))) for made in bundles if made is not None]
     by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
     for call in trace.calls:
-        by_function.setdefault((call.place, call.flat), []).append(call)
+        if call.compiled:
+            by_function.setdefault((call.place, call.flat), []).append(call)
     groups = list(by_function.values())[:MOST_COMPARED]
     options = _options(asked.compiled[0]) if asked.compiled else ""
     kinds = [(calls[:1], "") for calls in groups]
