@@ -8,9 +8,11 @@ from pathlib import Path
 from printer_cases import case, meta, node, tensor
 from text_helpers import TextOracle, TextRunner, Unlimited
 
-from triage.judge.signature import FailureSignature
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import FailureSignature, signature_of
 from triage.model.graphcase import GraphCase
-from triage.model.stage import Stage
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import print_case
 from triage.reduce.text.polish import Polished
@@ -89,3 +91,22 @@ def test_a_kernel_goes_on_to_return_something_of_its_own() -> None:
     small = polished(reduction(graph(*REGISTRATION)), TextRunner(), '"ns::one"', "register_fake", "torch.Tensor")
     assert isinstance(small, Reduction)
     assert list(broken_operators(Script(small.source))) == [] and list(doubled_names(Script(small.source))) == []
+
+
+class Asserting(TextRunner):
+    """Compiled code that asserts its sizes: the fake is short of a column, and of rows once its first size is a number."""
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        self.seen.append(source)
+        dim = 1 if "x.shape[0]" in source else 0
+        raised = RaisedException("AssertionError", f"expected size 2==1, stride 1==1 at dim={dim}")
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=raised, detail=source)
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)
+
+
+def test_a_fake_is_not_made_wrong_in_another_dimension() -> None:
+    fake = "@one.register_fake\ndef _(x):\n    return x.new_empty((x.shape[0], x.shape[1] - 1))"
+    found = reduction(graph(*REGISTRATION[:-1], fake))
+    small = polished(found, Asserting(), '"ns::one"', "new_empty")
+    assert isinstance(small, Reduction)
+    assert "x.shape[0]" in small.source and "helper" not in small.source

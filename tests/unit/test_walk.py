@@ -417,13 +417,14 @@ def test_a_branch_for_compiled_runs_that_fails_uncompiled_is_the_scripts_own(
         if request.rung != UNCOMPILED.name:
             return found
         outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=eager) if request.as_compiled else found.outcome
-        notes = replace(found.notes, asked_if_compiled=True)
+        notes = replace(found.notes, asked_if_compiled=("train.py:9",))
         return replace(found, outcome=outcome, signature=signature_of(outcome), notes=notes)
 
     found = walk(machine)
     found.probe = probe
     conclusion = go(found)
     assert conclusion.stage is stage and conclusion.own_branch == (stage is Stage.SCRIPT)
+    assert conclusion.asked_at == (("train.py:9",) if conclusion.own_branch else ())
 
 
 @pytest.mark.parametrize(("decided", "seeds"), [(True, 4), (False, 1)])

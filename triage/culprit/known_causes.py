@@ -15,6 +15,7 @@ from triage.model.own_code import OwnCode
 from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage
 
+PLACES = 3  # that one sentence names
 _COMPILING = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR)
 _DOCS = "https://docs.pytorch.org/docs/stable"
 _ISSUES = "https://github.com/pytorch/pytorch/issues"
@@ -368,14 +369,16 @@ TABLE: tuple[Row, ...] = (
 )
 
 
-# Not of the table: no error tells it, but a run in which the program's question was answered so (`locate/walk.py`).
-OWN_BRANCH = KnownCause(
-    "own_branch_for_compiled_runs",
-    "The program asks torch whether it is compiled and does something else then (`torch.compiler.is_compiling()`); that code "
-    "fails without a compiler, too.",
-    "Correct that code, or take the question out so that both runs do the same.",
-    f"{_DOCS}/generated/torch.compiler.is_compiling.html",
-)
+def own_branch(asked_at: Sequence[str]) -> KnownCause:
+    """Not of the table: no error tells it, but a run in which the program's question was answered so (`locate/walk.py`)."""
+    places = f" in {', '.join(asked_at[:PLACES])}" if asked_at else ""
+    return KnownCause(
+        "own_branch_for_compiled_runs",
+        f"The program asks torch{places} whether it is compiled and does something else then "
+        "(`torch.compiler.is_compiling()`); that code fails without a compiler, too.",
+        "Correct that code, or take the question out so that both runs do the same.",
+        f"{_DOCS}/generated/torch.compiler.is_compiling.html",
+    )
 
 
 def own_handler(own: OwnCode) -> KnownCause:

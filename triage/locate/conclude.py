@@ -42,6 +42,7 @@ class Conclusion:
     settled: bool = False
     monotone: bool = True
     own_branch: bool = False  # it fails uncompiled, too, in the code that it has for compiled runs
+    asked_at: tuple[str, ...] = ()  # the lines on which it asks whether it is compiled
     random_check: bool = False  # the script's own check depends on which random numbers are drawn
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
     rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
@@ -130,9 +131,9 @@ def _own_line(outcome: Outcome) -> tuple[str, int] | None:
     return next(((frame.file, frame.line) for frame in reversed(frames) if torch_frame(frame) is None), None)
 
 
-def its_own_branch(found: Conclusion) -> Conclusion:
-    """The conclusion where the script's own code for compiled runs is what fails."""
-    return replace(found, stage=Stage.SCRIPT, own_branch=True, passing=None)
+def its_own_branch(found: Conclusion, asked_at: tuple[str, ...]) -> Conclusion:
+    """The conclusion where the script's own code for compiled runs is what fails, which it chooses on these lines."""
+    return replace(found, stage=Stage.SCRIPT, own_branch=True, asked_at=asked_at, passing=None)
 
 
 def not_to_blame(found: Conclusion) -> Conclusion:

@@ -64,7 +64,7 @@ class Walk(Visits):
         if found.fails_uncompiled:
             return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
         if self.as_compiled is not None and fails_as_compiled(self.as_compiled, found):
-            return its_own_branch(found)
+            return its_own_branch(found, self.as_compiled.notes.asked_if_compiled)
         if self.other_stream is not None and self.other_stream.outcome.failed:
             return not_to_blame(found)
         if self.checked is None or (self.operators_break and self.checked.notes.wrong is None):

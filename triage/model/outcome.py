@@ -142,7 +142,7 @@ class AgentNotes:
     point: BoundaryPoint = field(default_factory=BoundaryPoint)
     stopped_early: bool = False
     double_backward: bool = False  # a backward pass with create_graph=True had begun
-    asked_if_compiled: bool = False  # it was run uncompiled, and asked torch whether it is
+    asked_if_compiled: tuple[str, ...] = ()  # where it asked torch whether it is compiled, and was not: `model.py:7`
     wraps_module: bool = False  # torch.compile was given a module: what it returns wraps that, uncompiled too
     orig_mod_keys: tuple[str, ...] = ()  # of a checkpoint, not taken for the model's: they differ by `_orig_mod.`
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason

@@ -173,7 +173,9 @@ def notes_of(events: list[Event]) -> AgentNotes:
         point=point,
         stopped_early=early,
         double_backward=any(event.get("double_backward") for event in events),
-        asked_if_compiled=any(event.get("e") == "asked_if_compiled" for event in events),
+        asked_if_compiled=tuple(
+            dict.fromkeys(event.get("place", "") for event in events if event.get("e") == "asked_if_compiled")
+        ),
         wraps_module=any(event.get("e") == "compile_call" and event.get("wraps") for event in events),
         orig_mod_keys=tuple(
             dict.fromkeys(key for event in events if event.get("e") == "orig_mod_keys" for key in event.get("keys", ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage.culprit.known_causes import OWN_BRANCH, Row, known_row, own_handler, row_named, told_cause
+from triage.culprit.known_causes import Row, known_row, own_branch, own_handler, row_named, told_cause
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
 from triage.model.report import KnownCause
@@ -19,7 +19,7 @@ def cause_of(
 ) -> KnownCause | None:
     """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better."""
     if conclusion.own_branch:
-        return OWN_BRANCH
+        return own_branch(conclusion.asked_at)
     if own is not None and own.role == SIGNAL_HANDLER:
         return own_handler(own)
     row = row_of(conclusion, first) if not any(finding.explains for finding in mend) else None

@@ -7,6 +7,7 @@ compile: while Dynamo traces it gives the answer itself.
 """
 
 import functools
+import os
 import sys
 
 from .. import compat
@@ -27,9 +28,10 @@ def _answering(original, recorder):
 
     @functools.wraps(original)
     def answer():
-        if not recorder.inside() or sys._getframe(1).f_code.co_filename.startswith(home):
+        asking = sys._getframe(1)
+        if not recorder.inside() or asking.f_code.co_filename.startswith(home):
             return original()
-        recorder.asked_if_compiled()
+        recorder.asked_if_compiled("%s:%d" % (os.path.basename(asking.f_code.co_filename), asking.f_lineno))
         return bool(recorder.config.get("as_compiled")) or original()
 
     answer._triage_original = original

@@ -38,7 +38,7 @@ class Recorder:
         self._ids = 0
         self._told_ranks = bool(config.get("explain"))  # a question in each call, for the ladder alone
         self._told_operators = []
-        self._told_question = False
+        self._told_questions = set()
         self._died = False
         self.hushed = False  # the program was told to end
         self._began = time.monotonic()
@@ -118,11 +118,11 @@ class Recorder:
             self._told_operators = known
             self.channel.say("operators", names=known[:EVENT_LIMIT])
 
-    def asked_if_compiled(self):
-        """The program asked whether it is compiled, in a function that would have been."""
-        if not self._told_question:
-            self._told_question = True
-            self.channel.say("asked_if_compiled")
+    def asked_if_compiled(self, place):
+        """The program asked on this line whether it is compiled, in a function that would have been."""
+        if place not in self._told_questions and len(self._told_questions) < EVENT_LIMIT:
+            self._told_questions.add(place)
+            self.channel.say("asked_if_compiled", place=place)
 
     # -- progress -----------------------------------------------------------------------------------------------
 

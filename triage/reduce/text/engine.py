@@ -17,6 +17,7 @@ from typing import Any
 
 from triage.judge.asking import Budget
 from triage.judge.comparison import FirstComparison
+from triage.judge.dimensions import SameDimensions, differences
 from triage.judge.judgement import Oracle
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import UNCOMPILED
@@ -126,7 +127,7 @@ class SourceEngine:
 
             driver: Driver[Script] = Driver(
                 paired,
-                oracle,
+                SameDimensions(oracle, differences(problem.signature)),
                 limit,
                 _without(emit, *(["source"] if prelude or private else []), *(["digest"] if files.tolerated else [])),
                 render,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from triage.judge.asking import Budget, StopReductionError
+from triage.judge.dimensions import SameDimensions
 from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
@@ -57,7 +58,7 @@ class Polished:
         limit, began = Limit(budget, SECONDS), time.monotonic()
         driver: Driver[Script] = Driver(
             ContractRunner(focused(runner, problem.signature), problem.signature),
-            oracle,
+            SameDimensions(oracle),
             limit,
             emit,
             lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
