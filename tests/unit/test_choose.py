@@ -24,9 +24,9 @@ from triage.reduce.choose import (
     Reproduced,
     Shown,
     choose,
-    compilers_own,
 )
 from triage.reduce.interface import Problem, Reduction
+from triage.reduce.siblings import compilers_own
 from triage.report.wording import reproducer_claim
 from triage.session.events import Emitter, Journal
 from triage.stories.resume import earlier_run
@@ -216,6 +216,51 @@ def test_the_comment_on_top_has_the_error_of_the_reproducer_itself(
     assert found is not None and found.verified
     assert found.source == source.replace("# ValueError: rank 2 of 3", first, 1)
     assert private is None or not any(count.error for count in told if count is not None)
+
+
+# -- the program's own backend ---------------------------------------------------------------------------------------
+
+
+def on_its_own(engine: Any, own: dict[str, CandidateResult]) -> Any:
+    """What is chosen where every script fails the same way, and ends like this with the program's own backend."""
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.AOT_AUTOGRAD, "aot_eager", None, (), Path(), own_rung="inductor")
+    found, _ = choose(
+        problem, [Attempt(engine, ORACLE)], None, ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS] * runs, PASSES, own[source]),
+        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    return found
+
+
+def test_what_fails_otherwise_with_the_programs_own_backend_gives_way_to_a_larger_one() -> None:
+    end = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "expected size 3==2"))
+    other = CandidateResult(end, AgentNotes(), signature_of(end), compiled=True)
+    found = on_its_own(FindsLarger(), {"small\n": other, "large\n": FAILS})
+    assert (found.source, found.verified, found.doubt) == ("large\n", True, "")
+    assert found.notes[0] == (
+        "A smaller script may show another failure: with `inductor`, the program's own backend, it fails otherwise where "
+        "the program fails the same way."
+    )
+
+
+def test_where_none_fails_with_the_programs_own_backend_the_smallest_is_shown_with_the_doubt() -> None:
+    found = on_its_own(FindsLarger(), {"small\n": PASSES, "large\n": PASSES})
+    assert (found.source, found.verified) == ("small\n", True)
+    words = "with `inductor`, the program's own backend, it passes where the program fails the same way"
+    assert found.doubt == words
+    report = Reproducer(
+        "repro.py", True, 3, True, "source", "native", None, 1, 1, 1.0, False, runs=3, doubt=found.doubt
+    )
+    assert reproducer_claim(report) == (
+        "Fails in 3 of 3 runs, each in a fresh process, **but it may show another failure than the program does:** "
+        f"{words}."
+    )
+
+
+def test_a_run_with_the_programs_own_backend_that_was_not_made_says_nothing() -> None:
+    found = on_its_own(FindsLarger(), {"small\n": not_run("the budget ended")})
+    assert (found.source, found.doubt) == ("small\n", "")
 
 
 # -- other failures ---------------------------------------------------------------------------------------------------

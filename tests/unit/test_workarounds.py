@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +11,10 @@ from triage.culprit.ways_round.changes import Program, of_settings
 from triage.culprit.ways_round.source import Source
 from triage.model.report import LadderRow, ReportVerdict, Reproducer, TriageReport, WayRound
 from triage.model.stage import Stage, Symptom
+from triage.reduce.choose import Reproduced
 from triage.report.wording import workarounds
+from triage.stories.findings import Findings
+from triage.stories.shown import reproducer_facts
 
 FILE = Path("/program/train.py")
 SOURCE = Source('import torch\n\nstep = torch.compile(abs, mode="default")\n')
@@ -28,6 +32,25 @@ def test_what_the_script_failed_with_is_no_workaround(cure: Setting) -> None:
     (change,) = of_settings(program, [cure])
     kept = workarounds_of([each.text for each in CURES], CURES, [change.words])
     assert kept == tuple(each.text for each in CURES if each is not cure)
+
+
+@pytest.mark.parametrize(
+    ("case", "symptom", "doubt"),
+    [
+        ("source", Symptom.WRONG_RESULT, "it passes with `dynamic=True`, with which the program fails as before"),
+        ("graph", Symptom.WRONG_RESULT, None),  # its graph was compared, and is wrong in one place
+        ("source", Symptom.EXCEPTION, None),  # known by its type, words and frame; the program may need more
+    ],
+)
+def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
+    case: str, symptom: Symptom, doubt: str | None
+) -> None:
+    made = Reproduced("f()\n", "native", case, None, 1, 1, 1.0, False, True, 3, 3, True)
+    walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=symptom))
+    found = Findings(None, None, (), walk, reproduced=made, cures=CURES)  # type: ignore[arg-type]
+    found.in_vain = ("Compile with `dynamic=True` (train.py:3)",)
+    facts = reproducer_facts(found)
+    assert facts is not None and facts.doubt == doubt
 
 
 def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was() -> None:

@@ -337,6 +337,8 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     if made is not None:
         count = f"{made.verified_runs}/{max(made.runs, made.verified_runs)}"
         state = f"verified {count}" if made.verified else "NOT verified"
+        if made.verified and made.doubt:
+            state = f"fails {count}, but may show another failure: {made.doubt}"
         if made.needs and made.verified_runs:
             state = f"verified {count} with your {', '.join(made.needs)}, not included: --include-data puts it in"
         yield "reproducer", f"{shown(done.directory / made.path)} ({_ops(made.ops)}{made.lines} lines, {state})"

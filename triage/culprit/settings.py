@@ -45,8 +45,13 @@ class Setting:
 
 def workarounds_of(texts: Sequence[str], cures: Sequence[Setting], failed: Sequence[str]) -> tuple[str, ...]:
     """The texts of cures, without those that are among the changes with which the script `failed`, in words."""
-    disproved = {cure.text for cure in cures if any(map(cure.stands_in, failed))}
+    disproved = {cure.text for cure in among(cures, failed)}
     return tuple(text for text in texts if text not in disproved)
+
+
+def among(cures: Sequence[Setting], changes: Sequence[str]) -> tuple[Setting, ...]:
+    """Those that are among these changes of a program, in words."""
+    return tuple(cure for cure in cures if any(map(cure.stands_in, changes)))
 
 
 @dataclass(frozen=True)

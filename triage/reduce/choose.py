@@ -2,8 +2,10 @@
 
 Engines are tried in order; whatever they return is judged again by us: printed, run in a fresh process in an empty
 directory with the user's own settings, several times, and once more with the backend of the rung that passes, where it must
-end well: what fails there too shows another failure. What does not hold is not shown as verified. Where no engine ends in
-something that fails the same way, the best honest alternative is kept: the captured graph as it is, else the script.
+end well: what fails there too shows another failure. What does not hold is not shown as verified. A wrong result, of which little
+but words is known, ought to be there with the program's own backend too: where it is not, a larger text is looked for that has
+it, and if there is none the report says what makes the smallest doubtful. Where no engine ends in something that fails the
+same way, the best honest alternative is kept: the captured graph as it is, else the script.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from triage.judge.signature import FailureSignature, one_line
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
-from triage.model.rungs import BACKENDS, DYNAMO_ALONE, UNCOMPILED
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.siblings import compilers_own
 from triage.trial.driver import digest
 from triage.trial.interface import CandidateRunner
 
 VERIFY_RUNS = 3
-MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
 MOST_LARGER = 6  # of those that an engine found on the way, verified where its result does not hold
 OUT_OF_TIME = "The budget ended before it was verified."
 NOT_VERIFIED = "It was not verified in a fresh process."
@@ -62,6 +64,7 @@ class Reproduced:
     control: Control | None = None  # the run on the passing rung
     same_text: bool = False  # the error is that of the script to the letter, its numbers and names too
     needs: tuple[str, ...] = ()  # files of the program that it reads and does not hold: it was verified with them
+    doubt: str = ""  # why it may show another failure than the program does, in words
 
     @property
     def holds(self) -> bool:
@@ -89,10 +92,11 @@ class InterruptedReductionError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Shown:
-    """What fresh processes showed of a script: as it is, and with the backend of the passing rung."""
+    """What fresh processes showed of a script: as it is, with the backend of the passing rung, and with the program's own."""
 
     results: Sequence[CandidateResult]
     control: CandidateResult | None = None
+    own: CandidateResult | None = None
 
 
 Verifier = Callable[[str, int], Shown]
@@ -108,6 +112,7 @@ class _Count:
     control: Control | None = None
     same_text: bool = False  # the error was that of the script to the letter
     error: str = ""  # the error on one line, where it was the same each time
+    doubt: str = ""
 
     @property
     def holds(self) -> bool:
@@ -155,7 +160,7 @@ def choose(
             first = verified(found, problem, attempt.oracle, verify, emit)
             result = first
             late = budget.spent() and _out_of_time(first)
-            if not (first.holds or late):
+            if not (late or (first.holds and not first.doubt)):
                 said = (*found.notes, _why_not(first))
                 larger = [replace(other, notes=said) for other in found.larger]
                 ask = partial(verified, problem=problem, oracle=attempt.oracle, verify=verify, emit=emit)
@@ -198,7 +203,7 @@ def _smallest_that_holds(
         if above - below <= 1 or budget.spent():
             break
         made = ask(larger[place])
-        if made.holds:
+        if made.holds and not made.doubt:
             found, above = made, place
         else:
             below = place
@@ -218,28 +223,6 @@ def _reads_better(text: Reproduced, graph: Reproduced) -> bool:
 def _out_of_time(made: Reproduced) -> bool:
     """Whether fresh processes were not run because the budget had ended; none of those that were speaks against it."""
     return made.verified_runs == made.runs < VERIFY_RUNS and not _drifted(made.control)
-
-
-def compilers_own(
-    siblings: Sequence[tuple[FailureSignature, str]], passing: str, runner: CandidateRunner, budget: Budget
-) -> tuple[tuple[FailureSignature, str], ...]:
-    """Of the other failures those that the compiler made: with the passing rung, or one below it, their candidate ends well.
-
-    It is asked of Dynamo alone where that is below it, which builds no kernels. What fails there too (a name that an
-    edit left undefined, an argument of the wrong type) the reducer made itself. What cannot be tried any more counts
-    only where it was raised inside torch.
-    """
-    below = DYNAMO_ALONE if passing in BACKENDS else passing
-    found: list[tuple[FailureSignature, str]] = []
-    for signature, source in {signature.fingerprint: (signature, source) for signature, source in siblings}.values():
-        if len(found) == MOST_SIBLINGS:
-            break
-        if budget.spent():
-            own = bool(signature.frames)
-        else:
-            own = runner.run(source, rung=below, timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
-        found += [(signature, source)] if own else []
-    return tuple(found)
 
 
 def verified(
@@ -280,6 +263,8 @@ def _shortcoming(made: Reproduced) -> str:
 def _why_not(smaller: Reproduced) -> str:
     """Why a larger reproducer is shown."""
     drifted = _drifted(smaller.control) if smaller.verified_runs >= VERIFY_RUNS else ""
+    if smaller.holds and smaller.doubt:
+        return f"A smaller script may show another failure: {smaller.doubt}."
     return f"A smaller script {drifted}." if drifted else SMALLER_FAILED
 
 
@@ -302,6 +287,7 @@ def _as_it_is(found: Reduction, count: _Count) -> Reproduced:
         same_signature=count.same > 0,
         control=count.control,
         same_text=count.same_text,
+        doubt=count.doubt,
         complete=found.complete,
         graph=found.graph,
         form=found.form,
@@ -337,7 +323,8 @@ def _count(
     same_text = texts == {(problem.signature.exception_type, problem.signature.message)}
     told = {one_line(result.signature) for result in same if result.signature}
     error = told.pop() if len(told) == 1 and not private else ""
-    count = _Count(len(same), len(ran), graph, _control(shown.control, problem.passing), same_text, error)
+    control, doubt = _control(shown.control, problem.passing), _doubt(shown.own, problem, oracle)
+    count = _Count(len(same), len(ran), graph, control, same_text, error, doubt)
     emit("verify_facts", digest=key, count=count)
     return count
 
@@ -349,6 +336,17 @@ def _control(result: CandidateResult | None, passing: str) -> Control | None:
     # Also where the program handles an exception that it expects.
     ended_well = result.outcome.kind is OutcomeKind.OK or result.outcome.exit_code == 0
     return Control(passing, OutcomeKind.OK.value if ended_well else result.outcome.kind.value)
+
+
+def _doubt(own: CandidateResult | None, problem: Problem, oracle: Oracle) -> str:
+    """What the run with the program's own backend says against a script; nothing where it says nothing."""
+    if own is None or own.outcome.kind is OutcomeKind.INVALID or not own.compiled:
+        return ""
+    judgement = oracle.judge(own)
+    if judgement.verdict is Verdict.SAME_FAILURE:
+        return ""
+    ended = "passes" if judgement.verdict is Verdict.NO_FAILURE else "fails otherwise"
+    return f"with `{problem.own_rung}`, the program's own backend, it {ended} where the program fails the same way"
 
 
 def _unreduced(

@@ -35,6 +35,7 @@ class Problem:
     evidence: tuple[str, ...] = ()  # op names in the error text, e.g. aten.lerp.Scalar
     torch_version: str = ""
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
+    own_rung: str | None = None  # of the program's own backend, above `rung`, where it was seen to fail the same way
     door: bool = False  # it fails in another door of the compiler than torch.compile
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
     verified: Mapping[str, Any] = field(default_factory=dict)  # what fresh processes showed in it (`choose`)

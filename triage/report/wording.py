@@ -305,6 +305,9 @@ def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None =
     how = "fails with this error" if reproducer.same_text else "fails the same way"
     if signature is not None and signature.wrong is not None:
         how = f"its own comparison fails, and it shows the same wrongness ({prose(signature.wrong.words())})"
+    if reproducer.doubt:
+        ran = f"Fails in {same} of {runs} runs, each in a fresh process{passes}"
+        return f"{ran}, **but it may show another failure than the program does:** {prose(clip(reproducer.doubt, 300))}.{note}"
     return f"Verified: {how} in {same} of {runs} runs, each in a fresh process{passes}.{minimal}{note}"
 
 
@@ -321,7 +324,8 @@ def fresh_runs(reproducer: Reproducer, environment: Mapping[str, str]) -> str:
         return reproducer_claim(reproducer)
     torch = f" on torch {prose(clip(one_line(environment['torch']), 40))}" if environment.get("torch") else ""
     runs = max(reproducer.runs, reproducer.verified_runs)
-    return f"Fails in {reproducer.verified_runs} of {runs} fresh processes{torch}{_passes(reproducer.control)}."
+    doubt = f" It may show another failure: {prose(clip(reproducer.doubt, 300))}." if reproducer.doubt else ""
+    return f"Fails in {reproducer.verified_runs} of {runs} fresh processes{torch}{_passes(reproducer.control)}.{doubt}"
 
 
 def reproducer_name(reproducer: Reproducer) -> str:

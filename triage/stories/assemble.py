@@ -14,7 +14,6 @@ import triage
 from triage.culprit.known_causes import lies_in_environment
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
-from triage.culprit.settings import workarounds_of
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
@@ -26,7 +25,6 @@ from triage.model.report import (
     NearestPassing,
     ReportSignature,
     ReportVerdict,
-    Reproducer,
     Sibling,
     TriageReport,
 )
@@ -48,6 +46,7 @@ from triage.stories.headline import sentence_before_the_first, summary_sentence,
 from triage.stories.known import cause_of
 from triage.stories.met import met_note, met_on, why_unsettled
 from triage.stories.own_names import own_names
+from triage.stories.shown import reproducer_facts, reproducer_note, workaround_texts
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
 # Variables that decide what torch does; not where it keeps things.
@@ -67,7 +66,9 @@ def assemble(found: Findings) -> TriageReport:
     session = found.session
     made = found.reproduced
     reduced = made.graph if made is not None else None
-    shown = reduced or (made.seen_graph if made is not None else None)
+    reproducer = reproducer_facts(found)
+    doubted = reproducer is not None and reproducer.doubt is not None
+    shown = reduced or (made.seen_graph if made is not None and not doubted else None)
     environment = found.environment
     first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
     own = own_code(found, conclusion)
@@ -107,14 +108,14 @@ def assemble(found: Findings) -> TriageReport:
             found.lowered,
             conclusion.direction,
         ),
-        workarounds=_workarounds(found, conclusion),
+        workarounds=workaround_texts(found, conclusion),
         ways_round=found.ways_round,
         conditions=found.conditions,
         indifferent=found.indifferent,
         known_cause=cause_of(conclusion, first, mend, own),
         subsystem=found.subsystem,
-        reproducer=_reproducer(found),
-        reproducer_note=_reproducer_note(found, unsettled),
+        reproducer=reproducer,
+        reproducer_note=reproducer_note(found, unsettled),
         nearest_passing=NearestPassing("passing.py", made.passing_difference or "")
         if made is not None and made.passing is not None
         else None,
@@ -283,36 +284,6 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
     )
 
 
-def _reproducer_note(found: Findings, unsettled: str | None) -> str | None:
-    if found.reproduced is not None:
-        return None
-    return found.reproducer_note or (f"No stage is known to reduce for: {unsettled}." if unsettled else None)
-
-
-def _reproducer(found: Findings) -> Reproducer | None:
-    made = found.reproduced
-    if made is None:
-        return None
-    return Reproducer(
-        path="repro.py",
-        verified=made.verified,
-        verified_runs=made.verified_runs,
-        same_signature=made.same_signature,
-        case=made.case,
-        engine=made.engine,
-        ops=made.ops,
-        lines=made.lines,
-        queries=made.queries,
-        seconds=round(made.seconds, 2),
-        minimal=made.minimal,
-        note=" ".join(made.notes) or None,
-        control=made.control,
-        same_text=made.same_text,
-        runs=made.runs,
-        needs=made.needs,
-    )
-
-
 def _bare_environment(first: Probe | None) -> dict[str, str]:
     if first is None:
         return {}
@@ -324,18 +295,6 @@ def _libraries(conclusion: Conclusion) -> dict[str, str]:
     """The versions of the packages, other than torch, that the error came through."""
     error = conclusion.outcome.exception if conclusion.outcome is not None else None
     return {} if error is None else {**error.libraries, **error.innermost().libraries}
-
-
-def _workarounds(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:
-    """What made the reproducer pass, and the backend below the failing one, with which the script itself passed.
-
-    Not what the script, which may need more than its reproducer, was run with as well and failed.
-    """
-    below = conclusion.passing
-    of_reproducer = workarounds_of(found.workarounds, found.cures, found.no_ways_round)
-    if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE or below.name not in found.walk.seen:
-        return of_reproducer
-    return tuple(dict.fromkeys([*of_reproducer, f'torch.compile(..., backend="{below.name}")']))
 
 
 def _confirmed(found: Findings, conclusion: Conclusion) -> bool:

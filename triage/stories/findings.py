@@ -53,6 +53,7 @@ class Findings:
     copied: tuple[str, ...] = ()  # what the script calls the inputs with copies of which it passes: L['x']
     ways_round: tuple[WayRound, ...] = ()
     no_ways_round: tuple[str, ...] = ()  # changes with which the script fails still, in words
+    in_vain: tuple[str, ...] = ()  # and those of them with which it fails as it did
     conditions: tuple[Condition, ...] = ()
     indifferent: tuple[str, ...] = ()
     subsystem: SubsystemSearch | None = None
@@ -70,7 +71,7 @@ class Findings:
         self.reproduced, self.reproducer_note = None, None
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
         self.diverging, self.lowered = None, ()
-        self.cures, self.spellings, self.copied, self.no_ways_round = (), (), (), ()
+        self.cures, self.spellings, self.copied, self.no_ways_round, self.in_vain = (), (), (), (), ()
         self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 
     def shorten(self, what: str) -> None:

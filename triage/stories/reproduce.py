@@ -12,11 +12,12 @@ from triage.culprit.operation import operators_in
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle, FirstComparison
 from triage.judge.judgement import Oracle
+from triage.judge.likeness import same_failure
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import one_line, place_of
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check, rung_that_shows
 from triage.model.accuracy import Comparison
-from triage.model.rungs import AS_IS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
+from triage.model.rungs import AS_IS, BACKENDS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe.run import Probe
 from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
@@ -90,10 +91,13 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             end=end,
             warm=runner,
         )
+        own = None
+        if problem.own_rung is not None and all(each.outcome.failed for each in results):
+            own = runner.run(source, rung=problem.own_rung, timeout=limit)
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs and not late():
             results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral, end=end)
-        return Shown(results, control)
+        return Shown(results, control, own)
 
     try:
         with session.timed("reduce"):
@@ -211,8 +215,20 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         evidence=operators_in(outcome.exception if outcome else None),
         torch_version=_torch_version(found.walk.start),
         passing=_passing(conclusion),
+        own_rung=_own_rung(found, conclusion),
         door=conclusion.door is not None,
     )
+
+
+def _own_rung(found: Findings, conclusion: Conclusion) -> str | None:
+    """The rung that the script itself stands on, above the one that is blamed, where its result is wrong in the same way."""
+    walk, blamed = found.walk, rung_that_shows(conclusion, found.walk.evidence)
+    own = walk.rungs[walk.top]
+    if conclusion.symptom is not Symptom.WRONG_RESULT or own.force not in BACKENDS or own is blamed:
+        return None
+    seen = [probe.signature for probe in walk.evidence.get(own.name, []) if probe.signature is not None]
+    alike = conclusion.signature is not None and any(same_failure(each, conclusion.signature) for each in seen)
+    return own.name if alike else None
 
 
 def _passing(conclusion: Conclusion) -> str:
@@ -330,6 +346,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
             calls=failing.notes.point.calls,
             compiled=failing.notes.compile_calls,
             own_check=is_script_check(conclusion.outcome) or is_printed(conclusion.outcome),
+            recompiles=failing.notes.recompiles,
         ),
         timeout=seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found),
         patience=patience,

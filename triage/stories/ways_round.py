@@ -104,7 +104,9 @@ class _Trials:
             probes = self._run_together(together)
             tried += zip(together, probes, strict=True)
             passed = [pair for pair in tried if self._passes(*pair)]
-        self.found.no_ways_round = tuple(change.words for change, probe in tried if self._fails_still(probe))
+        failed = [(change, probe) for change, probe in tried if self._fails_still(probe)]
+        self.found.no_ways_round = tuple(change.words for change, _ in failed)
+        self.found.in_vain = tuple(change.words for change, probe in failed if not self._fails_otherwise(probe))
         self.found.notes += _notes(program, tried, changes, bool(passed))
         if changes and not passed and not self._has_time():
             self.found.shorten("all ways round were tried")

@@ -46,7 +46,9 @@ class PairedRunner(PooledRunner):
     """A view of a runner. What fails with `signature` (or as it says) fails on the passing rung as well, or is a result.
 
     With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
-    did not fail with a harmless function in the place of the compiled one, none may. Close the runner alone.
+    did not fail with a harmless function in the place of the compiled one, none may. Unless `recompiles`, none may compile
+    a graph again: what goes wrong with the first one is another failure than what goes wrong with the second. Close the
+    runner alone.
     """
 
     def __init__(
@@ -57,12 +59,14 @@ class PairedRunner(PooledRunner):
         own: OwnFailure | None = None,
         *,
         exchanges: bool = True,
+        recompiles: bool = True,
         files: LeftFiles | None = None,
     ) -> None:
         super().__init__(runner.jobs, runner)
         self._runner, self._passing, self._own = runner, passing, own
         self._fails = signature if callable(signature) else partial(_fails_with, signature)
         self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
+        self._recompiles = recompiles
         self._files = files or LeftFiles()
         self._decides = False
         self._contracts = Contracts()
@@ -85,6 +89,8 @@ class PairedRunner(PooledRunner):
         """Why a candidate that fails the same way is none; empty where it is one."""
         if flaw := self._files.flaw(result.left):
             return flaw
+        if result.notes.recompiles and not self._recompiles:
+            return "it compiles a graph again, which the program does not"
         if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome):
             return "nothing decides whether its own statement fails"
         if self._exchanges:

@@ -53,13 +53,15 @@ RUNS = 10  # what a reduction may cost, in runs of the program
 class Seen:
     """What the run that failed told: how it ended, in which call of compiled code, and how that was compiled.
 
-    `own_check` is set where the program's own comparison failed: the failure then comes after the compiled calls.
+    `own_check` is set where the program's own comparison failed: the failure then comes after the compiled calls, and
+    little but its words tells it from others. `recompiles`: how often a graph was compiled again.
     """
 
     outcome: Outcome
     calls: int
     compiled: tuple[CompileCall, ...]
     own_check: bool = False
+    recompiles: int = 0
 
     @property
     def exception(self) -> RaisedException | None:
@@ -148,10 +150,14 @@ class SourceEngine:
     def _paired(self, runner: CandidateRunner, problem: Problem, files: LeftFiles) -> PairedRunner:
         """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
         passing = UNCOMPILED.name if problem.stage is Stage.BACKEND else problem.passing
+        own_check = self._seen.own_check
+        again = self._seen.recompiles > 0 or not own_check
         if self._comparison is not None:
-            return PairedRunner(runner, self._comparison.fails, passing, files=files)
+            return PairedRunner(runner, self._comparison.fails, passing, recompiles=again, files=files)
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
-        return PairedRunner(runner, problem.signature, passing, own, exchanges=not self._seen.own_check, files=files)
+        return PairedRunner(
+            runner, problem.signature, passing, own, exchanges=not own_check, recompiles=again, files=files
+        )
 
     def _evidence(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""

@@ -69,7 +69,9 @@ def _chips(report: TriageReport) -> list[tuple[str, str]]:
         held = (
             f"verified {made.verified_runs} of {made.runs or made.verified_runs}" if made.verified else "not verified"
         )
-        found.append(("good" if made.verified else "other", f"reproducer {held}"))
+        if made.doubt:
+            held = "may show another failure"
+        found.append(("good" if made.verified and not made.doubt else "other", f"reproducer {held}"))
     found += [
         ("", f"{name} {report.environment[name]}") for name in ("torch", "python") if report.environment.get(name)
     ]

@@ -1,0 +1,70 @@
+"""What the report says of the reproducer, and of what makes it pass: what was run, and where runs speak against each other."""
+
+from __future__ import annotations
+
+from triage.culprit.settings import among, workarounds_of
+from triage.locate.conclude import Conclusion
+from triage.model.report import Reproducer
+from triage.model.rungs import UNCOMPILED
+from triage.model.stage import Stage, Symptom
+from triage.reduce.choose import Reproduced
+from triage.stories.findings import Findings
+
+
+def reproducer_note(found: Findings, unsettled: str | None) -> str | None:
+    """Why there is no reproducer; None where there is one."""
+    if found.reproduced is not None:
+        return None
+    return found.reproducer_note or (f"No stage is known to reduce for: {unsettled}." if unsettled else None)
+
+
+def reproducer_facts(found: Findings) -> Reproducer | None:
+    """What is known of the reproducer, as the report has it."""
+    made = found.reproduced
+    if made is None:
+        return None
+    return Reproducer(
+        path="repro.py",
+        verified=made.verified,
+        verified_runs=made.verified_runs,
+        same_signature=made.same_signature,
+        case=made.case,
+        engine=made.engine,
+        ops=made.ops,
+        lines=made.lines,
+        queries=made.queries,
+        seconds=round(made.seconds, 2),
+        minimal=made.minimal,
+        note=" ".join(made.notes) or None,
+        control=made.control,
+        same_text=made.same_text,
+        runs=made.runs,
+        needs=made.needs,
+        doubt=made.doubt or _doubt(found, made) or None,
+    )
+
+
+def own_check_alone(found: Findings) -> bool:
+    """Whether nothing but its own check tells what fails: a wrong result, reduced as a text. Of other failures more is known."""
+    text = found.reproduced is not None and found.reproduced.case == "source"
+    return text and found.walk.conclusion().symptom is Symptom.WRONG_RESULT
+
+
+def _doubt(found: Findings, made: Reproduced) -> str:
+    """The settings with which the reproducer passes and the script fails as before: where they may be two wrong results."""
+    if not own_check_alone(found):
+        return ""
+    told = [f"`{setting.name}={setting.value!r}`" for setting in among(found.cures, found.in_vain)]
+    return f"it passes with {' and with '.join(told)}, with which the program fails as before" if told else ""
+
+
+def workaround_texts(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:
+    """What made the reproducer pass, and the backend below the failing one, with which the script itself passed.
+
+    Not what the script, which may need more than its reproducer, was run with as well and failed.
+    """
+    below = conclusion.passing
+    of_reproducer = workarounds_of(found.workarounds, found.cures, found.no_ways_round)
+    if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE or below.name not in found.walk.seen:
+        return of_reproducer
+    return tuple(dict.fromkeys([*of_reproducer, f'torch.compile(..., backend="{below.name}")']))
