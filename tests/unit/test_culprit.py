@@ -71,6 +71,17 @@ def test_the_last_one_where_nothing_tells_them_apart():
     assert found is not None and found.op == "aten.real"
 
 
+def test_none_of_several_where_only_the_check_of_a_text_fails():
+    """No graph fails by itself, so no chain of operations ends in the guilty one; an error's own words still count."""
+    found = culprit_of(concluded("compile"), graph(), None, by_itself=False)
+    assert found == Culprit(None, None, found.subsystem, "the reproducer needs aten.lerp, aten.real")
+    found = culprit_of(concluded("lerp"), graph(), None, by_itself=False)
+    assert found is not None and found.op == "aten.lerp"
+    alone = case([tensor("x", 4)], [op("y", "torch.real", "%x", out=meta(4))], "y")
+    found = culprit_of(concluded("compile"), alone, None, by_itself=False)
+    assert found is not None and found.op == "aten.real"
+
+
 def test_none_where_so_many_are_left_that_the_last_is_there_by_chance():
     names = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "neg", "relu")
     long = case([tensor("x", 4)], [op(name, f"torch.{name}", "%x", out=meta(4)) for name in names], "relu")

@@ -85,11 +85,13 @@ def culprit_of(
     diverging: GraphNode | None = None,
     *,
     minimal: bool = True,
+    by_itself: bool = True,
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
     Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`). None where the
     machine is to blame: the operation that is left only has something built. What a reproducer needs is known of a `minimal` one.
+    Where the graph does not fail `by_itself` (a text was reduced, whose own check shows a wrong result), its order tells nothing.
     """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return None
@@ -109,7 +111,7 @@ def culprit_of(
             detail = f"the first in the program's graph with which values differ; {has} {others} as well"
             return Culprit(told, graph, subsystem, detail)
         if targets:
-            telling = _most_telling(targets, named, conclusion.outcome.exception)
+            telling = _most_telling(targets, named, conclusion.outcome.exception, by_itself=by_itself)
             more = f" and {len(targets) - MOST_SHOWN} more" if len(targets) > MOST_SHOWN else ""
             return Culprit(telling, graph, subsystem, f"{has} {', '.join(targets[:MOST_SHOWN])}{more}")
     if named:
@@ -151,17 +153,19 @@ def operators_of(case: GraphCase) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _most_telling(targets: Sequence[str], named: Sequence[str], error: RaisedException | None) -> str | None:
+def _most_telling(
+    targets: Sequence[str], named: Sequence[str], error: RaisedException | None, *, by_itself: bool
+) -> str | None:
     """Of several operators the one that the error names, or in whose decomposition or lowering it was raised.
 
-    Else the last, at which a failing chain ends; None where so many are left that the last one is there by chance.
+    Else the last, at which a chain ends that fails by itself; None where so many are left that the last one is there by chance.
     """
     functions = [frame.function for frame in reversed(error.innermost().frames)] if error is not None else []
     plain = {target.split(".")[1 if "." in target else 0].rstrip("_"): target for target in targets}
     for name in (*(name.split(".")[1] for name in named if "." in name), *functions):
         if name in plain:
             return plain[name]
-    return targets[-1] if len(targets) <= MOST_BLAMED else None
+    return targets[-1] if by_itself and len(targets) <= MOST_BLAMED else None
 
 
 def operator_name(node: GraphNode) -> str:
