@@ -150,6 +150,21 @@ def test_names_of_torch_alone() -> None:
     assert query("KeyError", "'my_key'", "torch/_inductor/x.py:call") is None
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "utils.py:_wrap_graph_break_with_torch_runtime_err",
+        "exc.py:raise_error",
+        "exc.py:reraise_as_error",
+        "utils.py:_get_fake_value_impl",
+    ],
+)
+def test_a_function_that_only_passes_an_error_on_is_not_asked_for(frame: str) -> None:
+    frames = (f"torch/_dynamo/{frame}", "torch/_dynamo/x.py:realize_hint")
+    assert query("KeyError", "'my_key'", *frames, stage=Stage.DYNAMO) == "realize_hint KeyError"
+    assert query("KeyError", "'my_key'", frames[0], stage=Stage.DYNAMO) is None
+
+
 def test_a_fake_call_is_about_what_it_wraps() -> None:
     message = (
         "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function "

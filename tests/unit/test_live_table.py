@@ -45,6 +45,29 @@ def query(number: int) -> Event:
     return Event("query", {"number": number, **facts})
 
 
+def test_what_is_asked_of_the_reproducer_is_told_where_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(view.time, "monotonic", lambda: now)
+    rows = [("dynamic=None", "same_failure"), ("dynamic=True", "ok")]
+    with _plain(plain_line) as listen:
+        listen(Event("step_started", {"step": "ablate"}))
+        for setting, outcome in rows:
+            now += 9.0
+            listen(Event("ablated", {"setting": setting, "outcome": outcome, "seconds": 8.5}))
+        now += 16.0
+        listen(Event("part_asked", {"part": "lowerings", "outcome": "same_failure", "seconds": 15.0}))
+        listen(Event("step_started", {"step": "capture"}))
+        listen(Event("step_started", {"step": "conditions"}))
+    assert capsys.readouterr().err.splitlines() == [
+        "[   0.0 s] trying settings on the reproducer, and parts of the compiler",
+        "[  18.0 s] reproducer asked with dynamic=True: passes, 8.5 s",
+        "[  34.0 s] reproducer asked for the guilty part (lowerings): same failure, 15.0 s",
+        "[  34.0 s] asking what the failure needs",
+    ]
+
+
 def test_a_candidate_is_a_line_only_where_nothing_was_shown_for_a_while(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 SPINNER = 2  # columns it takes
 _CUT = "nothing is known of it"  # of a run that was ended at a limit which says nothing of the script
-OFTEN = ("query",)  # events of which there are hundreds: as lines, one is shown where nothing was for so many seconds
+OFTEN = (
+    "query",
+    "ablated",
+    "part_asked",
+)  # there are many: as lines, one is shown where nothing was for so many seconds
 SILENCE = 15.0
+STEPS_TOLD = ("ablate", "diverge", "conditions")  # of which nothing else may be told for a long time
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 _STEPS = {
     "script": "running the script as it is",
@@ -27,7 +32,7 @@ _STEPS = {
     "confirm": "waiting for the script's own answers",
     "capture": "reading the captured graphs",
     "reduce": "reducing",
-    "ablate": "ablation of the reproducer",
+    "ablate": "trying settings on the reproducer, and parts of the compiler",
     "blame": "searching the part of the compiler to blame",
     "diverge": "looking where values go wrong in the program's own graph",
     "conditions": "asking what the failure needs",
@@ -95,6 +100,12 @@ def plain_line(event: Event) -> str | None:
         return f"reducing {facts['subject']}"
     if event.kind == "engine_step":
         return str(facts.get("text"))
+    if event.kind == "step_started":
+        return _STEPS[facts["step"]] if facts["step"] in STEPS_TOLD else None
+    if event.kind in ("ablated", "part_asked"):
+        asked = f"with {facts['setting']}" if "setting" in facts else f"for the guilty part ({facts['part']})"
+        ended = "passes" if facts["outcome"] == "ok" else facts["outcome"].replace("_", " ")
+        return f"reproducer asked {asked}: {ended}, {facts['seconds']:.1f} s"
     if event.kind == "query":
         return (
             f"candidate {facts['number']} ({facts['phase']}): {_first_line(facts['reason'])}, {facts['seconds']:.1f} s"

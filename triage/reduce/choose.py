@@ -184,6 +184,8 @@ def choose(
         if fallback is None:
             return None, tuple(notes)
         spare = replace(fallback, notes=(*notes, *fallback.notes))
+    if siblings and not budget.spent():
+        emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
     try:
         met = compilers_own(siblings, problem.passing, runner, budget)
     except KeyboardInterrupt:  # what was verified is not lost by it

@@ -66,12 +66,14 @@ _UNTELLING = words(
     """__call__ __init__ __torch_dispatch__ __torch_function__ __bool__ apply backward call call_function call_method check
     codegen codegen_and_compile compile compile_fx create decorate dispatch fn forward func handler helper inner inner_fn
     meta_fn method new_func proxy_call result run run_node step transform wrap_with wrapped wrapper _fn _wrapper wrap
-    wrap_fx_proxy wrap_fx_proxy_cls get_fake_value raise_error unimplemented unimplemented_v2 call_user_compiler compile_inner
+    wrap_fx_proxy wrap_fx_proxy_cls get_fake_value unimplemented unimplemented_v2 call_user_compiler compile_inner
     load_fn future result_fn compile_to_module propagate_real_tensors cached_dispatch_impl break_graph_if_unsupported
     _check_with _run_compile_cmd run_compile_cmd _runtime_wrapper runtime_wrapper assert_close maybe_handle_decomp
-    get_fake_value_from_nodes functionalize fake_signature call_function_no_graph inline_call inline_call_
+    _get_fake_value_impl get_fake_value_from_nodes functionalize fake_signature call_function_no_graph inline_call inline_call_
     inline_user_function_return generic_jump call_user_function"""
 )
+# And those that say of themselves that they only pass an error on: raise_error, _wrap_graph_break_with_torch_runtime_err.
+_PASSES_ON = re.compile(r"(?:\A|_)(?:re)?(?:raise|wrap)_(?:\w+_)?(?:err|error|exc|exception)s?(?:_|\Z)")
 # Modules whose name says what they do; of others (utils, graph, lowering) every issue has the file.
 _TELLING_MODULES = words(
     """post_grad pre_grad joint_graph pattern_matcher index_propagation partitioners cudagraph_trees symbolic_shapes value_ranges
@@ -172,7 +174,8 @@ def _function(signature: ReportSignature) -> str:
     for frame in signature.frames:
         file, _, name = frame.rpartition(":")
         name, module = name.rpartition(".")[2], file.rpartition("/")[2].removesuffix(".py")
-        if name.isidentifier() and name not in _UNTELLING and ("_" in name.strip("_") or len(name) > 7):
+        tells = name.isidentifier() and name not in _UNTELLING and not _PASSES_ON.search(name)
+        if tells and ("_" in name.strip("_") or len(name) > 7):
             return name
         if module in _TELLING_MODULES:
             return module
