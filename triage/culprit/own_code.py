@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from triage.judge.signature import is_generated, is_standard_library, torch_frame
+from triage.judge.signature import RAISES, is_generated, is_standard_library, torch_frame
 from triage.judge.skeleton import short_type, unwrap_text
 from triage.judge.stacks import crashed_thread
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
@@ -52,7 +52,6 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)")
 _OF_TORCH_TOO = re.compile(
     r"/(?:site|dist)-packages/(?:sympy|mpmath|networkx|jinja2|markupsafe|fsspec|filelock|typing_extensions)(?:/|\.py$)"
 )
-_STATEMENT = re.compile(r"(?:raise|assert)\b")
 # What torch's C++ raises has no frame of its own: it seems to come from the line that called it.
 _FROM_CPP = ("RuntimeError", "NotImplementedError", "IndexError", "OutOfMemoryError")
 _OPERATOR = re.compile(
@@ -218,7 +217,7 @@ def _is_its_own(raised: RaisedException, end: int) -> bool:
     """Whether the line itself raised: nothing of torch's stands below it, and it says so or C++ would not."""
     if any(_is_torchs(frame) for frame in raised.frames[end + 1 :]):
         return False
-    if end + 1 < len(raised.frames) or _STATEMENT.match(raised.frames[end].code):
+    if end + 1 < len(raised.frames) or RAISES.match(raised.frames[end].code):
         return True
     kind, _ = unwrap_text(raised.type, raised.message)
     return not kind.startswith("torch.") and short_type(kind) not in _FROM_CPP
