@@ -159,8 +159,8 @@ def test_never_is_never(walk: Callable[..., Walk]) -> None:
 class Checking:
     """A target whose own check fails from `aot_eager` upwards. What comparing its graphs finds are `notes`."""
 
-    def __init__(self, notes: AgentNotes, check: Check | None = None) -> None:
-        self.notes, self.checked = notes, check
+    def __init__(self, notes: AgentNotes, check: Check | None = None, error: RaisedException | None = None) -> None:
+        self.notes, self.checked, self.error = notes, check, error
         self.requests: list[ProbeRequest] = []
 
     def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
@@ -170,14 +170,16 @@ class Checking:
         if request.rung not in ("uncompiled", "eager"):
             frames = (Frame("/home/me/x.py", 9, "<module>", "assert close(out, ref)"),)
             error = RaisedException("AssertionError", "no", frames, phase="uncaught", check=self.checked)
-            outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
+            outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=self.error or error)
         if request.accuracy is not None:
             notes = replace(self.notes, started=True, compile_calls=notes.compile_calls)
         return Probe(request.name, request.rung, outcome, signature_of(outcome), notes, Path("x"))
 
 
-def checked(walk: Callable[..., Walk], notes: AgentNotes, check: Check | None = None) -> tuple[Walk, Checking]:
-    machine = Checking(notes, check)
+def checked(
+    walk: Callable[..., Walk], notes: AgentNotes, check: Check | None = None, error: RaisedException | None = None
+) -> tuple[Walk, Checking]:
+    machine = Checking(notes, check, error)
     it = walk(machine)
     it.first()
     it.settle()
@@ -194,6 +196,35 @@ def test_a_failing_check_is_known_by_what_is_wrong_with_a_graph(walk: Callable[.
     assert found.direction is Direction.BACKWARD
     assert found.signature.exception_type == "AssertionError"  # what the person saw stays
     assert machine.requests[-1].rung == "aot_eager" and machine.requests[-1].accuracy is not None
+
+
+def says(code: str, kind: str = "RuntimeError", cause: RaisedException | None = None) -> RaisedException:
+    frames = (Frame("/home/me/x.py", 9, "main", code),)
+    return RaisedException(kind, "no", frames, cause=cause, phase="uncaught")
+
+
+TORCHS = says("y = out.view(-1)")
+
+
+@pytest.mark.parametrize(
+    ("error", "wrong", "symptom"),
+    [
+        (says("raise RuntimeError(f'counts are {used}')"), OUTPUT, Symptom.WRONG_RESULT),
+        (says("raise ValueError('drift')", "ValueError"), NAN, Symptom.WRONG_RESULT),
+        (interpret.bare_exit(2, "refusing to serve"), OUTPUT, Symptom.WRONG_RESULT),
+        (says("sys.exit(2)", "SystemExit"), OUTPUT, Symptom.WRONG_RESULT),
+        (says("sys.exit(2)", "SystemExit", cause=TORCHS), OUTPUT, Symptom.EXCEPTION),
+        (says("raise RuntimeError('step failed')", cause=TORCHS), OUTPUT, Symptom.EXCEPTION),
+        (TORCHS, OUTPUT, Symptom.EXCEPTION),
+        (says("table[index]", "IndexError"), OUTPUT, Symptom.EXCEPTION),
+        (says("raise ValueError('not contiguous')", "ValueError"), replace(OUTPUT, kind="strides"), Symptom.EXCEPTION),
+    ],
+)
+def test_what_the_program_says_of_wrong_values_is_a_wrong_result(
+    walk: Callable[..., Walk], error: RaisedException, wrong: WrongResult, symptom: Symptom
+) -> None:
+    found = checked(walk, AgentNotes(wrongs=(wrong,), compared=1), error=error)[0].conclusion()
+    assert found.signature is not None and (found.symptom, found.signature.wrong) == (symptom, wrong.wrongness)
 
 
 class Streams(Checking):

@@ -1,18 +1,22 @@
 """Whose code raised it: told by the part of torch that called the innermost line that is not torch's."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from triage.culprit.own_code import own_code_of, own_code_that_died, raised_in
+from triage.cli.view import _next
+from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died, raised_in
 from triage.locate.conclude import Conclusion
-from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.own_code import OwnCode
+from triage.model.report import ReportVerdict, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.headline import with_headline
 from triage.stories.known import cause_of
-from triage.stories.whose_code import what_to_mend
+from triage.stories.run import Run
+from triage.stories.whose_code import own_code, what_to_mend
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 
@@ -170,6 +174,50 @@ def test_what_a_backend_gave_back_is_the_backends_while_a_graph_runs() -> None:
     assert own is not None and own.role == "backend"
     assert found(*told, stage=Stage.BACKEND) is None
     assert found(*told, in_graph=True) is None
+
+
+def brought(*files: str) -> tuple[CompileCall, ...]:
+    places = [frames(f"{file}:accel: def accel(gm, inputs):")[0] for file in files]
+    return tuple(CompileCall("accel", custom_backend=True, backend_at=place) for place in places)
+
+
+def test_a_wrong_result_of_a_backend_alone_is_the_backends() -> None:
+    """No line was in it when the program's own check saw it."""
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("SystemExit", "exit status 2"))
+    start = SimpleNamespace(notes=SimpleNamespace(compile_calls=brought("accel/backend.py") * 2))
+    run = SimpleNamespace(walk=SimpleNamespace(start=start), reproduced=None, operator_checks=())
+    for stage, expected in ((Stage.BACKEND, "backend.py:1"), (Stage.INDUCTOR, None)):
+        found_at = Conclusion(stage, Symptom.WRONG_RESULT, outcome=outcome, settled=True)
+        own = own_code(run, found_at)  # type: ignore[arg-type]
+        assert (own.place if own else None) == expected
+        assert what_to_mend(run, found_at, own) == ()  # type: ignore[arg-type]
+        assert raised_in(RaisedException("ValueError", "no", frames("serve.py:main")), own) == "user"
+    hang = Outcome(OutcomeKind.HANG)
+    assert own_code(run, Conclusion(Stage.BACKEND, Symptom.HANG, outcome=hang, settled=True)) is not None  # type: ignore[arg-type]
+
+
+def test_whose_a_backend_is_and_where() -> None:
+    own = own_backend_of(brought("accel/backend.py"))
+    assert own is not None and own.headline == "Fails because of your backend, backend.py:1"
+    assert own.line == "backend.py:1 in accel: def accel(gm, inputs)"
+    librarys = own_backend_of(brought("kernels/accel.py"))
+    assert librarys is not None and librarys.library == "kernels" and librarys.name == "kernels's backend"
+    several = own_backend_of(brought("one.py", "kernels/two.py"))
+    assert several is not None and several.place == "one.py:1 or two.py:1" and several.library is None
+    assert own_backend_of((CompileCall("cudagraphs", custom_backend=True),)) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        ("accel/backend.py", "look at backend.py:1 first; where that is right, read report.md"),
+        ("kernels/accel.py", "tell the authors of kernels, whose backend it is (accel.py:1)"),
+    ],
+)
+def test_the_next_step_is_not_an_issue_of_pytorchs(file: str, says: str) -> None:
+    verdict = ReportVerdict(Symptom.WRONG_RESULT, Stage.BACKEND)
+    report = TriageReport({}, (), verdict, own_code=own_backend_of(brought(file)))
+    assert _next(Run(report, Path("out"), 0)).startswith(says)
 
 
 def test_the_cause_is_looked_at_first() -> None:

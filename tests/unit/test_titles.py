@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from triage.model.accuracy import Wrongness
+from triage.model.own_code import OwnCode
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.report.titles import title
@@ -62,6 +63,7 @@ OWN_HANG = replace(
         excerpt=f'{TORCHS}  File "nets/never.py", line 8, in simplified\nNo end within 25 s while compiling',
     ),
 )
+BACKEND = OwnCode("backend", "never.py:3", "never.py:3 in never: def never(gm, inputs)", raised=False, needed=True)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,11 @@ OWN_HANG = replace(
         (replace(WRONG, accuracy={}), "[inductor] `aten.sum`: wrong result under torch.compile"),
         (HANG, "[inductor] torch.compile does not finish while compiling, in torch/_inductor/sizevars.py:simplify"),
         (replace(HANG, signature=None), "[inductor] torch.compile does not finish"),
+        (
+            replace(OWN_HANG, own_code=BACKEND),
+            "[custom backend] torch.compile does not finish while compiling, in never.py:simplified",
+        ),
+        (replace(WRONG, own_code=BACKEND), "Fails because of your backend, never.py:3"),
         (OWN_HANG, "[custom backend] torch.compile does not finish while compiling, in never.py:simplified"),
         (
             replace(OWN_HANG, signature=replace(OWN_HANG.signature, excerpt=TORCHS)),  # type: ignore[type-var]
@@ -109,6 +116,10 @@ def test_an_assertion_without_a_message_is_told_by_its_statement(message: str, l
     signature = ReportSignature("AssertionError", message, user_line=line)
     found = replace(DIES_IN_ITS_VIEW, signature=signature, culprit=None, accuracy=None)
     assert title(found) == f"[decomp] {told}"
+
+
+def test_a_hang_of_a_backend_is_told_by_where_it_hangs() -> None:
+    assert title(replace(OWN_HANG, own_code=BACKEND)) == title(OWN_HANG)
 
 
 def test_a_call_with_fake_tensors_is_told_by_what_it_raised() -> None:

@@ -203,6 +203,16 @@ def known_operators():
     return found
 
 
+def registered_backend(name):
+    """The function that torch.compile takes for a backend's name, loaded as torch.compile loads it; None where there is none."""
+    try:
+        from torch._dynamo.backends.registry import lookup_backend
+
+        return lookup_backend(name)
+    except Exception:
+        return None
+
+
 def opcheck():
     """`torch.library.opcheck` (2.4 and newer)."""
     check = getattr(sys.modules["torch"].library, "opcheck", None)

@@ -400,8 +400,11 @@ def _next(done: Run) -> str:
     explained = done.report.explanation
     if explained is not None:
         return f"mend {explained.place or 'your code'}: this is not a bug of PyTorch"
-    if done.report.own_code is not None:
-        return f"look at {done.report.own_code.place} first; where that is right, read report.md and file it with your own words"
+    own = done.report.own_code
+    if own is not None and own.needed and own.role == "backend" and own.library is not None:
+        return f"tell the authors of {own.library}, whose backend it is ({own.place}): with PyTorch's own backends it passes"
+    if own is not None:
+        return f"look at {own.place} first; where that is right, read report.md and file it with your own words"
     if verdict.stage is Stage.NONE and verdict.door is None:
         return "read the notes in report.md: this is not a compiler bug as it stands"
     return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"

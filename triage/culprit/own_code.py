@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from triage.judge.signature import is_generated, is_standard_library, torch_frame
+from triage.judge.signature import RAISES, is_generated, is_standard_library, torch_frame
 from triage.judge.skeleton import short_type, unwrap_text
 from triage.judge.stacks import crashed_thread
-from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.own_code import OF_OPERATORS, SIGNAL_HANDLER, OwnCode
 from triage.model.stage import OutcomeKind, Stage
 from triage.model.text import clip, first_line
@@ -52,7 +52,6 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)")
 _OF_TORCH_TOO = re.compile(
     r"/(?:site|dist)-packages/(?:sympy|mpmath|networkx|jinja2|markupsafe|fsspec|filelock|typing_extensions)(?:/|\.py$)"
 )
-_STATEMENT = re.compile(r"(?:raise|assert)\b")
 # What torch's C++ raises has no frame of its own: it seems to come from the line that called it.
 _FROM_CPP = ("RuntimeError", "NotImplementedError", "IndexError", "OutOfMemoryError")
 _OPERATOR = re.compile(
@@ -96,6 +95,24 @@ def own_code_that_died(
     return replace(own, died=True) if own is not None and own.raised and own.role not in _IN_GRAPH else None
 
 
+def own_backend_of(calls: Sequence[CompileCall]) -> OwnCode | None:
+    """The backend that the program brings, where that is the stage: with it alone the program fails. None where torch has it.
+
+    Nothing else tells whose a wrong result or a hang is. Where the program has several backends, any may be the one.
+    """
+    places = list(dict.fromkeys(call.backend_at for call in calls if call.backend_at is not None))
+    if not places:
+        return None
+    return OwnCode(
+        role="backend",
+        place=" or ".join(_place(frame) for frame in places),
+        line=" or ".join(frame.told for frame in places),
+        raised=False,
+        library=_library(places[0]) if len({_library(frame) for frame in places}) == 1 else None,
+        needed=True,
+    )
+
+
 def raised_in(error: RaisedException | None, own: OwnCode | None) -> str | None:
     """Whose the innermost line is: `torch`, `user`, `backend`, `custom_op`; None where no line is known."""
     if error is None:
@@ -106,7 +123,7 @@ def raised_in(error: RaisedException | None, own: OwnCode | None) -> str | None:
         return None
     if _is_torchs(known[-1]):
         return "torch"
-    if own is None or own.role not in (*OF_OPERATORS[2:], "backend"):
+    if own is None or own.needed or own.role not in (*OF_OPERATORS[2:], "backend"):
         return "user"
     return "backend" if own.role == "backend" else "custom_op"
 
@@ -168,19 +185,27 @@ def _compiled_by_own(error: RaisedException, stage: Stage, start: int) -> str | 
 
 def _own_code(role: str, raised: RaisedException, end: int, error: RaisedException) -> OwnCode:
     frame = raised.frames[end]
-    library = _LIBRARY.search(frame.file.replace("\\", "/"))
-    place = f"{PurePath(frame.file).name}:{frame.line}"
     site = _call_site(error, frame)
     return OwnCode(
         role=role,
-        place=place,
+        place=_place(frame),
         line=frame.told,
         raised=_is_its_own(raised, end),
         error=_error(raised),
         operator=_operator(error) if role in OF_OPERATORS else None,
-        library=library.group(1) if library else None,
+        library=_library(frame),
         call_site=site.told if site is not None else None,
     )
+
+
+def _place(frame: Frame) -> str:
+    return f"{PurePath(frame.file).name}:{frame.line}"
+
+
+def _library(frame: Frame) -> str | None:
+    """The installed package that the line is of; None for the program's own."""
+    found = _LIBRARY.search(frame.file.replace("\\", "/"))
+    return found.group(1) if found else None
 
 
 def _error(raised: RaisedException) -> str:
@@ -192,7 +217,7 @@ def _is_its_own(raised: RaisedException, end: int) -> bool:
     """Whether the line itself raised: nothing of torch's stands below it, and it says so or C++ would not."""
     if any(_is_torchs(frame) for frame in raised.frames[end + 1 :]):
         return False
-    if end + 1 < len(raised.frames) or _STATEMENT.match(raised.frames[end].code):
+    if end + 1 < len(raised.frames) or RAISES.match(raised.frames[end].code):
         return True
     kind, _ = unwrap_text(raised.type, raised.message)
     return not kind.startswith("torch.") and short_type(kind) not in _FROM_CPP

@@ -48,6 +48,7 @@ _UNTELLING = re.compile(
 # Functions through which others are called: they raise for whom they wrap.
 _WRAPPER = re.compile(r":(?:<\w+>|_*wrap\w*|\w*_wrapper|inner(?:_fn)?)$")
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")
+RAISES = re.compile(r"(?:raise|assert)\b")  # a line that raises by itself
 # Files of functions that compare for a program.
 _CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|unittest|_pytest)/")
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
@@ -253,6 +254,17 @@ def is_programs_own(error: RaisedException) -> bool:
         return False
     last = error.frames[-1]
     return is_user_frame(last) or _CHECKING.search(last.file.replace("\\", "/")) is not None
+
+
+def is_programs_word(error: RaisedException) -> bool:
+    """Whether the program says itself that something is wrong: its line raises, asserts or exits, and hands no exception on.
+
+    What torch's C++ raises seems to come from the line that called it.
+    """
+    said = error.cause or error
+    if short_type(said.type) == "SystemExit":
+        return True
+    return is_programs_own(said) and RAISES.match(said.frames[-1].code) is not None
 
 
 def is_verdict(error: RaisedException) -> bool:

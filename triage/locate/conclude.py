@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triage.judge.likeness import is_torn, same_face, same_failure
-from triage.judge.signature import FailureSignature, is_programs_own, is_verdict, signature_of, torch_frame
+from triage.judge.signature import (
+    FailureSignature,
+    is_programs_own,
+    is_programs_word,
+    is_verdict,
+    signature_of,
+    torch_frame,
+)
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
@@ -23,6 +30,7 @@ from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
 
 Seen = Mapping[str, Sequence[Probe]]
+_OF_VALUES = ("values", "nan", "inf", "zero_sign")
 SHORTEST_TELLING = 7  # a message that is shorter may be found in any other
 
 
@@ -151,7 +159,9 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
     if wrong is not None:
         signature = replace(found.signature, wrong=wrong.wrongness)
         direction = Direction(wrong.direction)
-        return replace(found, wrong=wrong, signature=signature, direction=direction, symptom=_symptom_of_check(found))
+        return replace(
+            found, wrong=wrong, signature=signature, direction=direction, symptom=_symptom_of_check(found, wrong)
+        )
     if probe.notes.unsteady:
         return replace(
             found,
@@ -185,11 +195,17 @@ def fails_alike(otherwise: Probe, found: Conclusion) -> bool:
     )
 
 
-def _symptom_of_check(found: Conclusion) -> Symptom:
-    """A failed comparison is a wrong result; what else a program raises (a view that does not fit the strides) stays one."""
+def _symptom_of_check(found: Conclusion, wrong: WrongResult) -> Symptom:
+    """A failed comparison is a wrong result; what else a program raises (a view that does not fit the strides) stays one.
+
+    So is what the program raises itself, or ends with, where a graph's values are wrong: how it compares them is its own affair.
+    """
     error = found.outcome.exception if found.outcome is not None else None
-    compares = error is not None and (error.check is not None or short_type(error.type) == "AssertionError")
-    return Symptom.WRONG_RESULT if compares and found.symptom is Symptom.EXCEPTION else found.symptom
+    if error is None or found.symptom is not Symptom.EXCEPTION:
+        return found.symptom
+    compares = error.check is not None or short_type(error.type) == "AssertionError"
+    says = wrong.kind in _OF_VALUES and is_verdict(error) and is_programs_word(error)
+    return Symptom.WRONG_RESULT if compares or says else found.symptom
 
 
 def only_rounds(probe: Probe, failed: Outcome | None) -> bool:

@@ -94,7 +94,10 @@ class BoundaryPoint:
 
 @dataclass(frozen=True)
 class CompileCall:
-    """One use of `torch.compile` as the script wrote it. `backend` is None for the default."""
+    """One use of `torch.compile` as the script wrote it. `backend` is None for the default.
+
+    `backend_at` is the function behind a backend of the program's or of a library's; None for torch's own.
+    """
 
     backend: str | None
     mode: str | None = None
@@ -102,6 +105,7 @@ class CompileCall:
     dynamic: bool | None = None
     options: tuple[str, ...] = ()
     custom_backend: bool = False
+    backend_at: Frame | None = None
     name: str = ""
     where: str = ""
 

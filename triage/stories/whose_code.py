@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from triage.culprit.contracts import broken_by, findings_of
 from triage.culprit.needed_code import needed_code
 from triage.culprit.operation import operator_name
-from triage.culprit.own_code import own_code_of, own_code_that_died
+from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase
@@ -93,10 +93,15 @@ def raised_by(conclusion: Conclusion) -> RaisedException | None:
 
 
 def own_code(found: Findings, conclusion: Conclusion) -> OwnCode | None:
-    """The program's own code under the compiler that the failure comes of: seen in its traceback, or needed by the reproducer."""
+    """The program's own code under the compiler that the failure comes of.
+
+    It was seen in the traceback, or is the backend with which alone the program fails, or the reproducer needs it.
+    """
     raised = own_code_of(raised_by(conclusion), conclusion.stage)
     if raised is None and conclusion.outcome is not None:
         raised = own_code_that_died(conclusion.outcome, conclusion.stage, code_at)
+    if raised is None and conclusion.stage is Stage.BACKEND and conclusion.settled:
+        raised = own_backend_of(found.walk.start.notes.compile_calls)
     return raised or _needed_by_reproducer(found)
 
 
@@ -140,6 +145,8 @@ def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | Non
     """That it is no bug of PyTorch's: the code's own exception, raised while the compiler asked it."""
     if own is None:
         return None
+    if own.needed and own.role == "backend":
+        return None  # shown is that Inductor passes: a part of torch that this backend uses may be to blame as well
     if own.needed:
         because = f"The reproducer fails with it and passes without it: `{own.line}`."
         agree = " What it returns has to agree with the operator's own result in shape, dtype, strides and values."

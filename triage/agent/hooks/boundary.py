@@ -12,6 +12,7 @@ import sys
 import threading
 
 from .. import compat
+from ..capture import backends
 from ..compare import otherwise, randomness
 from . import is_compiling, wrapped_keys
 
@@ -192,11 +193,15 @@ def note_use(torch, recorder, model, kwargs):
     inside = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__))
     while frame is not None and frame.f_code.co_filename.startswith(inside):
         frame = frame.f_back
+    custom = backend is not None and backend not in BUILT_IN
     recorder.channel.say(
         "compile_call",
         alone=recorder.alone() and not compat.may_use_accelerator(torch),
         backend=named,
-        custom_backend=backend is not None and backend not in BUILT_IN,
+        custom_backend=custom,
+        backend_at=_place_of(backend)
+        if custom and recorder.config.get("rung") is None
+        else None,  # else it is not loaded
         mode=kwargs.get("mode"),
         fullgraph=bool(kwargs.get("fullgraph", False)),
         dynamic=kwargs.get("dynamic"),
@@ -205,3 +210,10 @@ def note_use(torch, recorder, model, kwargs):
         wraps=isinstance(model, torch.nn.Module),
         where="%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno) if frame is not None else "",
     )
+
+
+def _place_of(backend):
+    try:
+        return backends.place_of(backend)
+    except Exception:  # an object that does not like to be looked at
+        return None
