@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SPINNER = 2  # columns it takes
 _CUT = "nothing is known of it"  # of a run that was ended at a limit which says nothing of the script
+_IDLE = "but it compiled nothing"  # so it says nothing of its rung
 OFTEN = ("query",)  # events of which there are hundreds: as lines, one is shown where nothing was for so many seconds
 SILENCE = 15.0
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
@@ -86,7 +87,8 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "probe_ended":
         if facts.get("told_early"):
             return None
-        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
+        idle = f", {_IDLE}" if facts.get("idle") else ""
+        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}{idle}"
     if event.kind == "located":
         operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
         door = f"fails in {facts['door']}, " if facts.get("door") else ""
@@ -263,6 +265,8 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
     telling = (_CUT if cut else _telling(row)[2:]) or (
         "stopped once past the failure" if row.get("stopped_early") else ""
     )
+    if row.get("idle"):
+        telling = _IDLE
     if row.get("on") == "graph":
         telling = f"the captured graph{': ' if telling else ''}{telling}"
     return (
