@@ -277,6 +277,12 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
+def tell_finished(directory: Path) -> None:
+    """Of a run that there is nothing to go on with."""
+    told = f"{shown(directory)} had come to its end, so nothing was run again; --budget or --timeout given anew would do that."
+    print(told, file=sys.stderr)  # noqa: T201
+
+
 def show_result(done: Run, *, quiet: bool, as_json: bool) -> None:
     """The end of a run: the report tree, the directory alone, or the panel."""
     if as_json:
