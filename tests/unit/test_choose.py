@@ -25,7 +25,7 @@ from triage.reduce.choose import (
     Shown,
     choose,
 )
-from triage.reduce.interface import Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.siblings import compilers_own
 from triage.report.wording import reproducer_claim
 from triage.session.events import Emitter, Journal
@@ -507,3 +507,32 @@ def test_among_many_larger_ones_the_smallest_that_holds_is_found_in_few_tries(le
         assert found is None and "0 of 3 fresh processes" in notes[0]
     else:
         assert found is not None and found.verified and shown <= found.lines <= shown + 5
+
+
+class GaveUp(Finds):
+    """An engine that an interrupt ended before it had anything."""
+
+    def reduce(self, *_: Any) -> NoReduction:
+        return NoReduction("native", "interrupted", interrupted=True)
+
+
+@pytest.mark.parametrize("interrupted_in", ["the next engine", "the verification of the script"])
+def test_what_failed_each_time_is_kept_at_an_interrupt_also_where_it_fails_below_too(interrupted_in: str) -> None:
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager")
+
+    def verify(source: str, runs: int) -> Shown:
+        if source == "the script\n":
+            raise KeyboardInterrupt
+        return Shown([FAILS] * runs, FAILS)
+
+    engines = [Finds(), GaveUp()] if interrupted_in == "the next engine" else [Finds()]
+    with pytest.raises(InterruptedReductionError) as caught:
+        choose(
+            problem, [Attempt(engine, ORACLE) for engine in engines], Passing(), ORACLE,  # type: ignore[arg-type]
+            verify, Left(spent=False), lambda *_, **__: None, "the script\n", "",  # type: ignore[arg-type]
+        )  # fmt: skip
+    best = caught.value.best
+    assert best is not None and best.source == "raise KeyError('boom')\n"
+    assert (best.verified, best.verified_runs) == (False, 3)
+    assert "It failed the same way in 3 of 3 fresh processes, but fails with `aot_eager` too." in best.notes

@@ -1,19 +1,26 @@
 """Going on with an earlier run: what its journal tells is not asked again, and what it does not tell is."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from triage.cli import app
 from triage.errors import UsageError
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, Verdict
+from triage.model.report import ReportVerdict, Reproducer, TriageReport
+from triage.model.stage import OutcomeKind, Stage, Symptom, Verdict
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
+from triage.report.redact import Redactor
+from triage.report.store import load_report, write_report
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
 from triage.stories import resume
+from triage.stories import run as story
+from triage.stories.findings import Findings
 from triage.stories.resume import earlier_run
 from triage.trial.driver import digest
 
@@ -78,3 +85,60 @@ def test_what_is_no_run_says_so(tmp_path: Path, text: str | None) -> None:
         (tmp_path / "journal.jsonl").write_text(text)
     with pytest.raises(UsageError, match="gone on with"):
         earlier_run(tmp_path)
+
+
+VERIFIED = Reproducer("repro.py", True, 3, True, "graph", "native", 1, 11, 30, 9.0, True, runs=3)
+
+
+def finished(directory: Path, *, complete: bool = True, code: int = 0) -> TriageReport:
+    """A run directory whose run has ended, with a verified reproducer."""
+    emit = journal(directory, "train.py")
+    report = TriageReport(
+        {"name": "triage"}, ("train.py",), ReportVerdict(Symptom.EXCEPTION, Stage.INDUCTOR), reproducer=VERIFIED,
+        complete=complete, incomplete_reason=None if complete else "the budget of 9 s ended",
+    )  # fmt: skip
+    (directory / "repro.py").write_text("boom()\n")
+    write_report(directory, report, ("md",), Redactor())
+    emit("run_ended", directory="x", exit_code=code)
+    return report
+
+
+@pytest.mark.parametrize(("complete", "anew", "runs"), [(True, [], 0), (True, ["--budget", "60"], 1), (False, [], 1)])
+def test_a_run_that_has_come_to_its_end_is_shown_and_not_run_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    complete: bool, anew: list[str], runs: int,
+) -> None:  # fmt: skip
+    finished(tmp_path, complete=complete)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("")
+    asked = []
+
+    def run(target: Target, command: object, settings: Settings, *_: object) -> story.Run:
+        asked.append(settings)
+        return story.Run(load_report(tmp_path), tmp_path, 0)
+
+    monkeypatch.setattr(story, "run", run)
+    with pytest.raises(SystemExit) as ended:
+        app.main(["run", "--resume", str(tmp_path), *anew])
+    assert (ended.value.code, len(asked)) == (0, runs)
+    told = capsys.readouterr()
+    assert "verified 3/3" in told.out and ("had come to its end" in told.err) == (not runs)
+
+
+def test_a_verified_reproducer_is_not_replaced_where_the_run_ends_early(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    finished(tmp_path, complete=False, code=5)
+    before = (tmp_path / "report.md").read_text()
+
+    def interrupted(found: Findings, asked: object) -> None:
+        (found.session.directory / "repro.py").write_text("# not verified\n")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(story, "_run_script", interrupted)
+    target = Target(sys.executable, (sys.executable, "train.py"), tmp_path)
+    settings = Settings(out=tmp_path, reduce=False)
+    done = story.run(target, ("train.py",), settings, Emitter(lambda event: None), earlier_run(tmp_path))
+    assert done.exit_code == 130 and done.report.reproducer == VERIFIED
+    assert (tmp_path / "repro.py").read_text() == "boom()\n"
+    assert (tmp_path / "report.md").read_text() == before

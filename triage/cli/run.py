@@ -73,11 +73,13 @@ def run(
     """
     from triage.cli.own_template import check_template
     from triage.cli.privacy import warn_unredacted
-    from triage.cli.view import listener_for, show_result
+    from triage.cli.view import listener_for, show_result, tell_finished
     from triage.errors import UsageError
     from triage.probe.target import find_python, make_target
+    from triage.report.store import load_report
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
+    from triage.stories.run import Run
     from triage.stories.run import run as triaged
 
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
@@ -90,6 +92,12 @@ def run(
     if resume is not None:
         named = [words or None, module, given["out"], given["python"]]
         earlier = _earlier(resume, any(each is not None for each in named))
+        if earlier.ended is not None and all(value is None for value in given.values()):
+            tell_finished(earlier.directory)
+            show_result(
+                Run(load_report(earlier.directory), earlier.directory, earlier.ended), quiet=quiet, as_json=as_json
+            )
+            raise typer.Exit(earlier.ended)
         module, raw, words = earlier.words
         kept = {name: value for name, value in earlier.settings.items() if name not in ("out", "budget", "screen")}
         given = kept | {name: value for name, value in given.items() if value is not None}

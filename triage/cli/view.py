@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SPINNER = 2  # columns it takes
 _CUT = "nothing is known of it"  # of a run that was ended at a limit which says nothing of the script
+_IDLE = "but it compiled nothing"  # so it says nothing of its rung
 OFTEN = (
     "query",
     "ablated",
@@ -91,7 +92,8 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "probe_ended":
         if facts.get("told_early"):
             return None
-        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}"
+        idle = f", {_IDLE}" if facts.get("idle") else ""
+        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}{idle}"
     if event.kind == "located":
         operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
         door = f"fails in {facts['door']}, " if facts.get("door") else ""
@@ -274,6 +276,8 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
     telling = (_CUT if cut else _telling(row)[2:]) or (
         "stopped once past the failure" if row.get("stopped_early") else ""
     )
+    if row.get("idle"):
+        telling = _IDLE
     if row.get("on") == "graph":
         telling = f"the captured graph{': ' if telling else ''}{telling}"
     return (
@@ -282,6 +286,12 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
         Text(f"{row['seconds']:.1f} s", "dim"),
         Text(telling, "dim", overflow="ellipsis", no_wrap=True),
     )
+
+
+def tell_finished(directory: Path) -> None:
+    """Of a run that there is nothing to go on with."""
+    told = f"{shown(directory)} had come to its end, so nothing was run again; --budget or --timeout given anew would do that."
+    print(told, file=sys.stderr)  # noqa: T201
 
 
 def show_result(done: Run, *, quiet: bool, as_json: bool) -> None:

@@ -68,7 +68,7 @@ def look_behind(walk: Walk) -> bool:
 def worth_checking(walk: Walk) -> bool:
     """Whether to compare the graphs of a script whose own check fails: where a stage below its graphs is to blame."""
     found = walk.conclusion()
-    if walk.session.settings.accuracy == "never" or walk.checked is not None:
+    if walk.session.settings.accuracy == "never" or walk.checked is not None or compiled_nothing_again(walk):
         return False
     if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
         return False
@@ -87,6 +87,12 @@ def check_first(walk: Walk) -> bool:
     wrong = walk.checked_first.notes.wrong is not None
     walk.checked = walk.checked_first if wrong else None
     return wrong
+
+
+def compiled_nothing_again(walk: Walk) -> bool:
+    """Whether the run that was to show a wrong graph compiled none: it took up what an earlier one left, or another way."""
+    first = walk.checked_first
+    return first is not None and walk.compiled_nothing(walk.rungs[walk.top], first)
 
 
 def _checked(walk: Walk, rung: Rung, failed: Outcome) -> Probe:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from triage.judge.signature import signature_of
-from triage.locate.visits import AS_IT_IS, Visits
+from triage.locate.leftovers import AS_IT_IS
+from triage.locate.visits import Visits
 from triage.model import accuracy
 from triage.model.outcome import RaisedException
 from triage.model.rungs import AS_IS, UNCOMPILED

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Protocol
 
 from triage.environments.machine import runs_that_fit, usable_cores
-from triage.judge.likeness import same_face
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.locate.leftovers import Leftovers, looks_alike
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
-from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.rungs import LADDER, UNCOMPILED, Rung
+from triage.model.stage import OutcomeKind
 from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Late, Probe, ProbeRequest, run_probe
@@ -32,7 +32,6 @@ from triage.session.session import Session
 # A rung hangs that takes so many times what those below it took, and at least so long.
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
-AS_IT_IS = Rung(AS_IS, None, Stage.NONE)
 
 
 class Judge(Protocol):
@@ -42,7 +41,7 @@ class Judge(Protocol):
 
 
 @dataclass
-class Visits(ABC):
+class Visits(Leftovers):
     """What was seen, per rung. It is readable at any moment, also after an interrupt."""
 
     session: Session
@@ -51,9 +50,12 @@ class Visits(ABC):
     top: int = len(LADDER) - 1
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
-    spoiled: Probe | None = None  # the script as it is, once more: it fails otherwise where it has run before
+    spoiled: Probe | None = (
+        None  # the script as it is, once more: where it has run before it fails otherwise, or compiles nothing
+    )
     spoiled_by: tuple[str, ...] = ()  # runs that we had ended by then: what it meets may be what these left behind
     met: dict[str, Probe] = field(default_factory=dict)  # what rungs met that were run and say nothing for that reason
+    idle: dict[str, list[Probe]] = field(default_factory=dict)  # runs that passed and had compiled nothing, by rung
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     printed: Judge | None = None  # where what the script prints is what is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
@@ -135,7 +137,8 @@ class Visits(ABC):
         with self.pool(side_by_side) as pool:
             waiting: dict[Future[Probe], Rung] = {}
             for rung in rungs:
-                number = len(self.seen.get(rung.name, [])) + list(waiting.values()).count(rung)
+                ran = len(self.seen.get(rung.name, [])) + len(self.idle.get(rung.name, []))
+                number = ran + list(waiting.values()).count(rung)
                 name = rung.name if number == 0 else f"{rung.name}-{number + 1}"
                 waiting[pool.submit(self._asked, rung, name, stop)] = rung
             while waiting:
@@ -146,13 +149,15 @@ class Visits(ABC):
                     if probe.cancelled:
                         self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                         continue
-                    in_the_way = (side_by_side > 1 or until is not None) and self._fails_otherwise(probe)
+                    idle = self.compiled_nothing(rung, probe)
+                    beside = side_by_side > 1 or until is not None
+                    in_the_way = beside and (idle or self.fails_otherwise(probe))
                     crowded += [(rung, probe)] if in_the_way else []
-                    spoiled = not in_the_way and self._is_spoiled(rung, probe)
-                    if not spoiled and (not in_the_way or until is None):
+                    told_nothing = not in_the_way and self.says_nothing(rung, probe)
+                    if not told_nothing and (not in_the_way or (until is None and not idle)):
                         self.seen.setdefault(rung.name, []).append(probe)
                     self.announce(rung, probe)
-                    if spoiled or (rung is UNCOMPILED and probe.outcome.failed):
+                    if self.spoiled is not None or (rung is UNCOMPILED and probe.outcome.failed):
                         if not in_the_way:
                             stop.set()
                         waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
@@ -215,49 +220,22 @@ class Visits(ABC):
         if crowded:
             self._ended_ahead()
         for rung, probe in sorted(crowded, key=lambda each: each[0] is not UNCOMPILED):
-            if self.spoiled is not None and looks_alike(self.spoiled, probe):
+            if self.compiled_nothing(rung, probe):
+                if not self.says_nothing(rung, probe):
+                    self.seen.setdefault(rung.name, []).append(probe)
+                continue
+            if self.spoiled is not None and (self.spoiled.signature is None or looks_alike(self.spoiled, probe)):
                 self.met[rung.name] = probe
                 continue
             again = self.ask(rung, f"{probe.name}-alone")
             if again.cancelled:
                 continue
             others = [each for each in self.seen.get(rung.name, []) if each is not probe]
-            kept = others if self._is_spoiled(rung, again) else [*others, again]
+            kept = others if self.says_nothing(rung, again) else [*others, again]
             self.seen[rung.name] = kept
             if not kept:
                 del self.seen[rung.name]
             self.announce(rung, again)
-
-    def _is_spoiled(self, rung: Rung, probe: Probe) -> bool:
-        """Whether a run says nothing of its rung: it met what an earlier run of the script had left behind.
-
-        A program that refuses to write over its own results fails uncompiled, and not as it did; but so it does now as it is.
-        """
-        if not self._fails_otherwise(probe):
-            return False
-        if self.spoiled is None and rung is UNCOMPILED and not self._began_again:
-            self._began_again = True
-            again = self.ask(AS_IT_IS, f"{AS_IS}-again")
-            self.announce(AS_IT_IS, again)
-            if looks_alike(again, probe):
-                self.spoiled, self.spoiled_by = again, tuple(self._ended_by_us)
-                told = {
-                    name: [each for each in probes if not looks_alike(each, again)]
-                    for name, probes in self.seen.items()
-                }
-                self.met |= {name: self.seen[name][0] for name, probes in told.items() if not probes}
-                self.seen = {name: probes for name, probes in told.items() if probes}
-        if self.spoiled is None or not looks_alike(self.spoiled, probe):
-            return False
-        self.met[rung.name] = probe
-        return True
-
-    def _fails_otherwise(self, probe: Probe) -> bool:
-        """Whether a probe ended in a failure that is not the script's."""
-        first = self.start
-        if not probe.outcome.failed or probe.signature is None or first.signature is None:
-            return False
-        return not same_face(probe.signature, first.signature)
 
     def ask(
         self,
@@ -355,11 +333,12 @@ class Visits(ABC):
 
     def announce(self, rung: Rung, probe: Probe, *, cut: bool = False) -> None:
         """Tell the listeners how a probe ended; `cut`: at a limit that says nothing of the script."""
-        judged = discount(probe, expected_exceptions(self.seen))
+        judged, idle = discount(probe, expected_exceptions(self.seen)), self.compiled_nothing(rung, probe)
         self.session.emit(
             "probe_ended",
             **_facts(rung, probe, judged),
-            told_early=probe.name in self._told_early and judged.outcome.kind is probe.outcome.kind,
+            told_early=probe.name in self._told_early and judged.outcome.kind is probe.outcome.kind and not idle,
+            idle=idle,
             face=face(judged, self.conclusion().signature),
             stopped_early=probe.notes.stopped_early,
             on=probe.on,
@@ -378,11 +357,6 @@ def _facts(rung: Rung, probe: Probe, judged: Probe) -> dict[str, object]:
         "message": clip(judged.signature.message, 200) if judged.signature else "",
         "exception": judged.signature.exception_type if judged.signature else None,
     }
-
-
-def looks_alike(one: Probe, other: Probe) -> bool:
-    """Whether two runs failed, and with the same face."""
-    return one.signature is not None and other.signature is not None and same_face(one.signature, other.signature)
 
 
 def _few_logs() -> dict[str, str]:

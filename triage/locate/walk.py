@@ -27,7 +27,8 @@ from triage.locate.conclude import (
 )
 from triage.locate.ladder import ladder_for, suspect
 from triage.locate.lateness import Lateness
-from triage.locate.visits import AS_IT_IS, Visits, looks_alike
+from triage.locate.leftovers import AS_IT_IS, looks_alike
+from triage.locate.visits import Visits
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
@@ -344,7 +345,7 @@ class Walk(Visits):
     def _check_randomness(self) -> None:
         """A failed check of the script's own may only say that other numbers were drawn (`agent/compare/randomness.py`)."""
         found = self.conclusion()
-        if found.own_branch or found.outcome is None or not is_script_check(found.outcome):
+        if found.own_branch or found.outcome is None or not is_script_check(found.outcome) or self.spoiled is not None:
             return
         self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
 

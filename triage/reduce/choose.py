@@ -83,7 +83,7 @@ class Attempt:
 
 
 class InterruptedReductionError(KeyboardInterrupt):
-    """Ctrl-C arrived during a reduction. `best` is the smallest candidate until then, not verified, or None."""
+    """Ctrl-C arrived during a reduction. `best` is what is shown; what speaks against it is in its notes."""
 
     def __init__(self, best: Reproduced | None) -> None:
         super().__init__()
@@ -140,6 +140,9 @@ def choose(
     notes: list[str] = []
     siblings: list[tuple[FailureSignature, str]] = []
     spare: Reproduced | None = None  # what is shown, unless a text reads better
+    doubted: Reproduced | None = (
+        None  # failed each time, and where it must not as well: shown where an interrupt leaves no better
+    )
     for attempt in attempts:
         if spare is not None and (not attempt.of_text or budget.spent()):
             continue
@@ -148,8 +151,8 @@ def choose(
         if not (attempt.of_text and problem.stage is Stage.BACKEND):  # the backend's own text was changed
             siblings += found.siblings
         if found.interrupted:
-            left = None if isinstance(found, NoReduction) else _as_it_is(found, _Count())
-            raise InterruptedReductionError(spare or left)
+            left = None if isinstance(found, NoReduction) else _with_notes(_as_it_is(found, _Count()), notes)
+            raise InterruptedReductionError(spare or doubted or left)
         if isinstance(found, NoReduction):
             subject = attempt.engine.subject
             notes.append(f"{subject[0].upper()}{subject[1:]} could not be reduced: {found.reason}.".replace("..", "."))
@@ -167,8 +170,11 @@ def choose(
                 held = _smallest_that_holds(larger, ask, budget)
                 result = held or first
         except KeyboardInterrupt:
-            raise InterruptedReductionError(spare or _as_it_is(found, _Count())) from None
+            left = _with_notes(_as_it_is(found, _Count()), notes)
+            raise InterruptedReductionError(spare or doubted or left) from None
         if not (result.holds or late):
+            if doubted is None and first.verified_runs >= VERIFY_RUNS:
+                doubted = _with_notes(first, [*notes, _why_doubted(first)])
             told = f"ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
             notes.append(f"Reducing {attempt.engine.subject} {told}")
             continue
@@ -179,8 +185,11 @@ def choose(
         if late or attempt.of_text or not _of_transforms(made):
             break
     if spare is None:
-        fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)
-        fallback = fallback or _script(script, problem, oracle, verify, emit, notes)
+        try:
+            fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)
+            fallback = fallback or _script(script, problem, oracle, verify, emit, notes)
+        except KeyboardInterrupt:
+            raise InterruptedReductionError(doubted) from None
         if fallback is None:
             return None, tuple(notes)
         spare = replace(fallback, notes=(*notes, *fallback.notes))
@@ -260,6 +269,18 @@ def _drifted(control: Control | None) -> str:
 def _shortcoming(made: Reproduced) -> str:
     told = f"failed the same way in {made.verified_runs} of {made.runs} fresh processes"
     return _drifted(made.control) if made.verified_runs >= VERIFY_RUNS else told
+
+
+def _why_doubted(made: Reproduced) -> str:
+    """What speaks against a script that is shown for want of a better."""
+    return (
+        f"It failed the same way in {made.verified_runs} of {made.runs} fresh processes, but {_drifted(made.control)}."
+    )
+
+
+def _with_notes(made: Reproduced, notes: Sequence[str]) -> Reproduced:
+    """With what had been said before it was found."""
+    return replace(made, notes=(*notes, *made.notes))
 
 
 def _why_not(smaller: Reproduced) -> str:

@@ -352,7 +352,11 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     if found.walk.on_graph:
         told = "A rung marked `graph` was asked of the captured graph, which fails there as the script does."
         if not _confirmed(found, conclusion):
-            told += " The script's own runs, which confirm that, had not ended."
+            told += (
+                " The script's own runs, which confirm that, had not ended."
+                if found.walk.spoiled is None and not found.walk.idle
+                else " The script's own runs say nothing of it."
+            )
         notes.append(told)
     if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):
         notes.append(found.capture_note)

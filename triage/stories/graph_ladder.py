@@ -20,7 +20,7 @@ from triage.locate import comparing
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check
 from triage.locate.ladder import suspect
 from triage.model.outcome import Outcome
-from triage.model.rungs import AS_IS
+from triage.model.rungs import AS_IS, Rung
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import Probe
 from triage.reduce.compare import comparison_of
@@ -60,7 +60,7 @@ def asked(found: Findings) -> bool:
     walk = found.walk
     walk.confirm_beside()
     wrong = not is_script_check(walk.start.outcome) or comparing.check_first(walk)
-    if wrong and walk.heard_of_graph(_answers(found)):
+    if (wrong or comparing.compiled_nothing_again(walk)) and walk.heard_of_graph(_answers(found)):
         return True
     forget(found)
     walk.confirmed()
@@ -105,13 +105,12 @@ def _answers(found: Findings) -> Mapping[str, Probe]:
         return {}
     answers = {}
     for place, result in told.items():
-        rung, outcome, signature = walk.rungs[place], result.outcome, result.signature
-        if (
-            shown.oracle.judge(result).verdict is Verdict.SAME_FAILURE
-        ):  # a candidate's own check raises, a wrong result does not
-            outcome, signature = replace(outcome, kind=conclusion.outcome.kind), conclusion.signature
-        name = f"graph-{rung.name}"
-        answers[rung.name] = Probe(name, rung.force, outcome, signature, result.notes, Path("none"), on="graph")
+        probe = _graph_probe(walk.rungs[place], result)
+        if shown.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
+            # A candidate's own check raises, a wrong result does not.
+            outcome = replace(probe.outcome, kind=conclusion.outcome.kind)
+            probe = replace(probe, outcome=outcome, signature=conclusion.signature)
+        answers[walk.rungs[place].name] = probe
     return answers
 
 
@@ -139,11 +138,22 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     walk, runner = found.walk, found.runner
     assert runner is not None and conclusion.signature is not None
     runner.compare(comparison_for(conclusion))
-    oracle, budget = ComparisonOracle(conclusion.signature), _time_to_ask(found)
+    unseen = conclusion.outcome is not None and is_script_check(conclusion.outcome) and conclusion.wrong is None
+    oracle, budget = ComparisonOracle(conclusion.signature, lenient=unseen), _time_to_ask(found)
     problem = problem_of(found, conclusion)
     place = [rung.name for rung in walk.rungs].index(problem.rung)
     problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing))
     if shows is None:
         return None
+    wrong = shows.result.notes.wrong
+    if unseen and wrong is not None:  # the script did not show it again, so what its graph shows counts
+        walk.checked = _graph_probe(walk.rungs[place], shows.result)
+        problem = replace(problem, signature=replace(problem.signature, wrong=wrong.wrongness))
+        oracle = ComparisonOracle(problem.signature)
     found.asked = Asked(problem, shows.source, shows)
     return _Shown(shows.source, shows.result, place, oracle)
+
+
+def _graph_probe(rung: Rung, result: CandidateResult) -> Probe:
+    name = f"graph-{rung.name}"
+    return Probe(name, rung.force, result.outcome, result.signature, result.notes, Path("none"), on="graph")

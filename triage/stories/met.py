@@ -12,9 +12,15 @@ from triage.model.text import clip
 
 def met_note(walk: Walk) -> str | None:
     """Why a second run says nothing, and what to do. A script is not blamed where it was we who ended a run before."""
-    again = walk.spoiled.signature if walk.spoiled is not None else None
-    if again is None:
+    if walk.spoiled is None:
         return None
+    again = walk.spoiled.signature
+    if again is None:
+        return (
+            "Later runs of the script pass and compile nothing: they go on from what an earlier one left (a checkpoint, a "
+            "finished result), or another way by chance, so on other rungs they say nothing. Let it start anew each time "
+            "(another folder for what it writes), and run triage again."
+        )
     told = headline(again.exception_type, clip(first_words(again.message), 200))
     if walk.spoiled_by:
         names = _names(walk.spoiled_by)
@@ -34,6 +40,8 @@ def why_unsettled(walk: Walk, conclusion: Conclusion) -> str | None:
     """Why the stage to blame is not known, of a run that has asked all it could; None where it is known, or none is to blame."""
     if conclusion.settled or conclusion.symptom is Symptom.NONE or conclusion.stage is Stage.NONE:
         return None
+    if walk.spoiled is not None and walk.spoiled.signature is None:
+        return "later runs of the script pass and compile nothing, so other backends could not be asked"
     if walk.spoiled is not None and walk.spoiled.signature is not None:
         error = short_type(walk.spoiled.signature.exception_type)
         return f"a second run of the script meets what an earlier one left behind ({error}), so other backends could not be asked"
@@ -43,8 +51,10 @@ def why_unsettled(walk: Walk, conclusion: Conclusion) -> str | None:
 def met_on(walk: Walk, rung: str) -> str | None:
     """What a rung met that was run and says nothing; None where it was not run."""
     probe = walk.met.get(rung)
-    if probe is None or probe.signature is None:
+    if probe is None:
         return None
+    if probe.signature is None:
+        return "passed, but had compiled nothing: this says nothing of the backend"
     return f"met what an earlier run left behind ({short_type(probe.signature.exception_type)})"
 
 

@@ -2,7 +2,8 @@
 
 A run is a function of the answers it got: the outcome of each probe, the verdict on each candidate. The journal has both,
 so the run is told again from its beginning, with those answers from memory, until it comes to a question that was not
-asked yet. Nothing is trusted that the journal does not hold whole: its torn last line is left out.
+asked yet. Nothing is trusted that the journal does not hold whole: its torn last line is left out. A run that has come to
+its end is not told again.
 """
 
 from __future__ import annotations
@@ -16,12 +17,27 @@ from typing import Any
 from triage.errors import UsageError
 from triage.locate.lateness import SHARE_OF_LIMIT
 from triage.model.codec import decode
+from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.report.store import load_report
 
 JOURNAL = "journal.jsonl"
 ENOUGH = 0.8  # of a limit: a process may be ended a little before it
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A report with a verified reproducer, and the files that were written with it."""
+
+    report: TriageReport
+    files: Mapping[Path, bytes]
+
+    def restore(self) -> None:
+        """Write the files again as they were."""
+        for path, text in self.files.items():
+            path.write_bytes(text)
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,10 @@ class Earlier:
     probes: Mapping[str, Probe]
     verdicts: Mapping[str, Verdict]
     verified: Mapping[str, Any]
+    kept: Kept | None = None
+    ended: int | None = (
+        None  # the exit status with which it came to its end; None where there is something to go on with
+    )
 
     @property
     def words(self) -> tuple[str | None, bool, list[str]]:
@@ -75,6 +95,8 @@ def earlier_run(directory: Path) -> Earlier:
             next="Name the directory of an earlier run: triage run --resume triage-out/latest",
         )
     probes = _decoded(events, "probe_facts", lambda event: decode(Probe, event["probe"]))
+    report = _report(directory)
+    ended = events[-1].get("exit_code") if report is not None and report.complete and _has_ended(events) else None
     return Earlier(
         directory=directory.resolve(),
         command=tuple(begun["command"]),
@@ -84,7 +106,32 @@ def earlier_run(directory: Path) -> Earlier:
         probes={probe.name: probe for probe in probes},
         verdicts=dict(_decoded(events, "query", lambda event: (event["digest"], Verdict(event["verdict"])))),
         verified=dict(_decoded(events, "verify_facts", lambda event: (event["digest"], event["count"]))),
+        kept=Kept(report, _files(directory)) if report is not None and has_verified(report) else None,
+        ended=ended,
     )
+
+
+def has_verified(report: TriageReport) -> bool:
+    """Whether it shows a verified reproducer."""
+    return report.reproducer is not None and report.reproducer.verified
+
+
+def _has_ended(events: list[dict[str, Any]]) -> bool:
+    return events[-1].get("kind") == "run_ended" and isinstance(events[-1].get("exit_code"), int)
+
+
+def _report(directory: Path) -> TriageReport | None:
+    try:
+        return load_report(directory)
+    except UsageError:  # it had not come that far
+        return None
+
+
+def _files(directory: Path) -> dict[Path, bytes]:
+    """What lies in the run directory itself: the report in its formats, the reproducer, and what is attached."""
+    return {
+        path: path.read_bytes() for path in directory.resolve().iterdir() if path.is_file() and path.name != JOURNAL
+    }
 
 
 def _decoded(events: list[dict[str, Any]], kind: str, read: Callable[[dict[str, Any]], Any]) -> list[Any]:

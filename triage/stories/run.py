@@ -47,7 +47,7 @@ from triage.stories.assemble import assemble, exit_code
 from triage.stories.captured import captured
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
-from triage.stories.resume import Earlier
+from triage.stories.resume import Earlier, has_verified
 from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding, own_code
 from triage.trial.runner import ForkServerRunner
@@ -130,6 +130,9 @@ def run(
         session.cancel.set()
         found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
         report = _report(found)
+        if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
+            earlier.kept.restore()  # what had been shown by then is not lost by another end
+            report = earlier.kept.report
         if found.incomplete is None:
             session.forget_kernels()
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
