@@ -75,7 +75,9 @@ def found(conclusion: Conclusion, folder: Path, *, cases: tuple[Any, ...] = (GRA
     return SimpleNamespace(
         cases=cases,
         target=Target("python", ("python", str(script)), folder, script),
-        walk=SimpleNamespace(seen=seen, evidence=seen, start=seen[conclusion.failing.name][0]),
+        walk=SimpleNamespace(
+            seen=seen, evidence=seen, start=seen[conclusion.failing.name][0], rungs=LADDER, top=len(LADDER) - 1
+        ),
         session=SimpleNamespace(
             settings=Settings(engine=engine), directory=folder, neutral=None, cancel=None, recalled={}, verified={}
         ),
