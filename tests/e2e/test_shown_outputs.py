@@ -33,6 +33,7 @@ CHANGES = (
     (re.compile(r"[\d.]+ s of compiling"), "s of compiling"),
     (re.compile(r"^compiling .*|^first call .*"), "times"),  # dearest first: their order is that of the times
     (re.compile(r" +\d+ (?:s|min|KiB)\b| +[\d.]+ MiB| +age +size"), ""),
+    (re.compile(r"^x = torch\.ones\(\d+\)"), "x = torch.ones(N)"),  # enough of them for a vector of the processor
 )
 
 

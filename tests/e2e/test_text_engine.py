@@ -76,7 +76,9 @@ def reduced(
     assert probe.signature is not None, probe.log.read_text()
     oracle: SignatureOracle | FirstComparison = FirstComparison() if compared else SignatureOracle(probe.signature)
     problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
-    seen = Seen(probe.outcome, probe.notes.point.calls, probe.notes.compile_calls, is_script_check(probe.outcome))
+    notes = probe.notes
+    check = is_script_check(probe.outcome)
+    seen = Seen(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
     engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
     engine = engine.comparing(oracle) if isinstance(oracle, FirstComparison) else engine
     found = engine.reduce(problem, runner, oracle, Clock(0), lambda kind, **facts: None)
