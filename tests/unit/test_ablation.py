@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from printer_cases import case, meta, node, tensor
 
 from triage.culprit.ablation import Variant, ablate, variants_of_graph, variants_of_text
@@ -126,7 +127,52 @@ def test_below_inductor_no_mode_is_tried() -> None:
 def test_of_mode_and_options_one_is_printed() -> None:
     options = replace(GRAPH, context=replace(GRAPH.context, options={"shape_padding": False}))
     rows = {row.setting: row.text or "" for row in variants_of_graph(options, None, "inductor")}
-    assert "options" in rows["dynamic=True"] and "options" not in rows['mode="max-autotune"']
+    assert "options" in rows["dynamic=True"] and "options" not in rows['mode="max-autotune" in place of options']
+
+
+class NeedsOptions(Runner):
+    """Fails while these options are given."""
+
+    def __init__(self, *needed: str) -> None:
+        super().__init__()
+        self.needed = needed
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        bad = any(name in source for name in self.needed)
+        outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
+        return CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
+
+
+@pytest.mark.parametrize("kind", ["graph", "text"])
+@pytest.mark.parametrize(
+    ("needed", "told"),
+    [
+        (["padded"], ["`torch.compile(...)` without the option `padded`"]),
+        (["padded", "fused"], ["`torch.compile(...)` without `options`"]),
+    ],
+)
+def test_a_mode_that_passes_for_want_of_an_option_is_no_workaround(kind: str, needed: list[str], told: list[str]):
+    given = {"padded": True, "fused": 1, "other": 2}
+    graph = replace(GRAPH, context=replace(GRAPH.context, options=given))
+    text = f"import torch\n\ng = torch.compile(f, options={given!r})\n"
+    asked = list(variants_of_graph(graph, None, "inductor") if kind == "graph" else variants_of_text(text, "inductor"))
+    assert SIGNATURE is not None
+    quiet = {"emit": lambda *told, **facts: None, "seconds": 7.0}
+    rows, cures = ablate(asked, NeedsOptions(*needed), SignatureOracle(SIGNATURE), Budget(), **quiet)
+    assert [cure.text for cure in cures if cure.kind != "backend"] == told
+    names = [row.setting for row in rows]
+    assert names.index("without the option padded") < names.index('mode="max-autotune" in place of options')
+    outcome = {row.setting: row.outcome for row in rows}
+    assert outcome["without the option other"] == "same_failure" and outcome["without options"] == "ok"
+    assert 'mode="max-autotune"' not in outcome and 'mode="default"' not in outcome
+
+
+def test_options_that_are_not_written_out_go_as_a_whole() -> None:
+    found = {
+        row.setting: row.text for row in variants_of_text("import torch\ntorch.compile(f, options=O)\n", "inductor")
+    }
+    assert found["without options"] == "import torch\ntorch.compile(f)\n"
+    assert found['mode="max-autotune" in place of options'] == "import torch\ntorch.compile(f, mode='max-autotune')\n"
 
 
 def test_what_comes_near_the_limit_of_a_hang_shows_nothing():

@@ -169,6 +169,15 @@ def test_what_the_settings_show():
     assert [each.condition for each in needed] == ["a backward pass"] and not varied
 
 
+def test_options_that_it_needs():
+    needed, _ = of_settings(None, [row("without the option a", "ok"), row("without the option b", "same_failure")])
+    assert needed == (Condition("the option a", "without it it passes"),)
+    assert of_neighbour("It passes without the option a.", needed) == ()
+    assert of_neighbour("It passes without the option a.", ()) == needed
+    needed, _ = of_settings(None, [row("without the option a", "same_failure"), row("without options", "ok")])
+    assert needed == (Condition("one of the options of torch.compile", "without any it passes"),)
+
+
 def test_parts_and_the_neighbour():
     parts = of_parts(SubsystemSearch(names=("fusion",)))
     assert parts == (Condition("the compiler's fusion", "with fusion switched off it passes"),)

@@ -250,6 +250,33 @@ def test_an_argument_is_taken_out():
 
 
 @pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ("{'a': 1}", None),
+        ("{'a': 1, 'b': 2}", "{'b': 2}"),
+        ("{'b': 2, 'a': 1,}", "{'b': 2,}"),
+        ("{'b': 2}", "{'b': 2}"),
+        ("OPTIONS", "{name: value for name, value in OPTIONS.items() if name != 'a'}"),
+        ("OPTIONS | {'a': 1}", "{name: value for name, value in (OPTIONS | {'a': 1}).items() if name != 'a'}"),
+        ("{**OPTIONS, 'a': 1}", "{name: value for name, value in ({**OPTIONS, 'a': 1}).items() if name != 'a'}"),
+    ],
+)
+def test_one_option_is_taken_out(given: str, left: str | None):
+    text = f"import torch\ng = torch.compile(f, options={given}, dynamic=True)\n"
+    changes = list(of_settings(program(text, line=2), [Setting("option", "a", None, "", 1)]))
+    wanted = f"import torch\ng = torch.compile(f, {f'options={left}, ' if left else ''}dynamic=True)\n"
+    assert [change.texts[FILE].decode() for change in changes] == ([wanted] if wanted != text else [])
+    assert [change.words for change in changes] == ["Compile without the option `a` (train.py:2)"] * len(changes)
+
+
+def test_a_mode_takes_the_place_of_options():
+    text = "import torch\ng = torch.compile(f, options={'a': 1}, dynamic=True)\n"
+    (change,) = of_settings(program(text, line=2), [Setting("argument", "mode", "max-autotune", "", 2)])
+    assert "torch.compile(f, mode='max-autotune', dynamic=True)" in change.texts[FILE].decode()
+    assert change.words == "Compile with `mode='max-autotune'` in place of `options=` (train.py:2)"
+
+
+@pytest.mark.parametrize(
     ("line", "changed"),
     [
         ('g = torch.compile(f, mode="max-autotune")', 'g = torch.compile(f, backend="eager")'),

@@ -23,12 +23,15 @@ TUNED = Setting("argument", "mode", "max-autotune", 'torch.compile(..., mode="ma
 WITHOUT = Setting("argument", "mode", None, 'torch.compile(..., mode="default")', 1)
 DYNAMIC = Setting("argument", "dynamic", True, "torch.compile(..., dynamic=True)", 1)
 CSE = Setting("config", "torch._functorch.config.cse", False, "torch._functorch.config.cse = False", 2)
-CURES = (MODE, TUNED, WITHOUT, DYNAMIC, CSE)
+OPTION = Setting("option", "a", None, "`torch.compile(...)` without the option `a`", 1)
+WHOLE = Setting("argument", "options", None, "`torch.compile(...)` without `options`", 2)
+CURES = (MODE, TUNED, WITHOUT, DYNAMIC, CSE, OPTION, WHOLE)
 
 
 @pytest.mark.parametrize("cure", CURES, ids=lambda cure: cure.text)
 def test_what_the_script_failed_with_is_no_workaround(cure: Setting) -> None:
-    program = Program(lambda path: SOURCE, FILE, {FILE: (3,)})
+    source = Source(SOURCE.text.replace('mode="default"', "options={'a': 1}")) if cure in (OPTION, WHOLE) else SOURCE
+    program = Program(lambda path: source, FILE, {FILE: (3,)})
     (change,) = of_settings(program, [cure])
     kept = workarounds_of([each.text for each in CURES], CURES, [change.words])
     assert kept == tuple(each.text for each in CURES if each is not cure)
@@ -37,7 +40,7 @@ def test_what_the_script_failed_with_is_no_workaround(cure: Setting) -> None:
 @pytest.mark.parametrize(
     ("case", "symptom", "doubt"),
     [
-        ("source", Symptom.WRONG_RESULT, "it passes with `dynamic=True`, with which the program fails as before"),
+        ("source", Symptom.WRONG_RESULT, "it passes with `dynamic=True`, where the program fails as before"),
         ("graph", Symptom.WRONG_RESULT, None),  # its graph was compared, and is wrong in one place
         ("source", Symptom.EXCEPTION, None),  # known by its type, words and frame; the program may need more
     ],
@@ -71,5 +74,12 @@ def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was
     (_, script), (alone_by, alone) = workarounds(report)
     assert script == (TUNED.text, 'torch.compile(..., backend="aot_eager")')
     assert alone == (MODE.text, 'torch.compile(..., backend="eager")') and "reproducer alone" in alone_by
+    ways = ("Compile without the option `a` (train.py:3)", "Compile without `options=` (train.py:3)")
+    several = replace(
+        report,
+        workarounds=(OPTION.text, WHOLE.text, "`torch.compile(...)` without the option `b`"),
+        ways_round=tuple(WayRound(change, "argument") for change in ways),
+    )
+    assert [texts for _, texts in workarounds(several)] == [several.workarounds[:2], several.workarounds[2:]]
     assert [texts for _, texts in workarounds(replace(report, reproducer=None))] == [report.workarounds]
     assert workarounds(replace(report, workarounds=())) == []

@@ -14,13 +14,14 @@ from triage.culprit.arguments import Argument, arguments_for, cost_of_backend
 from triage.culprit.settings import Setting
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import Context, GraphCase
 from triage.model.report import AblationRow
-from triage.model.rungs import BACKENDS
+from triage.model.rungs import BACKENDS, INDUCTORS
 from triage.model.stage import Verdict
 from triage.model.text import clip
+from triage.reduce.graph.passes.modes import DropOption
 from triage.reduce.printing.printer import Form, Unprintable, print_case
-from triage.reduce.text.compile_calls import is_fullgraph, with_setting
+from triage.reduce.text.compile_calls import is_fullgraph, options_of, with_setting, without_option
 from triage.trial.interface import CandidateRunner
 
 SOON = 0.5  # of the limit of a hang: what ends so soon does not hang
@@ -31,7 +32,8 @@ TIMEOUT_SECONDS = 60.0
 class Variant:
     """One setting: either another backend, or the script with another setting. `text` is None where `why` says it has none.
 
-    `change` is the same for machines; its `text` is the workaround, what to write in the user's program.
+    `change` is the same for machines; its `text` is the workaround, what to write in the user's program. `holds` are settings
+    that it has in it: where one of them passes, this one is no workaround of its own.
     """
 
     setting: str
@@ -39,6 +41,7 @@ class Variant:
     rung: str | None = None
     change: Setting | None = None
     why: str = ""
+    holds: tuple[str, ...] = ()
 
 
 def variants_of_graph(case: GraphCase, form: Form | None, failing: str) -> Iterator[Variant]:
@@ -53,8 +56,8 @@ def variants_of_graph(case: GraphCase, form: Form | None, failing: str) -> Itera
 
     whole = printed("", case)
     yield from (replace(row, text=whole.text, why=whole.why) for row in _backends(failing))
-    for row in arguments_for(failing, fullgraph=case.context.fullgraph):
-        yield printed(row.text, _with(row, case), row.change)
+    for row in arguments_for(failing, fullgraph=case.context.fullgraph, options=[*case.context.options] or None):
+        yield replace(printed(row.text, _with(row, case), row.change), holds=row.holds)
     yield from (printed(setting, other) for setting, other in _directions(case))
 
 
@@ -64,10 +67,11 @@ def variants_of_text(source: str, failing: str, *, own_backend: bool = False) ->
     `own_backend`: the program brings the backend that fails, so any of PyTorch's may lead round it.
     """
     yield from (replace(row, text=source) for row in _backends("" if own_backend else failing))
-    for row in arguments_for(failing, fullgraph=is_fullgraph(source)):
-        changed = with_setting(source, row.name, row.value)
+    for row in arguments_for(failing, fullgraph=is_fullgraph(source), options=options_of(source)):
+        option = row.kind == "option"
+        changed = without_option(source, row.name) if option else with_setting(source, row.name, row.value)
         why = "" if changed is not None else "torch.compile is not called by its name"
-        yield Variant(row.text, changed, None, row.change, why)
+        yield Variant(row.text, changed, None, row.change, why, row.holds)
 
 
 def _backends(failing: str) -> Iterator[Variant]:
@@ -79,8 +83,13 @@ def _backends(failing: str) -> Iterator[Variant]:
 
 def _with(row: Argument, case: GraphCase) -> GraphCase:
     """The case with this argument. Of `mode` and `options` torch takes one only: the other goes."""
-    other: dict[str, dict[str, Any]] = {"mode": {"options": {}}, "options": {"mode": None}}
-    return replace(case, context=replace(case.context, **{**other.get(row.name, {}), row.name: row.value}))
+    if row.kind == "option":
+        return DropOption(row.name).apply(case)
+    default = Context()
+    gone = INDUCTORS if row.name in INDUCTORS else ()
+    left: dict[str, Any] = {name: getattr(default, name) for name in gone}
+    left |= {} if row.value is None and row.name in gone else {row.name: row.value}
+    return replace(case, context=replace(case.context, **left))
 
 
 def _directions(case: GraphCase) -> Iterator[tuple[str, GraphCase]]:
@@ -137,10 +146,11 @@ def ablate(
 
 def cures_of(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[Setting, ...]:
     """A setting before another backend, a faster backend before a slower one."""
+    passes = {row.setting for row in table if row.outcome == "ok"}
     passing = [
         variant.change
-        for variant, row in zip(asked, table, strict=True)
-        if row.outcome == "ok" and variant.change is not None
+        for variant in asked
+        if variant.setting in passes and variant.change is not None and passes.isdisjoint(variant.holds)
     ]
     return tuple({change.text: change for change in sorted(passing, key=lambda change: change.cost)}.values())
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from triage.culprit.arguments import WITHOUT_OPTION, WITHOUT_OPTIONS
 from triage.culprit.guards import ANEW, GUARDS
 from triage.culprit.ways_round.spellings import CONTIGUOUS, Spelling, in_another_dtype
 from triage.judge.asking import Budget
@@ -36,6 +37,7 @@ _WIDER = {
 }  # by whether they are complex; the widest last
 _OUTCOMES = {Verdict.SAME_FAILURE: "same_failure", Verdict.NO_FAILURE: "ok"}
 _INSTEAD = re.compile(r"It passes with (?P<new>.+) instead of (?P<old>.+)\.")
+_WITHOUT = re.compile(r"It passes without (?P<old>the option .+)\.")
 
 
 @dataclass(frozen=True)
@@ -276,7 +278,7 @@ def varied(outcomes: dict[Question, str]) -> Iterator[str]:
 def of_settings(case: GraphCase | None, rows: Sequence[AblationRow]) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
     """(conditions, what does not matter) that the table of settings shows."""
     outcome = {row.setting: row.outcome for row in rows}
-    conditions: list[Condition] = []
+    conditions = _of_options([row.setting for row in rows if row.outcome == "ok"])
     indifferent: list[str] = []
     shapes = [outcome.get("dynamic=True"), outcome.get("dynamic=False")]
     if shapes == ["same_failure", "ok"]:
@@ -301,6 +303,14 @@ def of_settings(case: GraphCase | None, rows: Sequence[AblationRow]) -> tuple[tu
     return tuple(conditions), tuple(indifferent)
 
 
+def _of_options(passes: Sequence[str]) -> list[Condition]:
+    """The options of torch.compile that it needs; `passes` are the settings with which it passes."""
+    alone = [setting.removeprefix(WITHOUT_OPTION) for setting in passes if setting.startswith(WITHOUT_OPTION)]
+    if not alone and WITHOUT_OPTIONS.text in passes:
+        return [Condition("one of the options of torch.compile", "without any it passes")]
+    return [Condition(f"the option {name}", "without it it passes") for name in alone]
+
+
 def of_parts(search: SubsystemSearch | None) -> tuple[Condition, ...]:
     """The parts of the compiler that it needs."""
     if search is None:
@@ -312,10 +322,11 @@ def of_parts(search: SubsystemSearch | None) -> tuple[Condition, ...]:
 
 def of_neighbour(difference: str | None, known: Sequence[Condition]) -> tuple[Condition, ...]:
     """What the nearest variant that passes shows, unless a condition says it already."""
-    found = _INSTEAD.fullmatch(difference or "")
+    found = _INSTEAD.fullmatch(difference or "") or _WITHOUT.fullmatch(difference or "")
     if found is None or any(found["old"] in each.condition for each in known):
         return ()
-    return (Condition(f"{found['old']}", f"with {found['new']} instead it passes"),)
+    new = found.groupdict().get("new")
+    return (Condition(found["old"], f"with {new} instead it passes" if new else "without it it passes"),)
 
 
 def merged(*lists: Sequence[Condition]) -> tuple[Condition, ...]:

@@ -24,21 +24,29 @@ GENTLE, SLOWER, SLOWEST = 2, 3, 4
 
 @dataclass(frozen=True)
 class Setting:
-    """A change of a program, for machines: `name` is an argument of torch.compile, the whole path of an option, or `backend`.
+    """A change of a program, for machines: `name` is an argument of torch.compile, one of its `options`, `backend`, or
+    the whole path of a line of configuration.
 
-    `value` None takes an argument out. `text` is what a person writes. `cost` orders them, 0 for the least.
+    `value` None takes it out. `text` is what a person writes. `cost` orders them, 0 for the least.
     """
 
-    kind: str  # argument | config | backend
+    kind: str  # argument | option | config | backend
     name: str
     value: Any
     text: str
     cost: int
 
+    @property
+    def how(self) -> str:
+        """In the words of a sentence: "with `dynamic=True`", "without the option `max_autotune`"."""
+        if self.kind == "option":
+            return f"without the option `{self.name}`"
+        return f"without `{self.name}=`" if self.value is None else f"with `{self.name}={self.value!r}`"
+
     def stands_in(self, words: str) -> bool:
         """Whether a change of a program, in the words of a way round, is this one."""
         if self.value is None:
-            return f"without `{self.name}=`" in words
+            return self.how in words
         equals = " = " if self.kind == "config" else "="
         return any(f"`{self.name}{equals}{value}`" in words for value in (repr(self.value), f'"{self.value}"'))
 

@@ -36,6 +36,8 @@ OWN_BACKEND = Rung(AS_IS, None, Stage.BACKEND)  # above all others, where the sc
 DEFAULT_BACKEND = "inductor"  # of torch.compile, where none is named
 DYNAMO_ALONE = "eager"
 BACKENDS = tuple(rung.name for rung in LADDER if rung is not UNCOMPILED)
+# The arguments of torch.compile that say something to Inductor only; torch takes one of them at a time.
+INDUCTORS = ("mode", "options")
 
 _IN_PLACE = "eager in place of "  # the agent knows these words too (agent/hooks/doors.py)
 

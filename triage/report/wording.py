@@ -51,7 +51,9 @@ _ABLATED = {
     "other_failure": "another failure",
     "not_run": "not run",
 }
-_ARGUMENT = re.compile(r"torch\.compile\(\.\.\., (.*)\)")  # a workaround that is an argument of torch.compile
+# A workaround that is an argument of torch.compile, or one less.
+_ARGUMENT = re.compile(r"`?torch\.compile\(\.\.\.(?:, (?P<argument>.*))?\)`?(?: (?P<rest>.*))?")
+_QUOTES = re.compile(r"=?`")  # of a name: "without `options=`"
 _UNQUOTED = re.compile(r"[\w@%+=:,./~<>-]+")
 
 
@@ -173,9 +175,15 @@ def workarounds(report: TriageReport) -> list[tuple[str, tuple[str, ...]]]:
 def _ran_with_script(report: TriageReport, workaround: str) -> bool:
     """Whether it is the backend of a rung that passed, or among the ways round."""
     argument = _ARGUMENT.fullmatch(workaround)
-    given = (argument.group(1) if argument is not None else workaround).replace("'", '"')
+    parts = [argument["argument"], argument["rest"]] if argument is not None else [workaround]
+    given = _plainly(" ".join(part for part in parts if part))
     rungs = [f'backend="{row.rung}"' for row in report.ladder if row.on == "script" and row.outcome == "ok"]
-    return given in rungs or any(given in way.change.replace("'", '"') for way in report.ways_round)
+    return given in rungs or any(given in _plainly(way.change) for way in report.ways_round)
+
+
+def _plainly(words: str) -> str:
+    """A change of a program without what marks names in it, quotes as torch's documentation has them."""
+    return _QUOTES.sub("", words).replace("'", '"')
 
 
 def compile_call(call: Mapping[str, Any]) -> str:

@@ -54,8 +54,8 @@ def _doubt(found: Findings, made: Reproduced) -> str:
     """The settings with which the reproducer passes and the script fails as before: where they may be two wrong results."""
     if not own_check_alone(found):
         return ""
-    told = [f"`{setting.name}={setting.value!r}`" for setting in among(found.cures, found.in_vain)]
-    return f"it passes with {' and with '.join(told)}, with which the program fails as before" if told else ""
+    told = [setting.how for setting in among(found.cures, found.in_vain)]
+    return f"it passes {' and '.join(told)}, where the program fails as before" if told else ""
 
 
 def workaround_texts(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:

@@ -12,7 +12,15 @@ from pathlib import Path
 from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
-from triage.culprit.ways_round.compile_arguments import Use, uses_on, with_argument, with_backend, without_fullgraph
+from triage.culprit.ways_round.compile_arguments import (
+    Use,
+    replaced_by,
+    uses_on,
+    with_argument,
+    with_backend,
+    without_fullgraph,
+    without_option,
+)
 from triage.culprit.ways_round.copies import copied_arguments
 from triage.culprit.ways_round.functions import disabled_functions
 from triage.culprit.ways_round.source import Source, above, after_imports, imported_names
@@ -103,8 +111,10 @@ def of_settings(program: Program, cures: Iterable[Setting], error: str = "") -> 
             yield from of_several_graphs(program)
         elif cure.kind == "argument":
             value = None if cure.value is None else repr(cure.value)
-            words = f"Compile with `{cure.name}={value}`" if value is not None else f"Compile without `{cure.name}=`"
-            yield from _compiled(program, "argument", words, partial(_with, name=cure.name, value=value))
+            words = f"Compile {cure.how}{_replaced(program, cure.name) if value is not None else ''}"
+            yield from _compiled(program, "argument", words, partial(with_argument, name=cure.name, value=value))
+        elif cure.kind == "option":
+            yield from _compiled(program, "argument", f"Compile {cure.how}", partial(without_option, name=cure.name))
 
 
 def of_several_graphs(program: Program) -> Iterator[Change]:
@@ -209,8 +219,11 @@ def _below_imports(program: Program, line: str, module: str) -> Iterator[Change]
         yield from _change(program, "setting", words, path.name, {path: (edit,)})
 
 
-def _with(source: Source, uses: tuple[Use, ...], name: str, value: str | None) -> tuple[Edit, ...] | None:
-    return with_argument(source, uses, name, value)
+def _replaced(program: Program, name: str) -> str:
+    """What an argument takes the place of in the program, as the end of a sentence."""
+    read = ((program.read(path), lines) for path, lines in program.compiled.items())
+    gone = replaced_by([use for source, lines in read if source is not None for use in uses_on(source, lines)], name)
+    return f" in place of `{gone}=`" if gone else ""
 
 
 def _compiled(

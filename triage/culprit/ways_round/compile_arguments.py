@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from triage.culprit.arguments import INDUCTORS
 from triage.culprit.ways_round.source import Source
+from triage.model.rungs import INDUCTORS
 from triage.reduce.text.script import Edit
-from triage.reduce.text.shape import compile_uses, last_token, without_argument
+from triage.reduce.text.shape import compile_uses, last_token, option_taken_out, without_argument
 
 Use = ast.Call | ast.Attribute
 _NOWHERE = Edit(-1, -1)
@@ -21,7 +21,10 @@ def uses_on(source: Source, lines: Collection[int]) -> tuple[Use, ...]:
 
 
 def with_argument(source: Source, uses: Collection[Use], name: str, value: str | None) -> tuple[Edit, ...] | None:
-    """`name=value` in each of them; a value of None takes the argument out. None where one of them has no place for it."""
+    """`name=value` in each of them; a value of None takes the argument out. None where one of them has no place for it.
+
+    Of `mode` and `options` torch takes one: the other goes where one is given.
+    """
     found: list[Edit] = []
     for use in uses:
         edit = _edit(source, use, name, value)
@@ -29,6 +32,27 @@ def with_argument(source: Source, uses: Collection[Use], name: str, value: str |
             return None
         found += edit
     return tuple(found) or None
+
+
+def without_option(source: Source, uses: Collection[Use], name: str) -> tuple[Edit, ...] | None:
+    """Each of them without this one of its `options`. None where nothing of it is written there."""
+    calls = [use for use in uses if isinstance(use, ast.Call)]
+    if any(word.arg is None for call in calls for word in call.keywords):
+        return None  # what is spread there may hold it
+    found = [option_taken_out(source, call, name) for call in calls]
+    return tuple(edit for edit in found if edit is not None) or None
+
+
+def replaced_by(uses: Collection[Use], name: str) -> str | None:
+    """The argument that `name` takes the place of in one of these uses, if it does in any."""
+    found = (_other(use, name) for use in uses)
+    return next((word.arg for word in found if word is not None), None)
+
+
+def _other(use: Use, name: str) -> ast.keyword | None:
+    """Of `mode` and `options` the one that is not `name`."""
+    words = getattr(use, "keywords", ()) if name in INDUCTORS else ()
+    return next((word for word in words if word.arg in INDUCTORS and word.arg != name), None)
 
 
 def with_backend(source: Source, uses: Collection[Use], backend: str) -> tuple[Edit, ...] | None:
@@ -61,6 +85,8 @@ def _edit(source: Source, use: Use, name: str, value: str | None) -> list[Edit] 
         return [without_argument(source, use, own) if value is None else Edit(*source.span(own.value), value)]
     if value is None:
         return []
+    if (other := _other(use, name)) is not None:
+        return [Edit(*source.span(other), f"{name}={value}")]
     if any(word.arg is None for word in use.keywords):
         return None  # what is spread there may hold it
     place, last = last_token(source, use)

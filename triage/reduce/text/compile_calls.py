@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from triage.model.rungs import INDUCTORS
 from triage.reduce.text.script import Edit, Script
-from triage.reduce.text.shape import is_torch_compile
+from triage.reduce.text.shape import is_torch_compile, literal_options, option_taken_out
 
 
 def is_fullgraph(source: str) -> bool:
@@ -19,8 +20,27 @@ def is_fullgraph(source: str) -> bool:
     )
 
 
+def options_of(source: str) -> tuple[str, ...] | None:
+    """The names of the options that its calls are given, where they are written out; None where none is given any."""
+    given = [word.value for call in _calls(Script(source)) for word in call.keywords if word.arg == "options"]
+    return tuple(dict.fromkeys(name for each in given for name in literal_options(each) or ())) if given else None
+
+
+def without_option(source: str, name: str) -> str | None:
+    """The script without this option in each of its calls.
+
+    >>> without_option("g = torch.compile(f, options={'a': 1, 'b': 2})", "a")
+    "g = torch.compile(f, options={'b': 2})"
+    """
+    script = Script(source)
+    edits = [edit for call in _calls(script) if (edit := option_taken_out(script, call, name)) is not None]
+    return script.replaced(edits) if edits else None
+
+
 def with_setting(source: str, name: str, value: Any) -> str | None:
     """The script with this argument in each of its calls; None where there are none. A value of None takes it out.
+
+    Of `mode` and `options` torch takes one: the other goes where one is given.
 
     >>> with_setting("g = torch.compile(f, dynamic=True)", "dynamic", False)
     'g = torch.compile(f, dynamic=False)'
@@ -50,7 +70,8 @@ def _edit_of_call(script: Script, call: ast.Call, name: str, value: Any) -> Edit
     start, end = script.span(call)
     if word is None and value is None:
         return Edit(start, start)  # it stands there already
-    kept = ast.Call(call.func, call.args, [other for other in call.keywords if other is not word])
+    gone = INDUCTORS if name in INDUCTORS else (name,)
+    kept = ast.Call(call.func, call.args, [other for other in call.keywords if other.arg not in gone])
     if word is None:
         kept.keywords.append(ast.keyword(name, ast.Constant(value)))
     return Edit(start, end, ast.unparse(kept))

@@ -11,12 +11,11 @@ import io
 import tokenize
 
 from triage.judge.judgement import RefusedError
-from triage.model.rungs import DEFAULT_BACKEND, knows_modes
+from triage.model.rungs import DEFAULT_BACKEND, INDUCTORS, knows_modes
 from triage.reduce.text.names import bound_globals, undefined
 from triage.reduce.text.script import Edit, Script, quiet
 
 VARIABLE = "TORCH_COMPILE_BACKEND"
-_MODES = ("mode", "options")
 _LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT)
 
 
@@ -87,7 +86,7 @@ def plain(text: str, rung: str | None) -> str:
     if rung is None:
         return text
     script = Script(text)
-    dropped = {"backend", *(() if knows_modes(rung) else _MODES)}
+    dropped = {"backend", *(() if knows_modes(rung) else INDUCTORS)}
     edits = [
         without_argument(script, use, keyword)
         for use in compile_uses(script)
@@ -110,6 +109,37 @@ def without_argument(script: Script, call: ast.Call | ast.ClassDef, argument: as
         return Edit(start, script.span(items[1])[0])
     close = script.text.index(")", end)
     return Edit(start, close) if script.text[end:close].strip(" ,\n") == "" else Edit(start, end)
+
+
+def option_taken_out(script: Script, call: ast.Call, name: str) -> Edit | None:
+    """The edit that takes one option out of a call's `options=`, however they are written; None where it is not there."""
+    word = next((each for each in call.keywords if each.arg == "options"), None)
+    if word is None or (isinstance(word.value, ast.Constant) and word.value.value is None):
+        return None
+    names = literal_options(word.value)
+    if names is None:
+        told = script.source(word.value)
+        given = told if isinstance(word.value, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({told})"
+        rest = f"{{name: value for name, value in {given}.items() if name != {name!r}}}"
+        return Edit(*script.span(word.value), rest)
+    if name not in names:
+        return None
+    if len(names) == 1:
+        return without_argument(script, call, word)
+    assert isinstance(word.value, ast.Dict)
+    keys = [key for key in word.value.keys if key is not None]
+    place = names.index(name)
+    if place:
+        return Edit(script.span(word.value.values[place - 1])[1], script.span(word.value.values[place])[1])
+    return Edit(script.span(keys[0])[0], script.span(keys[1])[0])
+
+
+def literal_options(given: ast.expr) -> tuple[str, ...] | None:
+    """The names in a dictionary that is written out; None of anything else."""
+    if not isinstance(given, ast.Dict):
+        return None
+    names = [key.value for key in given.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    return tuple(names) if len(set(names)) == len(given.keys) else None
 
 
 def merged(edits: list[Edit]) -> list[Edit]:
