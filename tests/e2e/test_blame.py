@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import pytest
-from blame_programs import CHECK, DISPATCHED, FUSION, GUARDS, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
+from blame_programs import CHECK, DISPATCHED, FUSION, GUARDS, HOOKED, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
 
 from triage.culprit.conditions import of_parts
 from triage.culprit.guards import does_not_matter, search_guards
@@ -85,20 +85,24 @@ def test_a_pass(runner):
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("program", "names", "indifferent"),
-    [(GUARDS, ("guards",), ()), (STAND_IN, (), ("whether a graph of an earlier call is used again",))],
+    ("program", "names", "cures", "indifferent"),
+    [
+        (GUARDS, ("guards",), [], ()),
+        (HOOKED, ("guards",), ["torch._dynamo.config.skip_nnmodule_hook_guards"], ()),
+        (STAND_IN, (), [], ("whether a graph of an earlier call is used again",)),
+    ],
 )
 def test_a_graph_that_is_used_where_it_does_not_hold(
-    runner: ForkServerRunner, program: str, names: tuple[str, ...], indifferent: tuple[str, ...]
+    runner: ForkServerRunner, program: str, names: tuple[str, ...], cures: list[str], indifferent: tuple[str, ...]
 ):
     source = program.lstrip()
     signature = runner.run(source, rung="eager").signature
     assert signature is not None, "the planted fault does not show"
     oracle = SignatureOracle(signature)
     found = search_guards(source, "eager", runner, oracle, Budget(), lambda *words, **facts: None, 120.0)
-    assert found is not None and found.names == names and found.queries == 1
-    assert does_not_matter(found) == indifferent
-    shown = [condition.condition for condition in of_parts(found)]
+    assert found is not None and found.search.names == names and [cure.name for cure in found.cures] == cures
+    assert does_not_matter(found.search) == indifferent
+    shown = [condition.condition for condition in of_parts(found.search)]
     assert shown == (["a graph that an earlier call compiled is used again"] if names else [])
 
 

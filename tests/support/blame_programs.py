@@ -138,6 +138,20 @@ for by in (2, 3):
     torch.testing.assert_close(fast(torch.ones(2), by), f(torch.ones(2), by))
 """
 
+# A hook that comes after the first call: no guard says that there was none.
+HOOKED = """
+import os
+import torch
+
+layer = torch.nn.Linear(2, 2)
+fast = torch.compile(layer, backend=os.environ.get("TORCH_COMPILE_BACKEND", "eager"))
+fast(torch.ones(2))
+seen = []
+layer.register_forward_hook(lambda *told: seen.append(told))
+fast(torch.ones(2))
+assert seen
+"""
+
 STAND_IN = """
 import os
 import torch

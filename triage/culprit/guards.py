@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from triage.culprit.parts import Asking, TellingRunner
-from triage.culprit.settings import inserted
+from triage.culprit.settings import GENTLE, Setting, inserted
+from triage.culprit.subsystem import Searched
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
-from triage.model.report import SubsystemRow, SubsystemSearch
+from triage.model.report import AblationRow, KnownCause, SubsystemRow, SubsystemSearch
 
 GUARDS = "guards"
 ANEW = "compiled anew at every call"
 _INSTALL = "import _triage_agent.warm.anew\n_triage_agent.warm.anew.install()"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Guards that torch leaves out on purpose, and says so. With `setting` it sets them."""
+
+    setting: Setting
+    cause: KnownCause
+
+
+_HOOKS = "torch._dynamo.config.skip_nnmodule_hook_guards"
+LEFT_OUT = (
+    LeftOut(
+        Setting("config", _HOOKS, False, f"{_HOOKS} = False", GENTLE),
+        KnownCause(
+            "hooks_after_first_call",
+            "A hook is added to a module, or taken off, after a compiled call has gone through it. To save time torch sets no "
+            f"guard on hooks (`{_HOOKS}`), so later calls run the graph that was compiled with the hooks of that time.",
+            "Add hooks before the first compiled call and leave them, call `torch._dynamo.reset()` where they change, or set "
+            f"`{_HOOKS} = False`.",
+            "https://docs.pytorch.org/docs/stable/torch.compiler_nn_module.html",
+        ),
+    ),
+)
 
 
 def search_guards(
@@ -23,11 +49,12 @@ def search_guards(
     budget: Budget,
     emit: Callable[..., None],
     seconds: float,
-) -> SubsystemSearch | None:
+) -> Searched | None:
     """Ask it of a program that gives a wrong result on `rung`; None where there is no time for it, or no answer.
 
     A guard decides whether the graph of an earlier call holds for this one. Where the program passes without such graphs, one
-    is missing or too weak; where it fails all the same, the graph itself is wrong, or what Dynamo does beside it.
+    is missing or too weak, and those that torch leaves out are asked for; where it fails all the same, the graph itself is
+    wrong, or what Dynamo does beside it.
     """
     if budget.spent():
         return None
@@ -36,12 +63,21 @@ def search_guards(
     if outcome not in ("ok", "same_failure"):
         return None
     passes = outcome == "ok"
-    return SubsystemSearch(
+    settings = [each.setting for each in LEFT_OUT] if passes and not budget.spent() else []
+    answers = asking.several([(each.text, inserted(source, f"{_imported(each)}\n{each.text}")) for each in settings])
+    rows = tuple(AblationRow(text, told, asking.took[text], why or None) for text, (told, why) in answers.items())
+    cures = tuple(each for each in settings if answers.get(each.text, ("", ""))[0] == "ok")
+    search = SubsystemSearch(
         names=(GUARDS,) if passes else (),
         shown_by=f"{ANEW} it passes: a graph of an earlier call is used again where it does not hold" if passes else "",
         queries=asking.queries,
         rows=(SubsystemRow(GUARDS, outcome, asking.took.get(ANEW, 0.0), ANEW),),
     )
+    return Searched(search, rows, cures, {})
+
+
+def _imported(setting: Setting) -> str:
+    return f"import {setting.name.rpartition('.')[0]}"
 
 
 def does_not_matter(search: SubsystemSearch | None) -> tuple[str, ...]:

@@ -57,6 +57,12 @@ def workarounds_of(texts: Sequence[str], cures: Sequence[Setting], failed: Seque
     return tuple(text for text in texts if text not in disproved)
 
 
+def not_disproved(cures: Sequence[Setting], failed: Sequence[str]) -> tuple[Setting, ...]:
+    """The cures that are not among the changes with which the script `failed`, in words."""
+    disproved = among(cures, failed)
+    return tuple(cure for cure in cures if cure not in disproved)
+
+
 def among(cures: Sequence[Setting], changes: Sequence[str]) -> tuple[Setting, ...]:
     """Those that are among these changes of a program, in words."""
     return tuple(cure for cure in cures if any(map(cure.stands_in, changes)))

@@ -14,6 +14,7 @@ import triage
 from triage.culprit.known_causes import lies_in_environment
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
+from triage.culprit.settings import not_disproved
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
@@ -119,7 +120,7 @@ def assemble(found: Findings) -> TriageReport:
         ways_round=found.ways_round,
         conditions=found.conditions,
         indifferent=found.indifferent,
-        known_cause=cause_of(conclusion, first, mend, own),
+        known_cause=cause_of(conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round)),
         subsystem=found.subsystem,
         reproducer=reproducer,
         reproducer_note=reproducer_note(found, unsettled),

@@ -101,14 +101,14 @@ class _Parts:
         self._found = found
         of_guards = made.case == "source" and rung == DYNAMO_ALONE
         wrong = found.walk.conclusion().symptom is Symptom.WRONG_RESULT
-        search: Callable[..., Searched | SubsystemSearch | None] = search_guards
+        search: Callable[..., Searched | None] = search_guards
         if not (of_guards and wrong):
             search = partial(search_parts, refused=is_refused(found.walk.conclusion().signature))
-        self._answer: Future[Searched | SubsystemSearch | None] = Future()
+        self._answer: Future[Searched | None] = Future()
         asked = (made.source, rung, runner.beside(), oracle, budget, found.session.emit, limit)
         threading.Thread(target=self._work, args=(search, asked), name="parts", daemon=True).start()
 
-    def _work(self, search: Callable[..., Searched | SubsystemSearch | None], asked: tuple[object, ...]) -> None:
+    def _work(self, search: Callable[..., Searched | None], asked: tuple[object, ...]) -> None:
         try:
             self._answer.set_result(search(*asked))
         except BaseException as error:  # noqa: BLE001  raised where it is asked for
@@ -120,8 +120,7 @@ class _Parts:
         while not wait([self._answer], timeout=0.2).done:
             pass  # in pieces: ctrl-C is seen between them
         searched = self._answer.result()
-        if not isinstance(searched, Searched):
-            found.subsystem = searched
+        if searched is None:
             return
         found.subsystem = _with_graphs(searched, found.session.directory)
         found.lowered = searched.lowered

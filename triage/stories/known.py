@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triage.culprit.guards import LEFT_OUT
 from triage.culprit.known_causes import Row, known_row, own_branch, own_handler, row_named, told_cause
+from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
 from triage.model.report import KnownCause
@@ -15,13 +17,23 @@ _PRINTED = 4_000  # characters
 
 
 def cause_of(
-    conclusion: Conclusion, first: Probe | None, mend: Sequence[Finding], own: OwnCode | None = None
+    conclusion: Conclusion,
+    first: Probe | None,
+    mend: Sequence[Finding],
+    own: OwnCode | None = None,
+    cures: Sequence[Setting] = (),
 ) -> KnownCause | None:
-    """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better."""
+    """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better.
+
+    `cures` are the settings with which the reproducer passes and the script was not seen to fail.
+    """
     if conclusion.own_branch:
         return own_branch(conclusion.asked_at)
     if own is not None and own.role == SIGNAL_HANDLER:
         return own_handler(own)
+    left_out = next((each.cause for each in LEFT_OUT if each.setting in cures), None)
+    if left_out is not None:
+        return left_out
     row = row_of(conclusion, first) if not any(finding.explains for finding in mend) else None
     return told_cause(row, conclusion.outcome) if row is not None and conclusion.outcome is not None else None
 
