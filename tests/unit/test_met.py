@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from walk_machine import Machine, error, walk_of
 
-from triage.cli.view import _next
+from triage.cli.result import _next
 from triage.model.outcome import Frame, RaisedException
 from triage.model.report import TriageReport
 from triage.report.wording import ladder_table

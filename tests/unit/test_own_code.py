@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from triage.cli.view import _next
+from triage.cli.result import _next
 from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died, raised_in
 from triage.locate.conclude import Conclusion
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException

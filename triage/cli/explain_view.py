@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import show_result, shown
+from triage.cli.result import show_result
+from triage.cli.view import shown
 
 if TYPE_CHECKING:
     from triage.model.explanation import Explanation

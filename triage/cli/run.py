@@ -73,7 +73,8 @@ def run(
     """
     from triage.cli.own_template import check_template
     from triage.cli.privacy import warn_unredacted
-    from triage.cli.view import listener_for, show_result, tell_finished
+    from triage.cli.result import show_result, tell_finished
+    from triage.cli.view import listener_for
     from triage.errors import UsageError
     from triage.probe.target import find_python, make_target
     from triage.report.store import load_report
