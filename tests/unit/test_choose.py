@@ -21,12 +21,11 @@ from triage.reduce.choose import (
     SMALLER_FAILED,
     Attempt,
     InterruptedReductionError,
-    Reproduced,
-    Shown,
     choose,
 )
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.siblings import compilers_own
+from triage.reduce.verifying import Reproduced, Shown
 from triage.report.wording import reproducer_claim
 from triage.session.events import Emitter, Journal
 from triage.stories.resume import earlier_run

@@ -11,7 +11,7 @@ from triage.culprit.ways_round.changes import Program, of_settings
 from triage.culprit.ways_round.source import Source
 from triage.model.report import LadderRow, ReportVerdict, Reproducer, TriageReport, WayRound
 from triage.model.stage import Stage, Symptom
-from triage.reduce.choose import Reproduced
+from triage.reduce.verifying import Reproduced
 from triage.report.wording import workarounds
 from triage.stories.findings import Findings
 from triage.stories.shown import reproducer_facts

@@ -30,11 +30,11 @@ from triage.model.effects import mutated
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
 from triage.model.stage import Stage, Symptom
-from triage.reduce.choose import Reproduced
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import Problem
+from triage.reduce.verifying import Reproduced
 from triage.stories.findings import Findings
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner

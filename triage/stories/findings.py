@@ -14,9 +14,9 @@ from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
 from triage.probe.target import Target
-from triage.reduce.choose import Reproduced
 from triage.reduce.compare import Passing, Shows
 from triage.reduce.interface import Problem
+from triage.reduce.verifying import Reproduced
 from triage.report.trace import TraceWork
 from triage.session.session import Session
 from triage.trial.runner import ForkServerRunner

@@ -20,7 +20,7 @@ from triage.model.accuracy import Comparison
 from triage.model.rungs import AS_IS, BACKENDS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe.run import Probe
-from triage.reduce.choose import Attempt, InterruptedReductionError, Shown, choose
+from triage.reduce.choose import Attempt, InterruptedReductionError, choose
 from triage.reduce.compare import Passing, Shows, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.in_time import InTime
@@ -30,6 +30,7 @@ from triage.reduce.prepared import failing_source, prepared
 from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
+from triage.reduce.verifying import Shown
 from triage.session.clock import BudgetSpentError
 from triage.stories.blame import blame
 from triage.stories.early import EarlyNews

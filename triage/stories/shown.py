@@ -7,7 +7,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
-from triage.reduce.choose import Reproduced
+from triage.reduce.verifying import Reproduced
 from triage.stories.findings import Findings
 
 

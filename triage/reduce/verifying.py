@@ -1,0 +1,202 @@
+"""What fresh processes show of a script, and the reproducer that a reduction is with that.
+
+It is run in an empty directory with the user's own settings, several times, and once more with the backend of the rung that
+passes, where it must end well: what fails there too shows another failure. Of a wrong result, of which little but words is
+known, the run with the program's own backend is judged as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from triage.judge.judgement import CandidateResult, Oracle
+from triage.judge.signature import FailureSignature, one_line
+from triage.model.codec import decode
+from triage.model.graphcase import GraphCase
+from triage.model.report import Control
+from triage.model.rungs import UNCOMPILED
+from triage.model.stage import OutcomeKind, Stage, Verdict
+from triage.reduce.interface import Problem, Reduction
+from triage.reduce.printing.printer import Form, code_lines, count_ops
+from triage.trial.driver import digest
+
+VERIFY_RUNS = 3
+NOT_VERIFIED = "It was not verified in a fresh process."
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A reproducer and what is known of it. `verified_runs` of `runs` fresh processes failed with the same signature."""
+
+    source: str
+    engine: str  # native | repro_after | none
+    case: str  # graph | source
+    ops: int | None
+    lines: int
+    queries: int
+    seconds: float
+    minimal: bool
+    verified: bool
+    runs: int
+    verified_runs: int
+    same_signature: bool
+    complete: bool = True
+    graph: GraphCase | None = None
+    seen_graph: GraphCase | None = None  # the one in which a text fails, where its failure has one
+    form: Form | None = None
+    oracle: Oracle | None = None
+    passing: str | None = None
+    passing_difference: str | None = None
+    siblings: tuple[tuple[FailureSignature, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    control: Control | None = None  # the run on the passing rung
+    same_text: bool = False  # the error is that of the script to the letter, its numbers and names too
+    needs: tuple[str, ...] = ()  # files of the program that it reads and does not hold: it was verified with them
+    doubt: str = ""  # why it may show another failure than the program does, in words
+
+    @property
+    def holds(self) -> bool:
+        """Whether it failed the same way in fresh processes, with the files that it needs."""
+        return self.verified or (bool(self.needs) and self.verified_runs >= VERIFY_RUNS and not drifted(self.control))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What fresh processes showed of a script: as it is, with the backend of the passing rung, and with the program's own."""
+
+    results: Sequence[CandidateResult]
+    control: CandidateResult | None = None
+    own: CandidateResult | None = None
+
+
+Verifier = Callable[[str, int], Shown]
+
+
+@dataclass(frozen=True)
+class Count:
+    """`same` of `runs` fresh processes failed the same way, with this graph."""
+
+    same: int = 0
+    runs: int = 0
+    graph: GraphCase | None = None
+    control: Control | None = None
+    same_text: bool = False  # the error was that of the script to the letter
+    error: str = ""  # the error on one line, where it was the same each time
+    doubt: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.same >= VERIFY_RUNS and not drifted(self.control)
+
+
+def verified(
+    found: Reduction, problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None]
+) -> Reproduced:
+    """Run the reduction's script in fresh processes and count how often it fails the same way.
+
+    The operations of a script that was reduced as text are those of its failing graph, where the failure has one.
+    """
+    has_graph = problem.stage is not Stage.DYNAMO
+    private = found.private is not None
+    count = counted(found.private or found.source, oracle, verify, emit, problem, private=private)
+    found = replace(found, source=with_own_error(found.source, problem.signature, count.error))
+    if found.ops is None and count.graph is not None and has_graph:
+        made = as_it_is(replace(found, ops=count_ops(count.graph, unused=True)), count)
+        return replace(made, seen_graph=count.graph)
+    return as_it_is(found, count)
+
+
+def with_own_error(source: str, signature: FailureSignature, error: str) -> str:
+    """With what it raises itself in its first line, where the error of the script stood: its numbers are others."""
+    first = f"# {one_line(signature)}\n"
+    return f"# {error}\n{source.removeprefix(first)}" if error and source.startswith(first) else source
+
+
+def drifted(control: Control | None) -> str:
+    """What speaks against a script that fails the same way; empty where nothing does."""
+    if control is None or control.outcome == OutcomeKind.OK.value:
+        return ""
+    return "fails uncompiled too" if control.rung == UNCOMPILED.name else f"fails with `{control.rung}` too"
+
+
+def as_it_is(found: Reduction, count: Count) -> Reproduced:
+    """The reduction with what its verification showed."""
+    cut_short = "" if found.complete else "The reduction was cut short; a smaller reproducer may exist."
+    return Reproduced(
+        source=found.source,
+        engine=found.engine,
+        case=found.case,
+        ops=found.ops,
+        lines=code_lines(found.source),
+        queries=found.queries,
+        seconds=found.seconds,
+        minimal=found.minimal and found.complete,
+        verified=count.holds and not found.needs,
+        needs=found.needs,
+        runs=count.runs,
+        verified_runs=count.same,
+        same_signature=count.same > 0,
+        control=count.control,
+        same_text=count.same_text,
+        doubt=count.doubt,
+        complete=found.complete,
+        graph=found.graph,
+        form=found.form,
+        passing=found.passing,
+        passing_difference=found.passing_difference,
+        notes=tuple(filter(None, (*found.notes, cut_short, "" if count.runs else NOT_VERIFIED))),
+    )
+
+
+def counted(
+    source: str,
+    oracle: Oracle,
+    verify: Verifier,
+    emit: Callable[..., None],
+    problem: Problem,
+    *,
+    private: bool = False,
+) -> Count:
+    """Run it in fresh processes. The error of a `private` text is not told: it may quote what the text holds."""
+    emit("verify_started", runs=VERIFY_RUNS)
+    key = digest(f"{problem.passing} {problem.signature.fingerprint}", source)
+    with suppress(KeyError, TypeError, ValueError):  # written by another version
+        known = decode(Count, problem.verified[key])
+        if known.holds:
+            emit("verify_ended", runs=known.runs, same=known.same)
+            return known
+    shown = verify(source, VERIFY_RUNS)
+    same = [result for result in shown.results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
+    ran = [result for result in shown.results if result.outcome.kind is not OutcomeKind.INVALID]
+    emit("verify_ended", runs=len(ran), same=len(same))
+    graph = next((result.graph for result in same if result.graph is not None), None)
+    texts = {(result.signature.exception_type, result.signature.message) for result in same if result.signature}
+    same_text = texts == {(problem.signature.exception_type, problem.signature.message)}
+    told = {one_line(result.signature) for result in same if result.signature}
+    error = told.pop() if len(told) == 1 and not private else ""
+    control, doubt = _control(shown.control, problem.passing), _doubt(shown.own, problem, oracle)
+    count = Count(len(same), len(ran), graph, control, same_text, error, doubt)
+    emit("verify_facts", digest=key, count=count)
+    return count
+
+
+def _control(result: CandidateResult | None, passing: str) -> Control | None:
+    """What the run on the passing rung says; nothing where it says nothing."""
+    if result is None or result.outcome.kind is OutcomeKind.INVALID:
+        return None
+    # Also where the program handles an exception that it expects.
+    ended_well = result.outcome.kind is OutcomeKind.OK or result.outcome.exit_code == 0
+    return Control(passing, OutcomeKind.OK.value if ended_well else result.outcome.kind.value)
+
+
+def _doubt(own: CandidateResult | None, problem: Problem, oracle: Oracle) -> str:
+    """What the run with the program's own backend says against a script; nothing where it says nothing."""
+    if own is None or own.outcome.kind is OutcomeKind.INVALID or not own.compiled:
+        return ""
+    judgement = oracle.judge(own)
+    if judgement.verdict is Verdict.SAME_FAILURE:
+        return ""
+    ended = "passes" if judgement.verdict is Verdict.NO_FAILURE else "fails otherwise"
+    return f"with `{problem.own_rung}`, the program's own backend, it {ended} where the program fails the same way"
