@@ -17,6 +17,16 @@ def main(drift):
     print("losses differ"); sys.exit(1)
 main(2)
 sys.exit("given twice"); sys.exit(main(3))
+if main(4):
+    print("gradients differ:", main(5), file=sys.stderr)
+    main(6)
+    raise SystemExit(1)
+def told():
+    print("weights differ")
+    sys.exit(1)
+def and_elsewhere():
+    print("weights differ")
+    return 1
 raise SystemExit("given twice")
 """
 
@@ -31,7 +41,9 @@ def ended(message: str, kind: str = "SystemExit", frames: tuple[Frame, ...] = ()
         ("compiled training drifts by 0.1234", "a.py:4 in main: raise SystemExit(f\"compiled training drifts by {drift:.4f}\")"),
         ("accuracies differ", 'a.py:7 in check: sys.exit("results:\\naccuracies differ")'),
         ("no", None),  # too short: anything may have said that
-        ("losses differ", None),  # printed, and by which line is not told
+        ("losses differ", 'a.py:9 in main: print("losses differ"); sys.exit(1)'),
+        ("gradients differ: 0.1", 'a.py:13 in <module>: print("gradients differ:", main(5), file=sys.stderr)'),
+        ("weights differ", None),  # a second print may have said it
         ("given twice", None),
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from triage.model.outcome import Frame, Outcome
 from triage.model.syntax import parse
@@ -16,7 +16,10 @@ SHORTEST_TELLING = 7  # letters: fewer may stand in any text
 
 
 def exit_line(outcome: Outcome, source: str, file: str) -> Frame | None:
-    """The one `raise SystemExit(...)` or `sys.exit(...)` of the text that says what was printed last; None where several do."""
+    """The one call of the text that said what was printed last, and ended the program; None where several may have.
+
+    It is `raise SystemExit("...")` or `sys.exit("...")`, or a `print` with an exit that has no words below it.
+    """
     error = outcome.exception
     said = _SAID.match(error.message) if error is not None and error.type == "SystemExit" and not error.frames else None
     if said is None:
@@ -25,8 +28,9 @@ def exit_line(outcome: Outcome, source: str, file: str) -> Frame | None:
         tree = parse(source)
     except (SyntaxError, ValueError):
         return None
-    found = {call.lineno for call, words in _exits(tree) if re.fullmatch(words, said.group(1).strip())}
-    if len(found) != 1:
+    ending = [*_exits(tree), *_printed_before_exits(tree)]
+    found, others = (_saying(calls, said.group(1).strip()) for calls in (ending, _prints(tree)))
+    if len(found) != 1 or others - found:
         return None
     line = found.pop()
     return Frame(file, line, _function(tree, line), source.splitlines()[line - 1].strip())
@@ -37,10 +41,47 @@ def _exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or len(node.args) != 1:
             continue
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        lines = _words(node.args[0]).strip().splitlines() if called in _EXITS else []
-        if lines and len(re.findall(r"[^\W\d_]", lines[-1])) >= SHORTEST_TELLING:
-            yield node, ".*".join(map(re.escape, lines[-1].split(_VALUE)))
+        pattern = _pattern(_words(node.args[0])) if _called(node) in _EXITS else None
+        if pattern is not None:
+            yield node, pattern
+
+
+def _printed_before_exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """The prints of each block that ends the program further down, with the pattern of their last line."""
+    for node in ast.walk(tree):
+        for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+            before: list[ast.AST] = []
+            for statement in block if isinstance(block, list) else ():
+                value = statement.exc if isinstance(statement, ast.Raise) else getattr(statement, "value", None)
+                if isinstance(value, ast.Call) and _called(value) in _EXITS and not any(map(_words, value.args)):
+                    yield from (each for printed in before for each in _prints(printed))
+                elif isinstance(value, ast.Call):
+                    before.append(value)
+
+
+def _prints(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) == "print":
+            pattern = _pattern(" ".join(_words(each) or _VALUE for each in node.args))
+            if pattern is not None and not any(word.arg in ("sep", "end") for word in node.keywords):
+                yield node, pattern
+
+
+def _saying(calls: Iterable[tuple[ast.Call, str]], said: str) -> set[int]:
+    """The lines of those that may have said it."""
+    return {call.lineno for call, words in calls if re.fullmatch(words, said)}
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _pattern(words: str) -> str | None:
+    """A pattern of their last line; None where it may stand in any text."""
+    last = next(iter(words.strip().splitlines()[-1:]), "")
+    letters = re.findall(r"[^\W\d_]", last)
+    return ".*".join(map(re.escape, last.split(_VALUE))) if len(letters) >= SHORTEST_TELLING else None
 
 
 def _words(node: ast.expr) -> str:
