@@ -9,12 +9,15 @@ from typing import Any
 from triage.culprit.first_diverging import Diverging
 from triage.culprit.operation import operator_name
 from triage.locate.walk import Walk
-from triage.model.accuracy import Rounding
+from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
+from triage.model.rungs import Rung
 from triage.probe.run import Probe
 from triage.session.session import describe_outcome
 from triage.stories.findings import Findings
+
+MOST_TOLD = 3
 
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:
@@ -202,4 +205,16 @@ def another_operation(diverging: Diverging | None, shown: Sequence[str]) -> str 
     return (
         f"In the program's own graph values differ first with {first_wrong_words(diverging.node)}; the reproducer shows "
         f"{', '.join(shown[:4])}."
+    )
+
+
+def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None) -> str | None:
+    """What a reader must know of other values of the call that are wrong on the rung where the script passes."""
+    if not wrongs or passing is None:
+        return None
+    told = "; ".join(wrong.sentence() for wrong in wrongs[:MOST_TOLD])
+    more = f" (and {len(wrongs) - MOST_TOLD} more)" if len(wrongs) > MOST_TOLD else ""
+    return (
+        f"Another value of the same call is wrong as well, and is another failure: so it is with `{passing.name}`, where the "
+        f"script passes. {told[:1].upper()}{told[1:]}{more}."
     )
