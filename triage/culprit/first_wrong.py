@@ -28,7 +28,7 @@ def first_wrong(
     if case.backward or form is None or not form.compares_values or len(inner) > MOST:
         return None
     if count_ops(case) == 1 and inner:
-        return _made_by(case, inner[-1])
+        return made_by(case, inner[-1])
     for node in inner:
         if budget.spent():
             return None
@@ -38,11 +38,11 @@ def first_wrong(
             continue
         result = runner.run(source, rung=failing, timeout=min(TIMEOUT_SECONDS, budget.left()))
         if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
-            return _made_by(case, node)
+            return made_by(case, node)
     return None
 
 
-def _made_by(case: GraphCase, node: GraphNode) -> GraphNode:
+def made_by(case: GraphCase, node: GraphNode) -> GraphNode:
     """The operation of several results of which this value is one that was picked; else the one whose result it is."""
     if node.target != "operator.getitem":
         return node

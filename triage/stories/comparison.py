@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from triage.culprit.first_diverging import Diverging
+from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.locate.walk import Walk
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
-from triage.model.graphcase import GraphNode
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import Rung
 from triage.probe.run import Probe
+from triage.reduce.alone import output_of
 from triage.session.session import describe_outcome
 from triage.stories.findings import Findings
 
@@ -37,9 +39,17 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
         return facts
     facts |= {name: _json(value) for name, value in encode(notes.wrong).items()}
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
+    facts["made_by"] = next(filter(None, (_made_by(case, notes.wrong) for case in found.cases)), None)
     facts["first_wrong"] = first_wrong_words(found.first_wrong)
     facts["first_diverging"] = diverging_facts(found.diverging)
     return facts
+
+
+def _made_by(case: GraphCase, wrong: WrongResult) -> str | None:
+    """The operation of the program's own graph whose result is this wrong value; None for an input, or a gradient."""
+    name = output_of(case, wrong)
+    node = next((node for node in case.nodes if node.name == name), None)
+    return None if node is None else operator_name(made_by(case, node))
 
 
 def first_wrong_words(node: GraphNode | None) -> str | None:
@@ -58,6 +68,8 @@ def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
         "place": diverging.place,
         "operations": diverging.operations,
         "questions": diverging.questions,
+        "result": diverging.wrong
+        and {"face": diverging.wrong.face(), "wrong": diverging.wrong.wrong, "elements": diverging.wrong.elements},
     }
 
 
