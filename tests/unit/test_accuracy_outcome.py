@@ -504,7 +504,7 @@ def first(case: GraphCase, *words: str) -> str | None:
     assert signature is not None
     runner: Any = WrongAt(*words)
     found = first_wrong(case, Form(check="values"), "inductor", runner, ComparisonOracle(signature), Clock(0.0))
-    return found.target if found else None
+    return found.node.target if found else None
 
 
 def test_the_first_value_that_is_wrong() -> None:
