@@ -198,6 +198,37 @@ def test_a_failing_check_is_known_by_what_is_wrong_with_a_graph(walk: Callable[.
     assert machine.requests[-1].rung == "aot_eager" and machine.requests[-1].accuracy is not None
 
 
+LOSS = replace(OUTPUT, item="output 0", elements=1, dtype="float32", eager=1.5, compiled=8.5)
+ENERGY = replace(LOSS, item="output 1", kind="inf", sense="compiled", elements=5, shape=(5,), compiled=float("inf"))
+LATER = replace(ENERGY, item="output 2", kind="values", compiled=3.0)
+
+
+@pytest.mark.parametrize(
+    ("check", "item"),
+    [
+        (Check("inf", "assert_close", "float32", (5,), difference=4.7e-07, mismatched=3, elements=5), "output 1"),
+        (Check("values", "assert_close", "float32", (5,), difference=1.5, mismatched=5, elements=5), "output 2"),
+        (Check("values", "difference", "float64", (), difference=7.0), "output 0"),
+        (
+            Check("values", "difference", "float64", (7,), difference=1.51),
+            "output 2",
+        ),  # of another shape, and as far off
+        (Check("strides"), "output 0"),
+        (None, "output 0"),
+    ],
+)
+def test_of_several_wrong_values_the_one_is_told_that_the_check_looked_at(
+    walk: Callable[..., Walk], check: Check | None, item: str
+) -> None:
+    it, _ = checked(walk, AgentNotes(wrongs=(LOSS, ENERGY, LATER), compared=1), check)
+    found = it.conclusion()
+    assert found.wrong is not None and found.wrong.item == item
+    assert found.signature is not None and found.signature.wrong == found.wrong.wrongness
+    assert it.checked is not None and {wrong.item for wrong in it.checked.notes.wrongs} == {
+        f"output {number}" for number in range(3)
+    }
+
+
 def says(code: str, kind: str = "RuntimeError", cause: RaisedException | None = None) -> RaisedException:
     frames = (Frame("/home/me/x.py", 9, "main", code),)
     return RaisedException(kind, "no", frames, cause=cause, phase="uncaught")
@@ -473,7 +504,7 @@ def first(case: GraphCase, *words: str) -> str | None:
     assert signature is not None
     runner: Any = WrongAt(*words)
     found = first_wrong(case, Form(check="values"), "inductor", runner, ComparisonOracle(signature), Clock(0.0))
-    return found.target if found else None
+    return found.node.target if found else None
 
 
 def test_the_first_value_that_is_wrong() -> None:

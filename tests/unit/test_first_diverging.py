@@ -7,6 +7,7 @@ from triage.culprit.first_diverging import Diverging, first_diverging
 from triage.judge.comparison import AnyWrong
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import FailureSignature
+from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
@@ -40,13 +41,8 @@ class WrongWith:
         self.asked.append(source)
         if self.odd in source:
             return CandidateResult(Outcome(OutcomeKind.CRASH, 1.0, -11), AgentNotes(), None, True)
-        wrong: Any = (object.__new__(_Wrong),) if self.word in source else ()
+        wrong = (WrongResult("0/0", 1, "output 0", "forward"),) if self.word in source else ()
         return CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(compared=1, wrongs=wrong), None, True)
-
-
-class _Wrong:
-    def headline(self) -> str:
-        return "wrong"
 
 
 def asked(case: GraphCase, runner: WrongWith, *likely: GraphNode, seconds: float = 0.0) -> Diverging | None:
@@ -68,6 +64,18 @@ def test_it_is_found_among_many_by_bisection() -> None:
     assert found is not None
     assert (found.node.target, found.place, found.operations) == ("torch.relu", 21, 64)
     assert found.questions == len(runner.asked) <= 7
+    assert found.wrong is not None and found.wrong.item == "output 0"  # of the graph up to it: its own result
+
+
+def test_what_another_operation_gives_is_not_told_as_its_result() -> None:
+    nodes = (
+        GraphNode("early", "call_function", "torch.sin", [{"ref": "x"}], {}, [META]),
+        GraphNode("guilty", "call_function", "torch.relu", [{"ref": "early"}], {}, [META]),
+        GraphNode("late", "call_function", "torch.add", [{"ref": "early"}, {"ref": "guilty"}], {}, [META]),
+    )
+    found = asked(GraphCase("dynamo", (GraphInput("x", meta=META),), nodes, ({"ref": "late"},)), WrongWith("relu"))
+    assert found is not None and found.node.name == "guilty"
+    assert found.wrong is None  # the first output is that of `early`
 
 
 def test_the_likely_one_takes_two_questions() -> None:

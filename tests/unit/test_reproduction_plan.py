@@ -74,9 +74,15 @@ def found(conclusion: Conclusion, folder: Path, *, cases: tuple[Any, ...] = (GRA
     script = folder / "train.py"
     return SimpleNamespace(
         cases=cases,
+        also_wrong=(),
         target=Target("python", ("python", str(script)), folder, script),
         walk=SimpleNamespace(
-            seen=seen, evidence=seen, start=seen[conclusion.failing.name][0], rungs=LADDER, top=len(LADDER) - 1
+            checked=None,
+            seen=seen,
+            evidence=seen,
+            start=seen[conclusion.failing.name][0],
+            rungs=LADDER,
+            top=len(LADDER) - 1,
         ),
         session=SimpleNamespace(
             settings=Settings(engine=engine), directory=folder, neutral=None, cancel=None, recalled={}, verified={}

@@ -29,6 +29,10 @@ VALUES: dict[str, Any] = {
     "sentence": "output 0: off by 1.5 compiled, by 3.7e-07 in eager",
     "first_wrong": "aten.exp (train.py:4 in f: x.exp())",
 }
+DIVERGING: dict[str, Any] = {
+    "operation": "aten.exp (train.py:4 in f: x.exp())",
+    "result": {"face": "off by 0.2 compiled, by 1e-08 in eager", "wrong": 1, "elements": 4},
+}
 DIES_IN_ITS_VIEW = TriageReport(
     tool={},
     command=(),
@@ -79,6 +83,11 @@ BACKEND = OwnCode("backend", "never.py:3", "never.py:3 in never: def never(gm, i
             "`aten.put`: decomposition returns strides (2, 1), eager (1, 2) (gradient of x)",
         ),
         (WRONG, "[inductor] `aten.exp`: off by 1.5 compiled, by 3.7e-07 in eager, in 12 of 16 elements"),
+        (replace(WRONG, accuracy={**VALUES, "made_by": "aten.mean"}), "[inductor] `aten.exp`: wrong values"),
+        (
+            replace(WRONG, accuracy={**VALUES, "made_by": "aten.mean", "first_diverging": DIVERGING}),
+            "[inductor] `aten.exp`: off by 0.2 compiled, by 1e-08 in eager, in 1 of 4 elements",
+        ),
         (replace(WRONG, accuracy={}), "[inductor] `aten.sum`: wrong result under torch.compile"),
         (HANG, "[inductor] torch.compile does not finish while compiling, in torch/_inductor/sizevars.py:simplify"),
         (replace(HANG, signature=None), "[inductor] torch.compile does not finish"),

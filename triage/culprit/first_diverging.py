@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from triage.judge.asking import Budget
 from triage.judge.boundary import next_points
 from triage.judge.judgement import Oracle, RefusedError
+from triage.model import trees
+from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphNode
 from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
@@ -28,12 +30,16 @@ MOST = 24  # questions; bisecting a thousand operations takes ten
 
 @dataclass(frozen=True)
 class Diverging:
-    """Up to the operation before `node` the values agree, with it they do not. `place` counts from 1."""
+    """Up to the operation before `node` the values agree, with it they do not. `place` counts from 1.
+
+    `wrong` is what is wrong with its own result, on the program's own values.
+    """
 
     node: GraphNode
     place: int
     operations: int
     questions: int
+    wrong: WrongResult | None = None
 
 
 def first_diverging(
@@ -78,6 +84,7 @@ class _Prefixes:
         self._wiring = Wiring(whole.case)
         self.units, self._nodes = self._wiring.units, self._wiring.nodes
         self._known: dict[int, Verdict] = {0: Verdict.NO_FAILURE}
+        self._wrongs: dict[int, tuple[WrongResult, ...]] = {}
         self._asked = 0
 
     def searched(self, likely: Sequence[GraphNode]) -> Diverging | None:
@@ -112,7 +119,14 @@ class _Prefixes:
         return low, high
 
     def _found(self, place: int) -> Diverging:
-        return Diverging(self._nodes[self.units[place - 1]], place, len(self.units), self._asked)
+        node = self._nodes[self.units[place - 1]]
+        return Diverging(node, place, len(self.units), self._asked, self._wrong_with(node, place))
+
+    def _wrong_with(self, node: GraphNode, place: int) -> WrongResult | None:
+        """What is wrong with the result of the operation that this prefix ends with."""
+        returned = [trees.as_ref(output) for output in self._prefix(place).case.outputs]
+        item = f"output {returned.index(node.name)}" if node.name in returned else ""
+        return next((wrong for wrong in self._wrongs.get(place, ()) if wrong.item == item), None)
 
     def _fails(self, place: int) -> bool:
         return self._judged(place) is Verdict.SAME_FAILURE
@@ -138,6 +152,7 @@ class _Prefixes:
         self._asked += 1
         result = self._runner.run(source, rung=self._failing, timeout=min(self._seconds, self._budget.left()))
         verdict = self._oracle.judge(result).verdict
+        self._wrongs[place] = result.notes.wrongs
         self._emit(
             "prefix_asked",
             operations=place,

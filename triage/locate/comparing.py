@@ -108,7 +108,8 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome) -> Probe:
         signs=seen is not None and seen.kind == "zero_sign",
         seconds=max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds),
     )
-    return walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison)
+    probe = walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison)
+    return replace(probe, notes=probe.notes.checked_by(failed))
 
 
 def check(walk: Walk) -> Conclusion:

@@ -5,6 +5,7 @@ The rule by which a value is wrong stands in `triage/agent/compare/rule.py`; her
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 PHASE = "compare"  # of the RaisedException that stands for a wrong result nobody raised
@@ -192,7 +193,27 @@ class Check:
     def wrongness(self) -> Wrongness:
         return Wrongness(self.kind)
 
+    def likeliest_first(self, wrongs: Sequence[WrongResult]) -> tuple[WrongResult, ...]:
+        """The wrong values of a call, that first which the check looked at, as far as its facts tell them apart."""
+        return tuple(sorted(wrongs, key=self._fits, reverse=True))
 
+    def _fits(self, wrong: WrongResult) -> tuple[bool, ...]:
+        """In what is wrong, in shape, in dtype, in how far it is off; that of a promoted or reduced value may be another."""
+        return (
+            self.wrongness.same(Wrongness(wrong.kind)),
+            self.shape == wrong.shape,
+            self.dtype == wrong.dtype,
+            self._as_far_off(wrong),
+        )
+
+    def _as_far_off(self, wrong: WrongResult) -> bool:
+        if self.difference is None or wrong.eager is None or wrong.compiled is None:
+            return False
+        apart = abs(wrong.compiled - wrong.eager)
+        return self.difference / ALIKE <= apart <= self.difference * ALIKE
+
+
+ALIKE = 2.0  # two runs of one program are as far off where they differ by no more than this factor
 EXPLAINS = 10.0  # what eager's own numbers move by may be so much smaller, and still be where a difference comes from
 GROSS = 0.3  # a difference of this share of the values is called rounding only where it was seen to come of it
 

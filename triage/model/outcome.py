@@ -7,7 +7,7 @@ no agent could speak (a child process without one, a rank that was killed). Eith
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from triage.model.accuracy import Check, Rounding, Wrongness, WrongResult
@@ -153,7 +153,8 @@ class AgentNotes:
     main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on
     distributed: bool = False  # a process called a compiled function as a member of a process group
     backwards: int = 0  # backward passes begun outside of compiled calls
-    wrongs: tuple[WrongResult, ...] = ()  # values of compiled graphs that were found wrong, the first found first
+    # Values of compiled graphs that were found wrong, the first found first; that first which a check is known to look at.
+    wrongs: tuple[WrongResult, ...] = ()
     rounding: Rounding | None = None  # what eager's rounding explains, the furthest off
     unsteady: tuple[
         str, ...
@@ -170,5 +171,10 @@ class AgentNotes:
 
     @property
     def wrong(self) -> WrongResult | None:
-        """The first value of a compiled graph that was found wrong."""
+        """The value of a compiled graph that is told as wrong: the first one."""
         return self.wrongs[0] if self.wrongs else None
+
+    def checked_by(self, outcome: Outcome | None) -> AgentNotes:
+        """With that wrong value first which the check that failed in this outcome looked at."""
+        check = outcome.exception.check if outcome is not None and outcome.exception is not None else None
+        return self if check is None else replace(self, wrongs=check.likeliest_first(self.wrongs))

@@ -76,7 +76,7 @@ def choose(
     of each reduction before it is verified.
     """
     notes: list[str] = []
-    siblings: list[tuple[FailureSignature, str]] = []
+    siblings = list(problem.met)
     spare: Reproduced | None = None  # what is shown, unless a text reads better
     doubted: Reproduced | None = (
         None  # failed each time, and where it must not as well: shown where an interrupt leaves no better

@@ -37,6 +37,7 @@ class Problem:
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
     own_rung: str | None = None  # of the program's own backend, above `rung`, where it was seen to fail the same way
     door: bool = False  # it fails in another door of the compiler than torch.compile
+    met: tuple[tuple[FailureSignature, str], ...] = ()  # other failures, known before: as `Reduction.siblings`
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
     verified: Mapping[str, Any] = field(default_factory=dict)  # what fresh processes showed in it (`choose`)
 

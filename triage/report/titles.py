@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from triage.judge.signature import asserted, first_words, headline
+from triage.model.accuracy import Wrongness
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
@@ -126,7 +127,14 @@ def _wrong(report: TriageReport) -> str:
         who = _DECOMPOSITION if _by_decomposition(report) else "compiled code"
         place = "" if wrong.get("item") == "output 0" else f" ({wrong.get('item')})"
         return f"{who} returns {fact}{place}"
-    told = str(wrong["sentence"]).removeprefix("output 0: ")
+    op, diverging = _operator(report), wrong.get("first_diverging") or {}
+    if op and str(diverging.get("operation") or "").partition(" (")[0] == op and diverging.get("result"):
+        wrong = diverging["result"]  # its own
+        told = str(wrong["face"])
+    elif op and wrong.get("made_by") not in (None, op):  # the numbers are those of what comes of it
+        return Wrongness(wrong["kind"], wrong["item"], wrong.get("sense") or "").words()
+    else:
+        told = str(wrong["sentence"]).removeprefix("output 0: ")
     few = wrong.get("elements") and wrong.get("wrong") and wrong["elements"] > 1
     return f"{told}, in {wrong['wrong']} of {wrong['elements']} elements" if few else told
 

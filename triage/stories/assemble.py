@@ -40,7 +40,14 @@ from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.session.session import describe_outcome
 from triage.stories.captured import guilty_graph, only_line
-from triage.stories.comparison import accuracy_facts, another_operation, comparison_note, rounding_notes, unsteady_note
+from triage.stories.comparison import (
+    accuracy_facts,
+    another_failure,
+    another_operation,
+    comparison_note,
+    rounding_notes,
+    unsteady_note,
+)
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first
 from triage.stories.headline import sentence_before_the_first, summary_sentence, whose_headline, with_headline
@@ -330,6 +337,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     made = found.reproduced
     shown = operators_of(made.graph) if made is not None and made.graph is not None else ()
     notes += filter(None, [another_operation(found.diverging, shown)])
+    notes += filter(None, [another_failure(found.also_wrong, conclusion.passing)])
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

@@ -57,7 +57,7 @@ def blame(
     session, rung = found.session, problem.rung
     limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
     share = share_of(session.clock, made.seconds)
-    hangs = patience is not None
+    hangs, by_sign = patience is not None, False
     with session.timed("ablate"):
         # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.
         parts = None if hangs else _Parts(found, made, rung, runner, oracle, share, limit)
@@ -65,12 +65,13 @@ def blame(
         found.ablation, found.cures = ablate(settings, runner, oracle, share, session.emit, limit, hangs=hangs)
         found.workarounds = tuple(cure.text for cure in cures_of(settings, found.ablation)[:MOST_CURES])
         if made.form is not None and made.graph is not None:
-            found.first_wrong = first_wrong(made.graph, made.form, rung, runner, oracle, share)
+            wrong = first_wrong(made.graph, made.form, rung, runner, oracle, share)
+            found.first_wrong, by_sign = wrong or (None, False)
         if parts is not None:
             parts.take()
     share = share_of(session.clock, made.seconds)
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
-        with session.timed("diverge"):
+        with session.timed("diverge"), runner.signs_compared(by_sign):
             _diverging(found, made, problem, runner, oracle, share_of(session.clock, made.seconds), limit)
     _conditions(found, made, rung, runner, oracle, share, limit, patience is None)
 

@@ -7,14 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from triage.culprit.first_diverging import Diverging
+from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.locate.walk import Walk
-from triage.model.accuracy import Rounding
+from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
-from triage.model.graphcase import GraphNode
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.rungs import Rung
 from triage.probe.run import Probe
+from triage.reduce.alone import output_of
 from triage.session.session import describe_outcome
 from triage.stories.findings import Findings
+
+MOST_TOLD = 3
 
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:
@@ -34,9 +39,17 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
         return facts
     facts |= {name: _json(value) for name, value in encode(notes.wrong).items()}
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
+    facts["made_by"] = next(filter(None, (_made_by(case, notes.wrong) for case in found.cases)), None)
     facts["first_wrong"] = first_wrong_words(found.first_wrong)
     facts["first_diverging"] = diverging_facts(found.diverging)
     return facts
+
+
+def _made_by(case: GraphCase, wrong: WrongResult) -> str | None:
+    """The operation of the program's own graph whose result is this wrong value; None for an input, or a gradient."""
+    name = output_of(case, wrong)
+    node = next((node for node in case.nodes if node.name == name), None)
+    return None if node is None else operator_name(made_by(case, node))
 
 
 def first_wrong_words(node: GraphNode | None) -> str | None:
@@ -55,6 +68,8 @@ def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
         "place": diverging.place,
         "operations": diverging.operations,
         "questions": diverging.questions,
+        "result": diverging.wrong
+        and {"face": diverging.wrong.face(), "wrong": diverging.wrong.wrong, "elements": diverging.wrong.elements},
     }
 
 
@@ -202,4 +217,16 @@ def another_operation(diverging: Diverging | None, shown: Sequence[str]) -> str 
     return (
         f"In the program's own graph values differ first with {first_wrong_words(diverging.node)}; the reproducer shows "
         f"{', '.join(shown[:4])}."
+    )
+
+
+def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None) -> str | None:
+    """What a reader must know of other values of the call that are wrong on the rung where the script passes."""
+    if not wrongs or passing is None:
+        return None
+    told = "; ".join(wrong.sentence() for wrong in wrongs[:MOST_TOLD])
+    more = f" (and {len(wrongs) - MOST_TOLD} more)" if len(wrongs) > MOST_TOLD else ""
+    return (
+        f"Another value of the same call is wrong as well, and is another failure: so it is with `{passing.name}`, where the "
+        f"script passes. {told[:1].upper()}{told[1:]}{more}."
     )

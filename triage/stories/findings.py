@@ -10,6 +10,7 @@ from triage.culprit.settings import Setting
 from triage.culprit.ways_round.spellings import Spelling
 from triage.environments.describe import TargetEnvironment
 from triage.locate.walk import Walk
+from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
@@ -43,6 +44,7 @@ class Findings:
     capture_note: str | None = None
     asked: Asked | None = None  # what answered for the rungs
     passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager
+    also_wrong: tuple[WrongResult, ...] = ()  # in the same call, and known to be another failure
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None
     operator_checks: tuple[OperatorCheck, ...] = ()  # of the custom operators in the failing graph
@@ -68,7 +70,7 @@ class Findings:
     def forget(self) -> None:
         """Drop what was found after the stage: another one is to blame."""
         self.cases, self.capture_note, self.asked = (), None, None
-        self.reproduced, self.reproducer_note = None, None
+        self.reproduced, self.reproducer_note, self.also_wrong = None, None, ()
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
         self.diverging, self.lowered = None, ()
         self.cures, self.spellings, self.copied, self.no_ways_round, self.in_vain = (), (), (), (), ()

@@ -145,9 +145,10 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing))
     if shows is None:
         return None
-    wrong = shows.result.notes.wrong
+    wrong = shows.result.notes.checked_by(conclusion.outcome).wrong
     if unseen and wrong is not None:  # the script did not show it again, so what its graph shows counts
-        walk.checked = _graph_probe(walk.rungs[place], shows.result)
+        probe = _graph_probe(walk.rungs[place], shows.result)
+        walk.checked = replace(probe, notes=probe.notes.checked_by(conclusion.outcome))
         problem = replace(problem, signature=replace(problem.signature, wrong=wrong.wrongness))
         oracle = ComparisonOracle(problem.signature)
     found.asked = Asked(problem, shows.source, shows)

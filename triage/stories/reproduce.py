@@ -35,6 +35,7 @@ from triage.session.clock import BudgetSpentError
 from triage.stories.blame import blame
 from triage.stories.early import EarlyNews
 from triage.stories.findings import Asked, Findings, candidate_runner
+from triage.stories.several_wrong import cut_to_one, shown_alone, told_apart
 from triage.trial.driver import Repeats, digest
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner, verify, verify_with_control
@@ -64,16 +65,18 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     """Reduce, verify, ablate; fills `reproduced`, `reproducer_note`, `ablation` and `workarounds` of the findings."""
     session = found.session
     assert conclusion.signature is not None and conclusion.failing is not None
+    runner = found.runner or candidate_runner(found)
+    if compares(conclusion):
+        runner.compare(comparison_for(conclusion))
+        conclusion = told_apart(found, conclusion, runner, seconds_for(found))
+        runner.compare(comparison_for(conclusion))
+    assert conclusion.signature is not None
     problem = problem_of(found, conclusion)
     compared = conclusion.outcome is not None and is_comparison(conclusion.outcome)
     prints = conclusion.outcome is not None and is_printed(conclusion.outcome)
     signature, behind_door = conclusion.signature, conclusion.door is not None
     oracle: Oracle = ComparisonOracle(signature) if compared else SignatureOracle(signature, compiled=not behind_door)
     patience = patience_for(found, conclusion)
-    runner = found.runner or candidate_runner(found)
-    if compares(conclusion):
-        runner.compare(comparison_for(conclusion))
-
     late, end = session.clock.spent, session.clock.end()
     searching = Reserving(session.clock, seconds_to_verify(found))
     late_search = partial(found.shorten, "the reproducer was as small as it can be")
@@ -209,7 +212,8 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         stage=conclusion.stage,
         rung=DEFAULT_BACKEND if failing == AS_IS else failing,
         direction=conclusion.direction.value if conclusion.direction else None,
-        cases=found.cases,
+        cases=cut_to_one(found),
+        met=shown_alone(found, conclusion.signature),
         workdir=folder,
         recalled=found.session.recalled,
         verified=found.session.verified,

@@ -12,7 +12,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
@@ -132,6 +132,18 @@ class ForkServerRunner(PooledRunner):
         self._accuracy = accuracy
         self._fresh.close()
         self._fresh = self._fresh_ones()
+
+    @contextlib.contextmanager
+    def signs_compared(self, wanted: bool) -> Iterator[None]:
+        """Inside, the agent compares the signs of zeros too, where it compares and they are `wanted`."""
+        before = self._accuracy
+        if before is not None and wanted:
+            self.compare(replace(before, signs=True))
+        try:
+            yield
+        finally:
+            if self._accuracy is not before:
+                self.compare(before)
 
     def _fresh_ones(self) -> FreshProcessRunner:
         return FreshProcessRunner(

@@ -1,0 +1,108 @@
+"""Several values of one call are wrong, and the script's check looks at one: that one is reduced, the others are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from printer_cases import case, meta, node, tensor
+
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import FailureSignature
+from triage.locate.conclude import Conclusion
+from triage.model.accuracy import WrongResult
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.rungs import LADDER, UNCOMPILED, Rung
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+from triage.reduce.alone import alone, output_of
+from triage.stories.comparison import another_failure
+from triage.stories.several_wrong import cut_to_one, shown_alone, told_apart
+
+GRAPH = case(
+    [tensor("x", 4)],
+    [node("loss", "torch.sin", "%x", out=meta(4)), node("energy", "torch.acosh", "%x", out=meta(4))],
+    "%loss",
+    "%energy",
+)
+LOSS = WrongResult("0/0", 1, "output 0", "forward", dtype="float32", compiled_error=7.0)
+ENERGY = replace(LOSS, item="output 1")
+SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "no", "no", (), None, wrong=LOSS.wrongness)
+INDUCTOR, BELOW = LADDER[-1], LADDER[-2]
+
+
+class Runner:
+    """On the passing rung these values of a graph are wrong."""
+
+    def __init__(self, *items: str) -> None:
+        self.items, self.asked = items, list[str | None]()
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        self.asked.append(rung)
+        wrongs = tuple(replace(LOSS, item=item) for item in self.items)
+        return CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(compared=1, wrongs=wrongs), None, True)
+
+
+def concluded(passing: Rung = BELOW) -> Conclusion:
+    return Conclusion(
+        Stage.INDUCTOR, Symptom.WRONG_RESULT, SIGNATURE, wrong=LOSS, failing=INDUCTOR, passing=passing, settled=True
+    )
+
+
+def findings(*wrongs: WrongResult) -> Any:
+    """Of a walk that concludes what its comparison tells first."""
+    walk = SimpleNamespace()
+    notes = AgentNotes(wrongs=wrongs)
+    walk.checked = Probe("c", "inductor", Outcome(OutcomeKind.EXCEPTION), None, notes, Path("x"))
+    walk.conclusion = lambda: replace(concluded(), wrong=walk.checked.notes.wrong)
+    session = SimpleNamespace(emit=lambda kind, **facts: None)
+    return SimpleNamespace(walk=walk, session=session, cases=(GRAPH,), also_wrong=(), asked=None)
+
+
+def test_what_is_wrong_where_the_script_passes_is_another_failure() -> None:
+    found, runner = findings(LOSS, ENERGY), Runner("output 0")
+    told: Any = told_apart(found, concluded(), runner, 60.0)  # type: ignore[arg-type]
+    assert told.wrong == ENERGY and found.also_wrong == (LOSS,) and runner.asked == [BELOW.name]
+    note = another_failure(found.also_wrong, told.passing)
+    assert note is not None and f"so it is with `{BELOW.name}`, where the script passes. Output 0: off by 7" in note
+    ((signature, text),) = shown_alone(found, SIGNATURE)
+    assert "torch.sin" in text and "torch.acosh" not in text and signature.fingerprint != SIGNATURE.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("items", "wrongs", "passing"),
+    [
+        ((), (LOSS, ENERGY), BELOW),  # none of them is wrong there
+        (("output 0", "output 1"), (LOSS, ENERGY), BELOW),  # all of them are
+        (("output 0",), (LOSS,), BELOW),  # there is no other
+        (("output 0",), (LOSS, replace(ENERGY, item="gradient of x")), BELOW),
+        (("output 0",), (LOSS, ENERGY), UNCOMPILED),  # nothing is compared there
+    ],
+)
+def test_where_that_cannot_be_told_the_likeliest_stays(
+    items: tuple[str, ...], wrongs: tuple[WrongResult, ...], passing: Rung
+) -> None:
+    found = findings(*wrongs)
+    assert told_apart(found, concluded(passing), Runner(*items), 60.0).wrong == LOSS  # type: ignore[arg-type]
+    assert found.also_wrong == () and another_failure((), passing) is None
+
+
+def test_the_graph_is_cut_to_the_value_that_is_told() -> None:
+    first, whole = cut_to_one(findings(ENERGY, LOSS))
+    assert whole is GRAPH and [each.name for each in first.nodes] == ["energy"]
+    assert cut_to_one(findings(ENERGY)) == (GRAPH,)  # what else it returns is right: a fused kernel may need it
+
+
+def test_no_graph_is_cut_whose_outputs_cannot_be_told_apart() -> None:
+    assert output_of(GRAPH, ENERGY) == "energy"
+    for other in (
+        replace(GRAPH, level="aten"),
+        replace(GRAPH, graph_id="0/1"),
+        replace(GRAPH, outputs=(3, *GRAPH.outputs)),
+        replace(GRAPH, outputs=GRAPH.outputs[:1]),
+    ):
+        assert output_of(other, ENERGY) is None and alone([other], ENERGY) == ()
+    assert alone([replace(GRAPH, backward=True)], ENERGY) == ()

@@ -1,0 +1,66 @@
+"""Zeros of the other sign are equal, and what an operation makes of them is not: `atan2(-0.0, -1)` is -pi.
+
+So the operation whose result is the first that is wrong may only have been given them. It was, where it agrees with eager once
+its operands have no signed zeros on either side; then the one to blame is whose own zeros have another sign than in eager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from triage.judge.comparison import is_own_comparison
+from triage.judge.judgement import CandidateResult
+from triage.model import trees
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.reduce.printing.printer import Form
+
+Run = Callable[[GraphCase, Form], CandidateResult | None]
+
+
+def signed_by(case: GraphCase, wrong: GraphNode, form: Form, run: Run) -> GraphNode | None:
+    """The operation before `wrong` from which that has zeros of another sign than in eager; None where nothing hangs on them.
+
+    `run` answers what a graph does, compared in a form; None where it cannot be asked.
+    """
+    before = case.nodes[: case.nodes.index(wrong)]
+    read = set(trees.refs([wrong.args, wrong.kwargs]))
+    operands = [node for node in before if node.name in read and _is_floating(node)]
+    if form.check != "values" or not operands:
+        return None
+    agrees = run(_without_signed_zeros(case, wrong, operands), form)
+    if agrees is None or agrees.outcome.failed:
+        return None
+    for node in filter(_is_floating, before):
+        alone = run(replace(case, outputs=(trees.ref(node.name),)), replace(form, check="zero_sign"))
+        error = alone.outcome.exception if alone is not None else None
+        if error is not None and is_own_comparison(error):
+            return node
+    return None
+
+
+def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[GraphNode]) -> GraphCase:
+    """The graph that returns what `wrong` makes of operands whose zeros are all positive."""
+    nodes: list[GraphNode] = []
+    renamed: dict[str, str] = {}
+    for node in operands:
+        zero, plain = f"{node.name}_is_zero", f"{node.name}_plain"
+        mask = [replace(meta, dtype="bool") if meta is not None else None for meta in node.out]
+        nodes += [
+            GraphNode(zero, "call_function", "operator.eq", [trees.ref(node.name), 0], out=mask),
+            GraphNode(
+                plain, "call_function", "torch.where", [trees.ref(zero), 0.0, trees.ref(node.name)], out=[*node.out]
+            ),
+        ]
+        renamed[node.name] = plain
+
+    def change(name: str) -> dict[str, str]:
+        return trees.ref(renamed.get(name, name))
+
+    given = replace(wrong, args=trees.rewrite(wrong.args, change), kwargs=trees.rewrite(wrong.kwargs, change))
+    before = case.nodes[: case.nodes.index(wrong)]
+    return replace(case, nodes=(*before, *nodes, given), outputs=(trees.ref(wrong.name),))
+
+
+def _is_floating(node: GraphNode) -> bool:
+    return len(node.out) == 1 and node.out[0] is not None and not node.multi and "float" in node.out[0].dtype

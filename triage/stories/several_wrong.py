@@ -1,0 +1,68 @@
+"""Which of several wrong values of one call the script's check looks at: none that is wrong on the passing rung as well.
+
+There the script passes, so that one is another failure. Asked once, of the whole captured graph, where several outputs are wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.judge.signature import FailureSignature
+from triage.locate.conclude import Conclusion
+from triage.model.graphcase import GraphCase
+from triage.model.rungs import BACKENDS
+from triage.reduce.alone import alone, of_one_call
+from triage.reduce.compare import VALUES
+from triage.reduce.printing.printer import Unprintable, print_case
+from triage.stories.findings import Findings
+from triage.trial.runner import ForkServerRunner
+
+FORM = VALUES[0]
+
+
+def told_apart(found: Findings, conclusion: Conclusion, runner: ForkServerRunner, timeout: float) -> Conclusion:
+    """The conclusion with the value that the check looks at. Fills `also_wrong` of the findings with what is another failure."""
+    checked, below = found.walk.checked, conclusion.passing
+    several = of_one_call(checked.notes.wrongs) if checked is not None else ()
+    case = next((case for case in found.cases if several and _is_of(case, several[0].graph)), None)
+    if checked is None or below is None or below.force not in BACKENDS or len(several) < 2 or case is None:
+        return conclusion
+    found.session.emit("engine_step", text=f"several values are wrong: asking the captured graph with {below.name}")
+    try:
+        result = runner.run(print_case(case, form=FORM), rung=below.name, timeout=timeout)
+    except Unprintable:
+        return conclusion
+    there = {wrong.item for wrong in result.notes.wrongs}
+    others = [wrong for wrong in checked.notes.wrongs if wrong.item not in there]
+    if not others:  # which of them it is cannot be told this way
+        return conclusion
+    found.also_wrong = tuple(wrong for wrong in several if wrong.item in there)
+    if checked.notes.wrong in others or found.asked is not None:
+        return conclusion
+    found.walk.checked = replace(checked, notes=replace(checked.notes, wrongs=(*others, *found.also_wrong)))
+    return found.walk.conclusion()
+
+
+def cut_to_one(found: Findings) -> tuple[GraphCase, ...]:
+    """The captured graphs, before them those that return only the value that is told as wrong, where others are besides."""
+    wrongs = found.walk.checked.notes.wrongs if found.walk.checked is not None else ()
+    several = of_one_call(wrongs)
+    return (*alone(found.cases, wrongs[0]), *found.cases) if len(several) > 1 else found.cases
+
+
+def shown_alone(found: Findings, signature: FailureSignature) -> tuple[tuple[FailureSignature, str], ...]:
+    """Each value that is another failure, as one, with the part of the graph that it needs as a script."""
+    shown = []
+    for wrong in found.also_wrong:
+        header = f"Wrong result: {wrong.wrongness.words()}.\nSeen in the same call; not reduced any further."
+        other = replace(signature, message=wrong.headline(), skeleton=wrong.kind, wrong=wrong.wrongness)
+        for case in alone(found.cases, wrong)[:1]:
+            try:
+                shown.append((other, print_case(case, header=header, form=FORM)))
+            except Unprintable:
+                continue
+    return tuple(shown)
+
+
+def _is_of(case: GraphCase, graph: str) -> bool:
+    return case.graph_id == graph and case.level == "dynamo" and not case.backward
