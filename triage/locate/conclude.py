@@ -162,7 +162,7 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
         return replace(
             found, wrong=wrong, signature=signature, direction=direction, symptom=_symptom_of_check(found, wrong)
         )
-    if probe.notes.unsteady:
+    if only_unsteady(probe):
         return replace(
             found,
             stage=Stage.NONE,
@@ -227,6 +227,11 @@ def nothing_but_rounding(probe: Probe) -> bool:
     if notes.rounding is None or not notes.compared or left_out:
         return False
     return is_script_check(probe.outcome) and not notes.stopped_early  # else it ended before the check was reached
+
+
+def only_unsteady(probe: Probe) -> bool:
+    """Whether no graph is wrong, and eager gives something else itself when memory that nobody wrote holds other values."""
+    return probe.notes.wrong is None and bool(probe.notes.unsteady)
 
 
 def _explains(rounding: Rounding, check: Check) -> bool:

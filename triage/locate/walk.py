@@ -23,6 +23,7 @@ from triage.locate.conclude import (
     its_own_branch,
     its_own_fault,
     not_to_blame,
+    only_unsteady,
     with_graphs_compared,
 )
 from triage.locate.ladder import ladder_for, suspect
@@ -347,6 +348,8 @@ class Walk(Visits):
         found = self.conclusion()
         if found.own_branch or found.outcome is None or not is_script_check(found.outcome) or self.spoiled is not None:
             return
+        if self.checked_first is not None and only_unsteady(self.checked_first):
+            return  # whatever it draws, such a check may fail
         self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
 
     def _check_door(self) -> None:

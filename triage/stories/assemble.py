@@ -39,7 +39,14 @@ from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.session.session import describe_outcome
 from triage.stories.captured import guilty_graph, only_line
-from triage.stories.comparison import accuracy_facts, another_operation, comparison_note, rounding_notes, unsteady_note
+from triage.stories.comparison import (
+    accuracy_facts,
+    another_operation,
+    comparison_note,
+    rounding_notes,
+    unsteady_note,
+    unwritten_memory,
+)
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first
 from triage.stories.headline import sentence_before_the_first, summary_sentence, whose_headline, with_headline
@@ -382,8 +389,8 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
 
 
 def _rounding_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    if conclusion.unsteady:
-        return [unsteady_note(conclusion.unsteady)]
+    if conclusion.unsteady and found.walk.checked is not None:
+        return [unsteady_note(conclusion.unsteady, unwritten_memory(found.walk.checked))]
     if conclusion.rounding is None:
         return []
     return rounding_notes(found.walk, conclusion.rounding, amplified=conclusion.amplified)

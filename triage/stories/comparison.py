@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from triage.locate.walk import Walk
 from triage.model.accuracy import Rounding
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
+from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
 from triage.session.session import describe_outcome
 from triage.stories.findings import Findings
@@ -57,6 +59,11 @@ def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
         "questions": diverging.questions,
     }
 
+
+UNWRITTEN = re.compile(
+    r"aten\.(?:empty(?:_like|_permuted|_strided)?|new_empty(?:_strided)?)(?:\.|$)"
+)  # give memory as it lies
+MOST_NAMED = 3
 
 AMPLIFIED = (
     "The check fails in the same way without torch.compile, where each result of the compiled functions is changed by one "
@@ -153,13 +160,27 @@ def _what_a_check_can_ask(rounding: Rounding) -> str:
     )
 
 
-def unsteady_note(names: Sequence[str]) -> str:
-    """Why nobody is blamed for what eager does not give twice."""
-    return (
-        f"Eager itself gives something else for {', '.join(names[:3])} when other values lie in memory that the program never "
-        "wrote: it reads outside of a tensor, or what it never set. So it is no measure for the compiler. Check the sizes of "
-        "what the operations are given, and torch.empty."
+def unsteady_note(names: Sequence[str], unwritten: Sequence[GraphNode] = ()) -> str:
+    """Why nobody is blamed for what eager does not give twice. `unwritten`: what gives memory with whatever lies in it."""
+    note = f"Eager itself gives something else for {', '.join(names[:3])} when other values lie in memory that the program never "
+    if not unwritten:
+        return note + (
+            "wrote: it reads outside of a tensor, or what it never set. So it is no measure for the compiler. Check the sizes of "
+            "what the operations are given, and torch.empty."
+        )
+    made = [first_wrong_words(node) for node in unwritten]
+    more = f" and {len(made) - MOST_NAMED} more" if len(made) > MOST_NAMED else ""
+    return note + (
+        f"wrote. So it is no measure for the compiler. Such memory comes from {', '.join(filter(None, made[:MOST_NAMED]))}{more}: "
+        "what is read of it must have been written before. torch.zeros, or torch.full, in its place gives the same each time."
     )
+
+
+def unwritten_memory(probe: Probe) -> list[GraphNode]:
+    """The operations that give memory which nobody wrote, in the graphs whose values hang on such memory."""
+    graphs = {name.rpartition(" of graph ")[2] for name in probe.notes.unsteady}
+    cases = [case for case in read_graphs(probe.graphs).cases if case.level == "dynamo" and case.graph_id in graphs]
+    return [node for case in cases for node in case.nodes if UNWRITTEN.match(operator_name(node))]
 
 
 def comparison_note(probe: Probe | None) -> str | None:
@@ -168,7 +189,7 @@ def comparison_note(probe: Probe | None) -> str | None:
         return None
     notes, ended = probe.notes, ""
     if notes.unsteady:
-        return unsteady_note(notes.unsteady)
+        return unsteady_note(notes.unsteady, unwritten_memory(probe))
     if probe.outcome.failed:
         ended = f" The run that compares ended early: {describe_outcome(probe.outcome)}."
     if not notes.compared:
