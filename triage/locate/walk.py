@@ -232,8 +232,9 @@ class Walk(Visits):
             return
         guess = self.suspected(first)
         blamed = self.rungs[guess]
-        if first.outcome.kind is OutcomeKind.HANG:
-            self.visit([UNCOMPILED])  # from it the others learn how long to wait
+        if first.outcome.kind is OutcomeKind.HANG or not first.notes.compile_calls:
+            # From it the others learn how long to wait; where nothing calls the compiler it is all there is to ask.
+            self.visit([UNCOMPILED])
             if self.conclusion().fails_uncompiled:
                 return
         if blamed.stage is not Stage.DYNAMO or not self._traced_alike(first, blamed):
