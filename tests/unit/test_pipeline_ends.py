@@ -126,7 +126,9 @@ def test_nobody_waits_for_the_warm_interpreter_to_be_told_what_to_put_right(
     assert time.monotonic() - began < 4
 
 
-def test_nor_where_the_script_calls_no_compiler(quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nor_where_the_script_calls_no_compiler(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(story, "usable_cores", lambda: 2)
     monkeypatch.setattr(story, "candidate_runner", lambda found: setattr(found, "runner", Warming()))
     began = time.monotonic()

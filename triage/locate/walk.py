@@ -63,6 +63,8 @@ class Walk(Visits):
     def conclusion(self) -> Conclusion:
         """What is known now."""
         found = conclude(self.rungs, self.top, self.evidence)
+        if found.compiled_nothing:
+            return found
         if found.fails_uncompiled:
             return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
         if self.as_compiled is not None and fails_as_compiled(self.as_compiled, found):
@@ -347,7 +349,12 @@ class Walk(Visits):
     def _check_randomness(self) -> None:
         """A failed check of the script's own may only say that other numbers were drawn (`agent/compare/randomness.py`)."""
         found = self.conclusion()
-        if found.own_branch or found.outcome is None or not is_script_check(found.outcome) or self.spoiled is not None:
+        if (
+            found.stage is Stage.SCRIPT
+            or found.outcome is None
+            or not is_script_check(found.outcome)
+            or self.spoiled is not None
+        ):
             return
         if self.checked_first is not None and only_unsteady(self.checked_first):
             return  # whatever it draws, such a check may fail

@@ -105,6 +105,7 @@ def assemble(found: Findings) -> TriageReport:
             door=conclusion.door.name if conclusion.door is not None else None,
             line=signature.user_line if signature else None,
             unsettled=unsettled,
+            compiled_nothing=conclusion.compiled_nothing,
         ),
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
@@ -246,9 +247,9 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
     for rung in found.walk.rungs:
         probes = found.walk.evidence.get(rung.name, [])
         if not probes:
-            met = met_on(found.walk, rung.name)
-            why = met or _cut_short(rung, found.walk) or why_not_run(rung, found.walk.rungs, found.walk.evidence)
-            rows.append(LadderRow(rung.name, "script", "invalid" if met else "not_run", 0.0, note=why))
+            why = _cut_short(rung, found.walk) or why_not_run(rung, found.walk.rungs, found.walk.evidence)
+            unrun = LadderRow(rung.name, "script", "not_run", 0.0, note=why)
+            rows.append(met_on(found.walk, rung.name) or unrun)
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
             if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:

@@ -169,9 +169,10 @@ def unsteady_note(names: Sequence[str], unwritten: Sequence[GraphNode] = ()) -> 
             "what the operations are given, and torch.empty."
         )
     made = [first_wrong_words(node) for node in unwritten]
+    named = ", ".join(filter(None, made[:MOST_NAMED]))
     more = f" and {len(made) - MOST_NAMED} more" if len(made) > MOST_NAMED else ""
     return note + (
-        f"wrote. So it is no measure for the compiler. Such memory comes from {', '.join(filter(None, made[:MOST_NAMED]))}{more}: "
+        f"wrote. So it is no measure for the compiler. Such memory comes from {named}{more}: "
         "what is read of it must have been written before. torch.zeros, or torch.full, in its place gives the same each time."
     )
 
