@@ -281,6 +281,25 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     assert "differ by 0.05" in told and "the check fails as well" in told
 
 
+def test_a_loop_that_makes_more_of_each_rounding_is_not_called_an_operation_that_does(
+    walk: Callable[..., Walk], tmp_path: Path
+) -> None:
+    it, _ = checked(walk, AgentNotes(rounding=ROUNDED, compared=1), Check("values", relative=0.01))
+    gross = replace(ROUNDED, relative=2.2, spread=0.04)
+
+    def told(steps: int) -> str:
+        where = "x.py:7 in f: state = torch.tanh(state)"
+        nodes = tuple(GraphNode(f"t{step}", "call_function", "torch.tanh", where=where) for step in range(steps))
+        file = tmp_path / "graph-0-dynamo.json"
+        file.write_text(json.dumps(encode(GraphCase("dynamo", (), nodes, (), graph_id="0/0"))), encoding="utf-8")
+        assert it.checked is not None
+        it.checked = replace(it.checked, graphs=(file,))
+        return " ".join(rounding_notes(it, gross, amplified=False))
+
+    assert "state = torch.tanh(state)` stands 40 times" in told(40) and "ill-conditioned" not in told(40)
+    assert "ill-conditioned" in told(1)
+
+
 @pytest.mark.parametrize(
     ("rounding", "check"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,6 +65,7 @@ UNWRITTEN = re.compile(
     r"aten\.(?:empty(?:_like|_permuted|_strided)?|new_empty(?:_strided)?)(?:\.|$)"
 )  # give memory as it lies
 MOST_NAMED = 3
+STEPS = 8  # of one line in a graph: it is a loop, through which a rounding may grow
 
 AMPLIFIED = (
     "The check fails in the same way without torch.compile, where each result of the compiled functions is changed by one "
@@ -94,7 +96,7 @@ def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[s
         )
     notes = [
         f"{place}: compiled and eager differ by {rounding.difference:.3g} at most.{exact}",
-        AMPLIFIED if amplified else _what_a_check_can_ask(rounding),
+        AMPLIFIED if amplified else _what_a_check_can_ask(rounding, repeated_step(walk.checked, rounding.graph)),
     ]
     if walk.emulated is not None:
         passes = not walk.emulated.outcome.failed
@@ -124,7 +126,20 @@ def _where_eager_is_wrong(rounding: Rounding) -> str:
     )
 
 
-def _what_a_check_can_ask(rounding: Rounding) -> str:
+def repeated_step(probe: Probe | None, graph: str) -> tuple[str, int] | None:
+    """The line that stands most often in this graph, and how often: a loop that was unrolled. None for no loop."""
+    cases = [case for case in read_graphs(probe.graphs).cases if case.graph_id == graph] if probe is not None else []
+    for case in cases:
+        if case.level == "dynamo":
+            times: dict[str, int] = {}
+            for (line, _), count in Counter((node.where, node.target) for node in case.nodes if node.where).items():
+                times[line] = min(count, times.get(line, count))  # a line may call one operation twice
+            most = max(times.items(), key=lambda each: each[1], default=("", 0))
+            return most if most[1] >= STEPS else None
+    return None
+
+
+def _what_a_check_can_ask(rounding: Rounding, step: tuple[str, int] | None) -> str:
     if rounding.of_zero:
         return (
             "In double precision it is zero: both are rounding of a zero. What divides by its size makes a whole number of that "
@@ -147,6 +162,13 @@ def _what_a_check_can_ask(rounding: Rounding) -> str:
         return (
             "Eager need not be the nearer of the two, so it is no measure: nearly equal numbers are subtracted, or a value is "
             "too large or too small for its dtype on the way. Compute it in a wider dtype, and compare with that."
+        )
+    if rounding.gross and step is not None:
+        return (
+            f"Eager gives something else as well when its inputs and operations are changed by one rounding. `{step[0]}` stands "
+            f"{step[1]} times in that graph: where each step makes more of the last one's roundings (a chaotic system), no digit "
+            "is left in the end, and no tolerance mends that. Compare single steps from the same state, or what does not hang on "
+            "the last bits."
         )
     if rounding.gross:
         return (
