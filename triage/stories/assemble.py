@@ -53,7 +53,7 @@ from triage.stories.headline import sentence_before_the_first, summary_sentence,
 from triage.stories.known import cause_of
 from triage.stories.met import met_note, met_on, why_unsettled
 from triage.stories.own_names import own_names
-from triage.stories.shown import own_check_alone, reproducer_facts, reproducer_note, workaround_texts
+from triage.stories.shown import fails_by_itself, reproducer_facts, reproducer_note, workaround_texts
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
 # Variables that decide what torch does; not where it keeps things.
@@ -117,7 +117,7 @@ def assemble(found: Findings) -> TriageReport:
                 graph,
                 _diverging(found),
                 minimal=made is None or made.minimal,
-                by_itself=not own_check_alone(found),
+                by_itself=fails_by_itself(found, own),
             ),
             found.subsystem,
             found.lowered,
