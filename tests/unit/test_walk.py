@@ -576,8 +576,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_and_compiles_nothing_is_no_pass_of
 class ByChance(Machine):
     """A script that fails in two of its runs; what it compiles is called in the others alone, or in all of them."""
 
-    def __init__(self, always: bool) -> None:
-        error = RaisedException("ValueError", "x", (Frame("/home/ann/x.py", 3, "main"),), phase="uncaught")
+    def __init__(self, always: bool, error: RaisedException | OutcomeKind) -> None:
         super().__init__({"as_is": [error], "inductor": [None, error]})
         self.always = always
 
@@ -587,11 +586,23 @@ class ByChance(Machine):
         return replace(probe, notes=replace(probe.notes, graphs=called, point=BoundaryPoint(called, 0)))
 
 
-@pytest.mark.parametrize("calls", [True, False])
-def test_a_run_that_fails_before_it_compiles_is_the_scripts_own(walk: Callable[..., Walk], calls: bool) -> None:
-    conclusion = go(walk(ByChance(calls)))
+RAISED = RaisedException("ValueError", "x", (Frame("/home/ann/x.py", 3, "main"),), phase="uncaught")
+
+
+@pytest.mark.parametrize(
+    ("calls", "error", "own"),
+    [
+        (True, RAISED, False),
+        (False, RAISED, True),
+        (False, OutcomeKind.CRASH, False),
+    ],  # who dies tells not how far it was
+)
+def test_a_run_that_fails_before_it_compiles_is_the_scripts_own(
+    walk: Callable[..., Walk], calls: bool, error: RaisedException | OutcomeKind, own: bool
+) -> None:
+    conclusion = go(walk(ByChance(calls, error)))
     assert conclusion.symptom is Symptom.NONDETERMINISTIC and 0 < conclusion.failures < conclusion.runs
-    assert (conclusion.stage is Stage.SCRIPT, conclusion.compiled_nothing) == (not calls, not calls)
+    assert (conclusion.stage is Stage.SCRIPT, conclusion.compiled_nothing) == (own, own)
 
 
 def test_runs_that_pass_and_compile_nothing_show_nothing_of_the_compiler(walk: Callable[..., Walk]) -> None:

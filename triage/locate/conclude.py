@@ -391,10 +391,14 @@ def rung_that_shows(conclusion: Conclusion, seen: Seen) -> Rung:
 
 
 def _compiled_nothing(probes: Sequence[Probe]) -> bool:
-    """Whether these runs asked for a compiler, and none of them called what it was to compile, as far as it failed."""
+    """Whether these runs asked for a compiler, and none compiled anything, nor called what was to be compiled before it failed.
+
+    A process that was ended, or died, did not tell how far it had come.
+    """
+    if not probes or not all(probe.outcome.kind is OutcomeKind.OK or probe.notes.raised for probe in probes):
+        return False
     notes = [probe.notes for probe in probes]
-    idle = [not (each.graphs or each.last_breadcrumb or each.point.calls) for each in notes]
-    return bool(notes) and all(idle) and all(each.compile_calls for each in notes)
+    return all(each.compile_calls and not (each.graphs or each.last_breadcrumb or each.point.calls) for each in notes)
 
 
 def _state(probes: Sequence[Probe]) -> bool | None:
