@@ -1,5 +1,6 @@
 """A wrong value that only the agent saw: it becomes the failure, the rungs are judged alike, candidates need both verdicts."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from triage.locate import comparing
 from triage.locate.conclude import is_comparison, is_script_check
 from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Comparison, GraphCall, Rounding, WrongResult
+from triage.model.codec import encode
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
@@ -28,7 +30,7 @@ from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import Session
 from triage.session.settings import Settings
-from triage.stories.comparison import comparison_note, rounding_notes
+from triage.stories.comparison import comparison_note, rounding_notes, unwritten_memory
 from triage.stories.headline import summary_sentence
 
 GRADIENT = WrongResult(
@@ -157,7 +159,9 @@ def test_never_is_never(walk: Callable[..., Walk]) -> None:
 
 
 class Checking:
-    """A target whose own check fails from `aot_eager` upwards. What comparing its graphs finds are `notes`."""
+    """A target whose own check fails on all rungs but those that it `passes`. What comparing its graphs finds are `notes`."""
+
+    passes: tuple[str, ...] = ("uncompiled", "eager")
 
     def __init__(self, notes: AgentNotes, check: Check | None = None, error: RaisedException | None = None) -> None:
         self.notes, self.checked, self.error = notes, check, error
@@ -167,7 +171,7 @@ class Checking:
         self.requests.append(request)
         notes = AgentNotes(True, "2.13.0", compile_calls=(CompileCall(None),), graphs=1)
         outcome = Outcome(OutcomeKind.OK, 1.0, 0)
-        if request.rung not in ("uncompiled", "eager"):
+        if request.rung not in self.passes:
             frames = (Frame("/home/me/x.py", 9, "<module>", "assert close(out, ref)"),)
             error = RaisedException("AssertionError", "no", frames, phase="uncaught", check=self.checked)
             outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=self.error or error)
@@ -308,6 +312,25 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     assert "differ by 0.05" in told and "the check fails as well" in told
 
 
+def test_a_loop_that_makes_more_of_each_rounding_is_not_called_an_operation_that_does(
+    walk: Callable[..., Walk], tmp_path: Path
+) -> None:
+    it, _ = checked(walk, AgentNotes(rounding=ROUNDED, compared=1), Check("values", relative=0.01))
+    gross = replace(ROUNDED, relative=2.2, spread=0.04)
+
+    def told(steps: int) -> str:
+        where = "x.py:7 in f: state = torch.tanh(state)"
+        nodes = tuple(GraphNode(f"t{step}", "call_function", "torch.tanh", where=where) for step in range(steps))
+        file = tmp_path / "graph-0-dynamo.json"
+        file.write_text(json.dumps(encode(GraphCase("dynamo", (), nodes, (), graph_id="0/0"))), encoding="utf-8")
+        assert it.checked is not None
+        it.checked = replace(it.checked, graphs=(file,))
+        return " ".join(rounding_notes(it, gross, amplified=False))
+
+    assert "state = torch.tanh(state)` stands 40 times" in told(40) and "ill-conditioned" not in told(40)
+    assert "ill-conditioned" in told(1)
+
+
 @pytest.mark.parametrize(
     ("rounding", "check"),
     [
@@ -399,6 +422,57 @@ def test_a_comparison_that_did_not_end_is_no_proof_of_rounding(walk: Callable[..
 def test_eager_that_is_not_sure_of_itself_is_no_measure(walk: Callable[..., Walk]) -> None:
     found = checked(walk, AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",)))[0].conclusion()
     assert (found.stage, found.symptom) == (Stage.NONE, Symptom.NONDETERMINISTIC) and found.unsteady
+
+
+class Tracing(Checking):
+    """Its check fails on every rung that compiles."""
+
+    passes = ("uncompiled",)
+
+
+@pytest.mark.parametrize(
+    ("notes", "stage"),
+    [
+        (AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",)), Stage.NONE),
+        (AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",), wrongs=(OUTPUT,)), Stage.DYNAMO),
+        (AgentNotes(compared=1, rounding=ROUNDED), Stage.DYNAMO),  # eager runs its graphs, and rounds as eager does
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_nor_is_dynamo_blamed_by_a_check_that_eager_is_not_sure_of(
+    walk: Callable[..., Walk], notes: AgentNotes, stage: Stage, first: bool
+) -> None:
+    it = walk(Tracing(notes))
+    it.first()
+    if first:  # asked before the ladder, which forgets what blames no graph
+        comparing.check_first(it)
+        it.checked = None
+    assert it.settle().stage is Stage.DYNAMO
+    # Of a check that may fail whatever is drawn, other random numbers tell nothing.
+    assert (it.other_stream is None) is (first and stage is Stage.NONE)
+    if comparing.worth_checking(it):
+        comparing.check(it)
+    found = it.conclusion()
+    assert found.stage is stage and bool(found.unsteady) is (stage is Stage.NONE)
+    assert (found.symptom is Symptom.NONDETERMINISTIC) is bool(found.unsteady)
+
+
+def test_what_gives_memory_that_nobody_wrote_is_named(tmp_path: Path) -> None:
+    meta = TensorMeta((2,), (1,), "float32")
+    nodes = (
+        GraphNode("a", "call_function", "torch.zeros", [2], out=[meta], where="x.py:2 in f: a = torch.zeros(2)"),
+        GraphNode("b", "call_function", "torch.empty", [2], out=[meta], where="x.py:3 in f: b = torch.empty(2)"),
+        GraphNode("c", "call_method", "new_empty", [{"ref": "a"}, [2]], out=[meta]),
+    )
+    files = []
+    for number, name in enumerate(("0/0", "1/0")):
+        files.append(tmp_path / f"graph-{number}-dynamo.json")
+        files[-1].write_text(json.dumps(encode(GraphCase("dynamo", (), nodes, (), graph_id=name))), encoding="utf-8")
+    notes = AgentNotes(compared=2, unsteady=("output 0 of graph 0/0",))
+    probe = Probe("p", None, Outcome(OutcomeKind.OK), None, notes, Path("x"), graphs=tuple(files))
+    assert [node.name for node in unwritten_memory(probe)] == ["b", "c"]
+    said = str(comparison_note(probe))
+    assert "aten.empty (x.py:3 in f: b = torch.empty(2)), aten.new_empty" in said and "zeros(2)" not in said
 
 
 CHECK = RaisedException("AssertionError", "eager: 1, compiled: 2", (Frame("repro.py", 9, "<module>"),))

@@ -11,10 +11,12 @@ from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import SubGraph
 from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.own_code import OwnCode
 from triage.model.report import Culprit, SubsystemSearch
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.session.settings import Settings
 from triage.stories.assemble import _signature
+from triage.stories.shown import fails_by_itself
 from triage.stories.ways_round import worth_trying
 
 REFS = "/opt/torch/_refs/__init__.py"
@@ -80,6 +82,15 @@ def test_none_of_several_where_only_the_check_of_a_text_fails():
     alone = case([tensor("x", 4)], [op("y", "torch.real", "%x", out=meta(4))], "y")
     found = culprit_of(concluded("compile"), alone, None, by_itself=False)
     assert found is not None and found.op == "aten.real"
+
+
+def test_none_of_several_where_a_pass_of_the_programs_own_fails():
+    found = SimpleNamespace(reproduced=None)
+    mine = OwnCode(
+        "post-grad pass", "train.py:24", "train.py:24: config.post_grad_custom_pre_pass = mine", False, needed=True
+    )
+    assert not fails_by_itself(found, mine)
+    assert fails_by_itself(found, replace(mine, role="lowering")) and fails_by_itself(found, None)
 
 
 def test_none_where_so_many_are_left_that_the_last_is_there_by_chance():

@@ -1,20 +1,42 @@
 """A script that meets what its earlier runs left behind: the report says so wherever an answer is missing for that reason."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from walk_machine import Machine, error, walk_of
 
 from triage.cli.result import _next
-from triage.model.outcome import Frame, RaisedException
+from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.report import TriageReport
+from triage.model.stage import OutcomeKind
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe, ProbeRequest
 from triage.report.wording import ladder_table
 from triage.stories.assemble import assemble, exit_code
 from triage.stories.findings import Findings
 from triage.stories.run import Run
 
 LEFT = RaisedException("FileExistsError", "runs/1", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught")
+
+
+def test_a_rung_on_which_nothing_was_compiled_is_not_called_one_that_could_not_be_run(tmp_path: Path) -> None:
+    machine = Machine({"inductor": itertools.repeat(error())})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        first, ran = request.name == "as_is", machine(request, cancel)
+        passed = replace(ran, outcome=Outcome(OutcomeKind.OK, 1.0, 0), signature=None)
+        return replace(ran, notes=replace(ran.notes, graphs=1)) if first else passed  # it goes on from its checkpoint
+
+    found = walk_of(tmp_path)(machine)
+    found.probe = probe  # type: ignore[assignment]
+    found.first()
+    found.settle()
+    rows = assemble(Findings(found.session, found.target, ("train.py",), found)).ladder
+    told = {row.rung: row.outcome for row in rows}
+    assert told["uncompiled"] == "ok" and told["aot_eager_decomp_partition"] == "nothing_compiled"
+    assert "nothing was compiled" in ladder_table(rows) and "could not be run" not in ladder_table(rows)
 
 
 @pytest.fixture

@@ -126,6 +126,17 @@ def test_nobody_waits_for_the_warm_interpreter_to_be_told_what_to_put_right(
     assert time.monotonic() - began < 4
 
 
+def test_nor_where_the_script_calls_no_compiler(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(story, "usable_cores", lambda: 2)
+    monkeypatch.setattr(story, "candidate_runner", lambda found: setattr(found, "runner", Warming()))
+    began = time.monotonic()
+    assert quiet_run(reduce=True)[1]().exit_code == 1
+    assert time.monotonic() - began < 4
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["environment"]["torch"] == "2.13.0"
+
+
 def test_what_no_warm_interpreter_can_be_asked_a_plain_one_is(quiet_run: Any, tmp_path: Path) -> None:
     asked = story._Asked(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
     told = asked.waited(10)

@@ -21,6 +21,7 @@ from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Event
+from triage.stories.headline import summary_sentence
 from triage.stories.met import met_note
 
 
@@ -570,6 +571,49 @@ def test_a_run_that_goes_on_from_a_checkpoint_and_compiles_nothing_is_no_pass_of
         assert not conclusion.settled
     assert found.spoiled is not None and conclusion.failures == conclusion.runs
     assert "checkpoint" in (met_note(found) or "")
+
+
+class ByChance(Machine):
+    """A script that fails in two of its runs; what it compiles is called in the others alone, or in all of them."""
+
+    def __init__(self, always: bool, error: RaisedException | OutcomeKind) -> None:
+        super().__init__({"as_is": [error], "inductor": [None, error]})
+        self.always = always
+
+    def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        probe = super().__call__(request, cancel)
+        called = int(self.always or not probe.outcome.failed)
+        return replace(probe, notes=replace(probe.notes, graphs=called, point=BoundaryPoint(called, 0)))
+
+
+RAISED = RaisedException("ValueError", "x", (Frame("/home/ann/x.py", 3, "main"),), phase="uncaught")
+
+
+@pytest.mark.parametrize(
+    ("calls", "error", "own"),
+    [
+        (True, RAISED, False),
+        (False, RAISED, True),
+        (False, OutcomeKind.CRASH, False),
+    ],  # who dies tells not how far it was
+)
+def test_a_run_that_fails_before_it_compiles_is_the_scripts_own(
+    walk: Callable[..., Walk], calls: bool, error: RaisedException | OutcomeKind, own: bool
+) -> None:
+    conclusion = go(walk(ByChance(calls, error)))
+    assert conclusion.symptom is Symptom.NONDETERMINISTIC and 0 < conclusion.failures < conclusion.runs
+    assert (conclusion.stage is Stage.SCRIPT, conclusion.compiled_nothing) == (own, own)
+
+
+def test_runs_that_pass_and_compile_nothing_show_nothing_of_the_compiler(walk: Callable[..., Walk]) -> None:
+    machine = Machine({}, calls=(CompileCall(None),))
+    found = walk(machine)
+    found.probe = lambda request, cancel: replace(
+        machine(request, cancel), notes=AgentNotes(True, "2.13.0", compile_calls=machine.calls)
+    )
+    conclusion = go(found)
+    assert (conclusion.symptom, conclusion.compiled_nothing) == (Symptom.NONE, True)
+    assert "none of 3 runs compiled anything" in summary_sentence(conclusion, found.start, None)
 
 
 def test_a_run_that_takes_another_way_by_chance_is_asked_again(walk: Callable[..., Walk]) -> None:

@@ -121,6 +121,8 @@ def _next(done: Run) -> str:
     if cause is not None:
         return f"nothing to report: this is not a bug of torch.compile{f' (see {cause.reference})' if cause.reference else ''}"
     if verdict.stage is Stage.SCRIPT:
+        if verdict.compiled_nothing:
+            return "correct the script first: where it fails, nothing of it had been compiled"
         return "correct the script first: it fails without torch.compile too"
     if verdict.unsettled is not None:
         return (
@@ -130,6 +132,8 @@ def _next(done: Run) -> str:
     if not done.report.complete:
         return f"go on where it ended: triage run --resume {shown(done.directory)}"
     if verdict.symptom is Symptom.NONE:
+        if verdict.compiled_nothing:
+            return "run it so that it compiles something: the seed or the argument with which it failed"
         return "nothing to do: the script passes"
     if verdict.door is not None and done.report.reproducer is None:
         return "read report.md; the script was not made smaller, so shorten it by hand before you report it"

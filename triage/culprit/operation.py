@@ -91,7 +91,8 @@ def culprit_of(
 
     Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`). None where the
     machine is to blame: the operation that is left only has something built. What a reproducer needs is known of a `minimal` one.
-    Where the graph does not fail `by_itself` (a text was reduced, whose own check shows a wrong result), its order tells nothing.
+    Where the graph does not fail `by_itself`, its order tells nothing: a text was reduced, whose own check shows a wrong result,
+    or a pass of the program's own fails, to which the whole graph is given.
     """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return None

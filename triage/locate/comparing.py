@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from triage.locate.conclude import Conclusion, is_comparison, is_script_check, nothing_but_rounding, rung_that_shows
+from triage.locate.conclude import (
+    Conclusion,
+    is_comparison,
+    is_script_check,
+    nothing_but_rounding,
+    only_unsteady,
+    rung_that_shows,
+)
 from triage.locate.walk import Walk
 from triage.model.accuracy import Comparison, GraphCall
 from triage.model.outcome import Outcome
@@ -72,7 +79,11 @@ def worth_checking(walk: Walk) -> bool:
         return False
     if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
         return False
-    return not found.fails_uncompiled and found.stage not in (Stage.NONE, Stage.DYNAMO)
+    if (
+        found.stage is Stage.DYNAMO
+    ):  # its graphs are run by eager: all that they can say is that eager is not sure of itself
+        return walk.start.notes.graphs > 0 and (walk.checked_first is None or only_unsteady(walk.checked_first))
+    return not found.fails_uncompiled and found.stage is not Stage.NONE
 
 
 def worth_checking_first(walk: Walk) -> bool:
@@ -116,6 +127,10 @@ def check(walk: Walk) -> Conclusion:
     """Run the script once more on the rung to blame, its graphs compared: which value is wrong, or is it rounding?"""
     found = walk.conclusion()
     assert found.failing is not None and found.outcome is not None
+    if found.stage is Stage.DYNAMO:
+        seen = walk.checked_first = _checked(walk, walk.rungs[walk.top], found.outcome)
+        walk.checked = seen if only_unsteady(seen) else None
+        return walk.conclusion()
     rung = rung_that_shows(found, walk.seen)
     walk.checked = _checked(walk, rung, found.outcome)
     found = walk.conclusion()

@@ -58,6 +58,7 @@ class Conclusion:
         False  # the script makes much of it: it fails so uncompiled, its functions' results a rounding off
     )
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
+    compiled_nothing: bool = False  # no run did that passes; of a script that fails at times, none that fails
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
 
     @property
@@ -73,7 +74,10 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     failing = [rung for rung in rungs if state[rung.name] is True]
     if not failing or state[rungs[top].name] is False:  # what fails on a lower rung alone is no failure of the script
         settled, runs = state[rungs[top].name] is False, _count(judged, rungs[top])
-        return Conclusion(Stage.NONE, Symptom.NONE, settled=settled, runs=runs, monotone=not failing)
+        idle = _compiled_nothing(judged.get(rungs[top].name, ()))
+        return Conclusion(
+            Stage.NONE, Symptom.NONE, settled=settled, runs=runs, monotone=not failing, compiled_nothing=idle
+        )
     reported = _reported(judged, rungs, top, failing)
     signature = signature_of(reported.outcome)
     assert signature is not None
@@ -89,6 +93,19 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     runs, failures = _rate(judged, rungs, lowest)
     symptom = Symptom.NONDETERMINISTIC if 0 < failures < runs else symptom_of(reported.outcome)
     door = door_of(reported.outcome, signature) if lowest is UNCOMPILED else None
+    failed = [probe for rung in failing for probe in judged[rung.name] if probe.outcome.failed]
+    if symptom is Symptom.NONDETERMINISTIC and lowest is not UNCOMPILED and _compiled_nothing(failed):
+        return Conclusion(
+            stage=Stage.SCRIPT,
+            symptom=symptom,
+            signature=signature,
+            outcome=reported.outcome,
+            failing=lowest,
+            runs=runs,
+            failures=failures,
+            settled=True,
+            compiled_nothing=True,
+        )
     return Conclusion(
         stage=door.stage if door is not None else lowest.stage,
         door=door,
@@ -162,7 +179,7 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
         return replace(
             found, wrong=wrong, signature=signature, direction=direction, symptom=_symptom_of_check(found, wrong)
         )
-    if probe.notes.unsteady:
+    if only_unsteady(probe):
         return replace(
             found,
             stage=Stage.NONE,
@@ -227,6 +244,11 @@ def nothing_but_rounding(probe: Probe) -> bool:
     if notes.rounding is None or not notes.compared or left_out:
         return False
     return is_script_check(probe.outcome) and not notes.stopped_early  # else it ended before the check was reached
+
+
+def only_unsteady(probe: Probe) -> bool:
+    """Whether no graph is wrong, and eager gives something else itself when memory that nobody wrote holds other values."""
+    return probe.notes.wrong is None and bool(probe.notes.unsteady)
 
 
 def _explains(rounding: Rounding, check: Check) -> bool:
@@ -366,6 +388,17 @@ def rung_that_shows(conclusion: Conclusion, seen: Seen) -> Rung:
         if any((signature.kind, signature.exception_type) == wanted for signature in faces):
             return rung
     return conclusion.failing
+
+
+def _compiled_nothing(probes: Sequence[Probe]) -> bool:
+    """Whether these runs asked for a compiler, and none compiled anything, nor called what was to be compiled before it failed.
+
+    A process that was ended, or died, did not tell how far it had come.
+    """
+    if not probes or not all(probe.outcome.kind is OutcomeKind.OK or probe.notes.raised for probe in probes):
+        return False
+    notes = [probe.notes for probe in probes]
+    return all(each.compile_calls and not (each.graphs or each.last_breadcrumb or each.point.calls) for each in notes)
 
 
 def _state(probes: Sequence[Probe]) -> bool | None:

@@ -23,6 +23,7 @@ from triage.locate.conclude import (
     its_own_branch,
     its_own_fault,
     not_to_blame,
+    only_unsteady,
     with_graphs_compared,
 )
 from triage.locate.ladder import ladder_for, suspect
@@ -62,6 +63,8 @@ class Walk(Visits):
     def conclusion(self) -> Conclusion:
         """What is known now."""
         found = conclude(self.rungs, self.top, self.evidence)
+        if found.compiled_nothing:
+            return found
         if found.fails_uncompiled:
             return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
         if self.as_compiled is not None and fails_as_compiled(self.as_compiled, found):
@@ -231,8 +234,9 @@ class Walk(Visits):
             return
         guess = self.suspected(first)
         blamed = self.rungs[guess]
-        if first.outcome.kind is OutcomeKind.HANG:
-            self.visit([UNCOMPILED])  # from it the others learn how long to wait
+        if first.outcome.kind is OutcomeKind.HANG or not first.notes.compile_calls:
+            # From it the others learn how long to wait; where nothing calls the compiler it is all there is to ask.
+            self.visit([UNCOMPILED])
             if self.conclusion().fails_uncompiled:
                 return
         if blamed.stage is not Stage.DYNAMO or not self._traced_alike(first, blamed):
@@ -345,8 +349,15 @@ class Walk(Visits):
     def _check_randomness(self) -> None:
         """A failed check of the script's own may only say that other numbers were drawn (`agent/compare/randomness.py`)."""
         found = self.conclusion()
-        if found.own_branch or found.outcome is None or not is_script_check(found.outcome) or self.spoiled is not None:
+        if (
+            found.stage is Stage.SCRIPT
+            or found.outcome is None
+            or not is_script_check(found.outcome)
+            or self.spoiled is not None
+        ):
             return
+        if self.checked_first is not None and only_unsteady(self.checked_first):
+            return  # whatever it draws, such a check may fail
         self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
 
     def _check_door(self) -> None:

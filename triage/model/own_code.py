@@ -22,8 +22,8 @@ _PHRASES = {
 SIGNAL_HANDLER = "signal handler"  # called by no part of the compiler: it only came to run there
 OF_OPERATORS = ("lowering", "decomposition", "kernel", "fake kernel", "backward", "setup_context")
 # Called while a graph is compiled, with what the compiler knows of it; the others run on what compiled code gives them.
-WHILE_COMPILING = ("lowering", "decomposition", "backend", "fake kernel", "pre-grad pass", "joint-graph pass",
-                   "post-grad pass", "graph pass")  # fmt: skip
+PASSES = ("pre-grad pass", "joint-graph pass", "post-grad pass", "graph pass")  # over the whole of a graph
+WHILE_COMPILING = ("lowering", "decomposition", "backend", "fake kernel", *PASSES)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class ReportVerdict:
     door: str | None = None  # torch.export, AOTInductor, torch.jit, ...: what failed in the place of torch.compile
     line: str | None = None  # the line that raised it, "nms.py:9 in lower: ..."
     unsettled: str | None = None  # why the stage is not known though the run came to its end; null where it is
+    compiled_nothing: bool = False  # no run had compiled anything: of a script that fails at times, none that fails
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,17 @@ class ReportSignature:
     test: str | None = None  # the failing test of a test runner: "tests/test_model.py::test_step"
 
 
+# Of a rung: nothing is known of what the compiler does there. A run that compiled nothing passed.
+SAYS_NOTHING = ("not_run", "invalid", "nothing_compiled")
+
+
 @dataclass(frozen=True)
 class LadderRow:
     """`face` is same, other or null: whether the rung failed with the signature of the report."""
 
     rung: str
     on: str  # script | graph: what the captured graph does by itself
-    outcome: str
+    outcome: str  # a kind of outcome, or one of SAYS_NOTHING
     seconds: float
     face: str | None = None
     note: str | None = None

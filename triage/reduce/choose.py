@@ -15,7 +15,7 @@ from functools import partial
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
-from triage.judge.signature import FailureSignature, one_line
+from triage.judge.signature import one_line
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction

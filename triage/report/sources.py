@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from triage.model.report import LadderRow, TriageReport
+from triage.model.report import SAYS_NOTHING, LadderRow, TriageReport
 from triage.report.graph_picture import Drawn, graph_of
 from triage.report.logs import telling_log
 from triage.report.redact import Redactor
@@ -85,11 +85,7 @@ def _entry(line: str) -> dict[str, Any]:
 
 def failing_log(run_dir: Path, report: TriageReport) -> str:
     """What the user's own run printed, from its traceback on, else the first run with this failure; empty where none was kept."""
-    rows = [
-        row
-        for row in report.ladder
-        if row.log and row.on == "script" and row.outcome not in ("ok", "invalid", "not_run")
-    ]
+    rows = [row for row in report.ladder if row.log and row.on == "script" and row.outcome not in ("ok", *SAYS_NOTHING)]
     for row in sorted(rows, key=_own_first):
         text = _read(run_dir, row.log or "")
         if text.strip():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from triage.model.report import SAYS_NOTHING
 from triage.model.rungs import LADDER
 from triage.model.sweep import Against, Cluster, Fate, ScriptResult, SweepReport
 from triage.model.text import clip
@@ -132,7 +133,7 @@ def _row(result: ScriptResult, rungs: Sequence[str]) -> dict[str, Any]:
 
 
 def _cell(outcome: str) -> dict[str, str]:
-    style = {"ok": "ok", "not_run": "not_run", "invalid": "not_run"}.get(outcome, "bad")
+    style = "ok" if outcome == "ok" else "not_run" if outcome in SAYS_NOTHING else "bad"
     return {"style": style, "told": {"ok": "passes", "not_run": ""}.get(outcome, outcome.replace("_", " "))}
 
 

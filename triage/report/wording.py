@@ -13,6 +13,7 @@ from typing import Any
 
 from triage.model.own_code import OperatorCheck
 from triage.model.report import (
+    SAYS_NOTHING,
     AblationRow,
     Control,
     Culprit,
@@ -44,6 +45,7 @@ _OUTCOMES = {
     "oom": "runs out of memory",
     "invalid": "could not be run",
     "not_run": "not run",
+    "nothing_compiled": "nothing was compiled",
 }
 _ABLATED = {
     "ok": "passes",
@@ -284,13 +286,13 @@ def _note_of(row: AblationRow) -> str | None:
 def rung_outcome(row: LadderRow) -> str:
     """What happened, and how long it took: `**fails** (2.0 s)`, `fails, another error (2.0 s)`."""
     told = _rung_words(row)
-    return told if row.outcome.partition(" ")[0] in ("not_run", "invalid") else f"{told} ({seconds(row.seconds)})"
+    return told if row.outcome.partition(" ")[0] in SAYS_NOTHING else f"{told} ({seconds(row.seconds)})"
 
 
 def _rung_words(row: LadderRow) -> str:
     kind, _, detail = row.outcome.partition(" ")  # "crash (SIGSEGV)"
     told = " ".join(filter(None, [_OUTCOMES.get(kind, prose(clip(kind, 40))), prose(clip(detail, 40))]))
-    if kind in ("ok", "invalid", "not_run"):
+    if kind == "ok" or kind in SAYS_NOTHING:
         return told
     return f"{told}, another error" if row.face == "other" else f"**{told}**"
 

@@ -47,6 +47,7 @@ from triage.stories.comparison import (
     comparison_note,
     rounding_notes,
     unsteady_note,
+    unwritten_memory,
 )
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first
@@ -54,7 +55,7 @@ from triage.stories.headline import sentence_before_the_first, summary_sentence,
 from triage.stories.known import cause_of
 from triage.stories.met import met_note, met_on, why_unsettled
 from triage.stories.own_names import own_names
-from triage.stories.shown import own_check_alone, reproducer_facts, reproducer_note, workaround_texts
+from triage.stories.shown import fails_by_itself, reproducer_facts, reproducer_note, workaround_texts
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
 # Variables that decide what torch does; not where it keeps things.
@@ -106,6 +107,7 @@ def assemble(found: Findings) -> TriageReport:
             door=conclusion.door.name if conclusion.door is not None else None,
             line=signature.user_line if signature else None,
             unsettled=unsettled,
+            compiled_nothing=conclusion.compiled_nothing,
         ),
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),
@@ -117,7 +119,7 @@ def assemble(found: Findings) -> TriageReport:
                 graph,
                 _diverging(found),
                 minimal=made is None or made.minimal,
-                by_itself=not own_check_alone(found),
+                by_itself=fails_by_itself(found, own),
             ),
             found.subsystem,
             found.lowered,
@@ -247,9 +249,9 @@ def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
     for rung in found.walk.rungs:
         probes = found.walk.evidence.get(rung.name, [])
         if not probes:
-            met = met_on(found.walk, rung.name)
-            why = met or _cut_short(rung, found.walk) or why_not_run(rung, found.walk.rungs, found.walk.evidence)
-            rows.append(LadderRow(rung.name, "script", "invalid" if met else "not_run", 0.0, note=why))
+            why = _cut_short(rung, found.walk) or why_not_run(rung, found.walk.rungs, found.walk.evidence)
+            unrun = LadderRow(rung.name, "script", "not_run", 0.0, note=why)
+            rows.append(met_on(found.walk, rung.name) or unrun)
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
             if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
@@ -391,8 +393,8 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
 
 
 def _rounding_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    if conclusion.unsteady:
-        return [unsteady_note(conclusion.unsteady)]
+    if conclusion.unsteady and found.walk.checked is not None:
+        return [unsteady_note(conclusion.unsteady, unwritten_memory(found.walk.checked))]
     if conclusion.rounding is None:
         return []
     return rounding_notes(found.walk, conclusion.rounding, amplified=conclusion.amplified)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +16,7 @@ from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import Rung
+from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
 from triage.reduce.alone import output_of
 from triage.session.session import describe_outcome
@@ -73,6 +76,12 @@ def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
     }
 
 
+UNWRITTEN = re.compile(
+    r"aten\.(?:empty(?:_like|_permuted|_strided)?|new_empty(?:_strided)?)(?:\.|$)"
+)  # give memory as it lies
+MOST_NAMED = 3
+STEPS = 8  # of one line in a graph: it is a loop, through which a rounding may grow
+
 AMPLIFIED = (
     "The check fails in the same way without torch.compile, where each result of the compiled functions is changed by one "
     "rounding: the program makes more of a rounding with every step. Compare single steps from the same state, or what does "
@@ -102,7 +111,7 @@ def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[s
         )
     notes = [
         f"{place}: compiled and eager differ by {rounding.difference:.3g} at most.{exact}",
-        AMPLIFIED if amplified else _what_a_check_can_ask(rounding),
+        AMPLIFIED if amplified else _what_a_check_can_ask(rounding, repeated_step(walk.checked, rounding.graph)),
     ]
     if walk.emulated is not None:
         passes = not walk.emulated.outcome.failed
@@ -132,7 +141,20 @@ def _where_eager_is_wrong(rounding: Rounding) -> str:
     )
 
 
-def _what_a_check_can_ask(rounding: Rounding) -> str:
+def repeated_step(probe: Probe | None, graph: str) -> tuple[str, int] | None:
+    """The line that stands most often in this graph, and how often: a loop that was unrolled. None for no loop."""
+    cases = [case for case in read_graphs(probe.graphs).cases if case.graph_id == graph] if probe is not None else []
+    for case in cases:
+        if case.level == "dynamo":
+            times: dict[str, int] = {}
+            for (line, _), count in Counter((node.where, node.target) for node in case.nodes if node.where).items():
+                times[line] = min(count, times.get(line, count))  # a line may call one operation twice
+            most = max(times.items(), key=lambda each: each[1], default=("", 0))
+            return most if most[1] >= STEPS else None
+    return None
+
+
+def _what_a_check_can_ask(rounding: Rounding, step: tuple[str, int] | None) -> str:
     if rounding.of_zero:
         return (
             "In double precision it is zero: both are rounding of a zero. What divides by its size makes a whole number of that "
@@ -156,6 +178,13 @@ def _what_a_check_can_ask(rounding: Rounding) -> str:
             "Eager need not be the nearer of the two, so it is no measure: nearly equal numbers are subtracted, or a value is "
             "too large or too small for its dtype on the way. Compute it in a wider dtype, and compare with that."
         )
+    if rounding.gross and step is not None:
+        return (
+            f"Eager gives something else as well when its inputs and operations are changed by one rounding. `{step[0]}` stands "
+            f"{step[1]} times in that graph: where each step makes more of the last one's roundings (a chaotic system), no digit "
+            "is left in the end, and no tolerance mends that. Compare single steps from the same state, or what does not hang on "
+            "the last bits."
+        )
     if rounding.gross:
         return (
             "Eager gives something else as well when its inputs and operations are changed by one rounding: an operation in "
@@ -168,13 +197,28 @@ def _what_a_check_can_ask(rounding: Rounding) -> str:
     )
 
 
-def unsteady_note(names: Sequence[str]) -> str:
-    """Why nobody is blamed for what eager does not give twice."""
-    return (
-        f"Eager itself gives something else for {', '.join(names[:3])} when other values lie in memory that the program never "
-        "wrote: it reads outside of a tensor, or what it never set. So it is no measure for the compiler. Check the sizes of "
-        "what the operations are given, and torch.empty."
+def unsteady_note(names: Sequence[str], unwritten: Sequence[GraphNode] = ()) -> str:
+    """Why nobody is blamed for what eager does not give twice. `unwritten`: what gives memory with whatever lies in it."""
+    note = f"Eager itself gives something else for {', '.join(names[:3])} when other values lie in memory that the program never "
+    if not unwritten:
+        return note + (
+            "wrote: it reads outside of a tensor, or what it never set. So it is no measure for the compiler. Check the sizes of "
+            "what the operations are given, and torch.empty."
+        )
+    made = [first_wrong_words(node) for node in unwritten]
+    named = ", ".join(filter(None, made[:MOST_NAMED]))
+    more = f" and {len(made) - MOST_NAMED} more" if len(made) > MOST_NAMED else ""
+    return note + (
+        f"wrote. So it is no measure for the compiler. Such memory comes from {named}{more}: "
+        "what is read of it must have been written before. torch.zeros, or torch.full, in its place gives the same each time."
     )
+
+
+def unwritten_memory(probe: Probe) -> list[GraphNode]:
+    """The operations that give memory which nobody wrote, in the graphs whose values hang on such memory."""
+    graphs = {name.rpartition(" of graph ")[2] for name in probe.notes.unsteady}
+    cases = [case for case in read_graphs(probe.graphs).cases if case.level == "dynamo" and case.graph_id in graphs]
+    return [node for case in cases for node in case.nodes if UNWRITTEN.match(operator_name(node))]
 
 
 def comparison_note(probe: Probe | None) -> str | None:
@@ -183,7 +227,7 @@ def comparison_note(probe: Probe | None) -> str | None:
         return None
     notes, ended = probe.notes, ""
     if notes.unsteady:
-        return unsteady_note(notes.unsteady)
+        return unsteady_note(notes.unsteady, unwritten_memory(probe))
     if probe.outcome.failed:
         ended = f" The run that compares ended early: {describe_outcome(probe.outcome)}."
     if not notes.compared:

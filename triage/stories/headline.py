@@ -27,6 +27,12 @@ def summary_sentence(
             return "The script passes, and it never calls torch.compile."
         runs = conclusion.runs
         often = f" in {runs} runs" if runs > 1 else ""
+        if conclusion.compiled_nothing:
+            which = f"none of {runs} runs compiled anything" if runs > 1 else "its run compiled nothing"
+            return (
+                f"The script passes, but {which}: what it gives to torch.compile was not called, or there is nothing in it to "
+                "compile."
+            )
         left_out = not_compared_words(compared)
         if left_out:
             return f"The script passes{often}, and what was compared with eager agrees, but not all was: {left_out}."
@@ -38,6 +44,11 @@ def summary_sentence(
         return (
             f"The script fails with {face}, and so it does without torch.compile where `torch.compiler.is_compiling()` says yes: "
             "its own code for compiled runs is what fails, the compiler is not to blame."
+        )
+    if conclusion.compiled_nothing:
+        return (
+            f"The script fails in {conclusion.failures} of {conclusion.runs} runs, with {face}, and no run that fails had called "
+            "by then what it gives to torch.compile: the compiler is not to blame."
         )
     if conclusion.stage is Stage.SCRIPT and first.notes.wraps_module:
         return (

@@ -6,6 +6,7 @@ from triage.judge.signature import first_words, headline
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
+from triage.model.report import LadderRow
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 
@@ -48,14 +49,15 @@ def why_unsettled(walk: Walk, conclusion: Conclusion) -> str | None:
     return "other backends could not be asked"
 
 
-def met_on(walk: Walk, rung: str) -> str | None:
-    """What a rung met that was run and says nothing; None where it was not run."""
+def met_on(walk: Walk, rung: str) -> LadderRow | None:
+    """The row of a rung that was run and says nothing; None where it was not run."""
     probe = walk.met.get(rung)
     if probe is None:
         return None
     if probe.signature is None:
-        return "passed, but had compiled nothing: this says nothing of the backend"
-    return f"met what an earlier run left behind ({short_type(probe.signature.exception_type)})"
+        return LadderRow(rung, "script", "nothing_compiled", 0.0, note="it passes, which says nothing of the backend")
+    why = f"met what an earlier run left behind ({short_type(probe.signature.exception_type)})"
+    return LadderRow(rung, "script", "invalid", 0.0, note=why)
 
 
 def _names(runs: tuple[str, ...]) -> str:

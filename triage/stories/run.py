@@ -128,7 +128,8 @@ def run(
             found.release()
     with _no_interrupts():
         session.cancel.set()
-        found.environment = found.environment or asked.last_words(0.0 if interrupted else LAST_WORDS_SECONDS)
+        cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
+        found.environment = found.environment or asked.last_words(LAST_WORDS_SECONDS if cut else 0.0)
         report = _report(found)
         if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
             earlier.kept.restore()  # what had been shown by then is not lost by another end
@@ -150,11 +151,22 @@ def _find_out(found: Findings, asked: _Asked) -> None:
     session.emit("located", **_located_facts(found))
     _reproduce(found)
     _confirm(found)
-    limit = max(LAST_WORDS_SECONDS, session.clock.left()) if session.settings.budget else None
-    found.environment = asked.waited(limit)
+    found.environment = asked.waited(_patience(found))
     _report_early(found)
     if found.walk.spoiled is None:  # else each run of the script ends early
         find_ways_round(found)
+
+
+def _patience(found: Findings) -> float | None:
+    """How many seconds the target's description is waited for; None for as long as it takes.
+
+    None of them where the script calls no compiler: there is nothing to report, and the first run told the versions.
+    """
+    conclusion, clock = found.walk.conclusion(), found.session.clock
+    blamed = conclusion.door is not None or conclusion.stage not in (Stage.NONE, Stage.SCRIPT)
+    if not blamed and not found.walk.start.notes.compile_calls:
+        return 0.0
+    return max(LAST_WORDS_SECONDS, clock.left()) if found.session.settings.budget else None
 
 
 def _report(found: Findings, *notes: str) -> TriageReport:

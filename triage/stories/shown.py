@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from triage.culprit.settings import among, workarounds_of
 from triage.locate.conclude import Conclusion
+from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
@@ -48,6 +49,14 @@ def own_check_alone(found: Findings) -> bool:
     """Whether nothing but its own check tells what fails: a wrong result, reduced as a text. Of other failures more is known."""
     text = found.reproduced is not None and found.reproduced.case == "source"
     return text and found.walk.conclusion().symptom is Symptom.WRONG_RESULT
+
+
+def fails_by_itself(found: Findings, own: OwnCode | None) -> bool:
+    """Whether the graph that is left fails by itself: then a chain of its operations ends in the guilty one.
+
+    A pass of the program's `own` is given the whole graph, and fails wherever it stands in it.
+    """
+    return not own_check_alone(found) and (own is None or own.role not in PASSES)
 
 
 def _doubt(found: Findings, made: Reproduced) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from triage.model.formats import FORMATS
-from triage.model.report import AblationRow, LadderRow, SubsystemRow, TriageReport
+from triage.model.report import SAYS_NOTHING, AblationRow, LadderRow, SubsystemRow, TriageReport
 from triage.model.stage import Symptom
 from triage.report import wording
 from triage.report.bisection import strip_of
@@ -106,7 +106,7 @@ def _claim(report: TriageReport) -> str:
 
 
 def _rung(row: LadderRow) -> dict[str, str]:
-    style = "ok" if row.outcome == _GOOD else "" if row.outcome in ("not_run", "invalid") else "bad"
+    style = "ok" if row.outcome == _GOOD else "" if row.outcome in SAYS_NOTHING else "bad"
     outcome = "passes" if row.outcome == _GOOD else row.outcome.replace("_", " ")
     spent = wording.seconds(row.seconds) if row.seconds else ""
     on = "on the captured graph" if row.on == "graph" else ""
