@@ -6,8 +6,13 @@ import itertools
 
 import pytest
 
-from triage.model.graphcase import GraphInput, TensorMeta
+from triage.agent.capture.inputs import _view_of
+from triage.model.codec import decode
+from triage.model.graphcase import GraphCase, GraphInput, TensorMeta
 from triage.reduce.printing import fills
+from triage.reduce.printing.inputs import _creation
+
+NOTHING = GraphCase("dynamo", (), (), ())
 
 pytestmark = pytest.mark.e2e
 torch = pytest.importorskip("torch")
@@ -103,6 +108,15 @@ def test_views_of_earlier_inputs_share_their_storage() -> None:
             assert view.numel() == 0 or fills.same_strides(tuple(view.shape), made.stride(), view.stride()), suffix
             distance = view.storage_offset() - base.storage_offset()
             assert view.numel() == 0 or made.storage_offset() - x.storage_offset() == distance, suffix
+
+
+def test_views_are_views_of_the_same_base() -> None:
+    whole = torch.randn(6, 12)
+    for tensor in [whole[2:], whole.t(), whole.view(-1), whole[1], whole[0, 0], whole[:, ::2], whole.unfold(1, 4, 2)]:
+        base = decode(TensorMeta, _view_of(tensor))
+        made = eval(_creation(NOTHING, GraphInput("x", meta=recorded(tensor), view_of=base), changed=False))
+        assert same(made, recorded(tensor)) and made._is_view() and made._base.shape == whole.shape
+    assert _view_of(whole) is None and _view_of(whole.detach()) is None
 
 
 def test_strides_are_readable() -> None:

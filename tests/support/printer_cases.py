@@ -14,7 +14,7 @@ def meta(*shape: int, **rest: Any) -> TensorMeta:
 
 def tensor(name: str, *shape: int, **rest: Any) -> GraphInput:
     """An input; arguments of TensorMeta and of GraphInput may be mixed."""
-    own = {key: rest.pop(key) for key in ("role", "fill", "data", "base", "source") if key in rest}
+    own = {key: rest.pop(key) for key in ("role", "fill", "data", "base", "view_of", "source") if key in rest}
     return GraphInput(name, meta=meta(*shape, **rest), **own)
 
 

@@ -16,6 +16,7 @@ import pytest
 from printer_cases import case, meta, node, tensor
 
 from triage.locate.conclude import Conclusion
+from triage.model.accuracy import WrongResult
 from triage.model.codec import decode, encode, unknown_fields
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome
@@ -23,7 +24,7 @@ from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.graphs import graph_of, read_graphs
 from triage.probe.run import Probe
-from triage.stories.captured import NO_GRAPH, captured
+from triage.stories.captured import NO_GRAPH, captured, passes_alone
 
 AGENT = Path(__file__).parents[2] / "triage" / "agent"
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
@@ -199,3 +200,15 @@ def test_a_run_without_graphs_says_why(tmp_path):
     assert captured_from(missing=("no torch.fx here",)) == ((), "no torch.fx here")
     cases, note = captured_from(*files(tmp_path, TORN), missing=("no torch.fx here",))
     assert cases == () and note is not None and "graph_0.json" in note
+
+
+# -- graphs that are right by themselves -----------------------------------------------------------------------------
+
+
+def test_a_graph_that_is_wrong_in_a_later_call_only_is_not_said_to_be_right():
+    """The report says on another line which call is wrong."""
+    later, first = (WrongResult("0/0", call, "output 0", "forward") for call in (3, 1))
+    assert passes_alone(later).startswith("Call 3 of graph 0/0 is wrong in the program; by itself, compiled anew, ")
+    assert "an earlier call" in passes_alone(later)
+    assert passes_alone(first).startswith("Graph 0/0 is wrong in the program and gives by itself what eager gives")
+    assert passes_alone(None).startswith("Each captured graph gives by itself what eager gives")

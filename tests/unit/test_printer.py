@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from typing import Any
 
 import pytest
 from printer_cases import case, grad_off, meta, node, ref, tensor
@@ -256,6 +257,37 @@ def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:
         COMPILED(*inputs()).sum().backward()
         """
     ).join(["\n\n", ""])
+
+
+def made(item: GraphInput, *, changed: bool = False, **rest: Any) -> str:
+    """How the printed script makes an input."""
+    last = item.meta
+    change = [node("m", ".mul_", f"%{item.name}", 2, out=last)] if changed else []
+    text = print_case(case([item], [*change, node("y", "torch.relu", f"%{item.name}", out=last)], "%y", **rest))
+    return next(line for line in text.splitlines() if line.startswith(f"{item.name} = ")).partition(" = ")[2]
+
+
+def test_a_view_of_a_tensor_that_is_no_input_is_made_as_one() -> None:
+    arena, grad = meta(72), meta(72, requires_grad=True)
+    assert made(tensor("x", 12, 6, fill="zeros", view_of=arena)) == "torch.zeros(72).view(12, 6)"
+    assert made(tensor("x", 6, view_of=meta(12, 6), storage_offset=12)) == "torch.randn(12, 6)[2]"
+    assert made(tensor("x", view_of=meta(1))) == "torch.randn(1).view(())"
+    # No such view of the base, and a base far larger than what is seen of it: of as much as is seen.
+    assert made(tensor("x", 5, 2, view_of=meta(3))) == "torch.randn(10).view(5, 2)"
+    assert made(tensor("x", 5, 2, view_of=meta(1 << 30))) == "torch.randn(10).view(5, 2)"
+    assert made(tensor("x", 2, fill="values", data=[1.0, 2.0], view_of=arena)) == "torch.tensor([1.0, 2.0])[:]"
+    # A leaf cannot be changed in place, and the gradients of a backward pass are looked for at the inputs.
+    x = tensor("x", 12, 6, requires_grad=True, view_of=grad)
+    assert made(x) == "torch.randn(72, requires_grad=True).view(12, 6)"
+    assert made(x, changed=True) == "torch.randn(72, requires_grad=True).clone().view(12, 6)"
+    assert made(x, backward=True) == "torch.randn(72).view(12, 6).requires_grad_()"
+    assert made(tensor("x", 12, 6, requires_grad=True, view_of=arena)).endswith(".view(12, 6).requires_grad_()")
+
+
+def test_an_input_may_be_a_view_beyond_another_of_the_same_storage() -> None:
+    inputs = [tensor("x", 16, view_of=meta(32)), tensor("y", 16, base="x", view_of=meta(32), storage_offset=11)]
+    text = print_case(case(inputs, [node("z", "operator.add", "%x", "%y", out=meta(16))], "%z"))
+    assert "x = torch.randn(32)[:16]\ny = x.as_strided((16,), (1,), 11)\n" in text
 
 
 def test_gradients_of_gradients() -> None:

@@ -33,6 +33,8 @@ from triage.reduce.graph.passes import (
     trailing,
 )
 from triage.reduce.graph.passes.extents import ExtentDial, Resize, restrided
+from triage.reduce.graph.passes.ranks import DropLeading
+from triage.reduce.graph.weight import weight
 
 
 def one(*inputs, node=None, **rest):
@@ -95,6 +97,21 @@ def test_storage_becomes_plain():
     item = found.inputs[1]
     assert item.meta is not None
     assert (item.base, item.meta.stride, item.meta.storage_offset) == (None, (3, 1), 0)
+
+
+def test_a_view_becomes_a_tensor_of_its_own_or_a_view_of_no_more_than_is_seen():
+    view = tensor("x", 4, 6, view_of=meta(72, requires_grad=True))
+    graph = one(view)
+    (choice,) = storage.propose(graph)
+    none, small = (edit.apply(graph) for edit in choice.edits)
+    assert none.inputs[0].view_of is None and small.inputs[0].view_of == meta(24, requires_grad=True)
+    assert weight(none) < weight(small) < weight(graph)
+
+
+def test_the_base_of_a_view_follows_its_shape():
+    graph = one(tensor("x", 4, 6, view_of=meta(72)))
+    assert Resize(((6, 2),)).apply(graph).inputs[0].view_of == meta(8)
+    assert DropLeading(frozenset({"x"}), 2).apply(graph).inputs[0].view_of == meta(6)
 
 
 def test_inputs_need_no_grad_and_no_role():

@@ -321,6 +321,14 @@ def left_undone(tensor):
     return ""
 
 
+def base_of(tensor):
+    """The tensor that autograd has this one be a view of; None where it is none."""
+    try:
+        return tensor._base if tensor._is_view() else None
+    except Exception:  # a subclass that cannot be asked
+        return None
+
+
 def operator_types():
     """The types of `torch.ops.ns.name` and `torch.ops.ns.name.overload`."""
     ops = sys.modules["torch"]._ops

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.walk import Walk
+from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Direction
 from triage.probe.graphs import read_graphs
@@ -33,6 +34,19 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
     if not unique and note is None:
         note = missing[0] if missing else NO_GRAPH
     return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), note
+
+
+def passes_alone(wrong: WrongResult | None) -> str:
+    """What is said where each captured graph gives what eager gives; `wrong` is the call that was wrong in the program."""
+    reduced = "the program's text was reduced."
+    if wrong is None:
+        return f"Each captured graph gives by itself what eager gives, so {reduced}"
+    if wrong.call == 1:
+        return f"Graph {wrong.graph} is wrong in the program and gives by itself what eager gives, so {reduced}"
+    return (
+        f"Call {wrong.call} of graph {wrong.graph} is wrong in the program; by itself, compiled anew, the graph gives what "
+        f"eager gives. So the failure needs what was compiled for an earlier call, or memory that inputs share, and {reduced}"
+    )
 
 
 def guilty_graph(walk: Walk, conclusion: Conclusion, reduced: GraphCase | None = None) -> str | None:

@@ -33,6 +33,7 @@ from triage.reduce.text.polish import Polished
 from triage.reduce.verifying import Shown
 from triage.session.clock import BudgetSpentError
 from triage.stories.blame import blame
+from triage.stories.captured import passes_alone
 from triage.stories.early import EarlyNews
 from triage.stories.findings import Asked, Findings, candidate_runner
 from triage.stories.several_wrong import cut_to_one, shown_alone, told_apart
@@ -58,7 +59,6 @@ PRINTED_NOTE = (
     "The reproducer compares one compiled call with the same call uncompiled; the script only prints what it gives."
 )
 PRINTED_ALONE = "What is wrong is what the whole script prints: it is the script that reproduces it."
-GRAPHS_PASS = "Each captured graph gives by itself what eager gives, so the program's text was reduced."
 
 
 def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
@@ -112,7 +112,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 problem, attempts = _as_asked(problem, attempts, found.asked)
             elif conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
                 steady = repeats_for(conclusion) == Repeats()
-                problem, attempts = comparing(problem, attempts, runner, searching, found.passing, steady)
+                if_none = passes_alone(conclusion.wrong)
+                problem, attempts = comparing(problem, attempts, runner, searching, found.passing, steady, if_none)
             elif any(case.setup for case in problem.cases):
                 limit = seconds_for(found) if patience is None else patience.seconds()
                 problem, _ = prepared(problem, failing_source(runner, oracle, searching, limit))
@@ -301,12 +302,18 @@ def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience 
 
 
 def comparing(
-    problem: Problem, attempts: list[Attempt], runner: ForkServerRunner, budget: Budget, passing: Passing, steady: bool
+    problem: Problem,
+    attempts: list[Attempt],
+    runner: ForkServerRunner,
+    budget: Budget,
+    passing: Passing,
+    steady: bool,
+    if_none: str,
 ) -> tuple[Problem, list[Attempt]]:
     """For a check of the script's own: the graph and the comparison that show the same, if one is found, come first.
 
     Where each graph gives what eager gives, on the script's own values, and the failure is a steady one, no graph is reduced:
-    what one operation of it does on made-up values is another failure.
+    what one operation of it does on made-up values is another failure. `if_none` is what is said then.
     """
     first = next((attempt for attempt in attempts if isinstance(attempt.engine, NativeEngine)), None)
     if first is None:
@@ -315,7 +322,7 @@ def comparing(
     _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, passing))
     if found is not None:
         return _showing(problem, attempts, found)
-    of_text = [replace(attempt, note=GRAPHS_PASS) for attempt in attempts if attempt.of_text]
+    of_text = [replace(attempt, note=if_none) for attempt in attempts if attempt.of_text]
     return problem, of_text if of_text and steady and passing.all_of_them else attempts
 
 

@@ -100,6 +100,7 @@ class Inputs:
             entry["role"] = "parameter"
             # A parameter that is all zeros or ones is an untrained bias or scale; it says nothing.
         entry["base"] = self._base(name, seen)
+        entry["view_of"] = _view_of(seen)
         limit = values.INLINE_RECORDED if self.record else 0
         if not limit and entry["fill"].startswith("randint") and seen.dtype != torch.bool:
             # Whole numbers may be offsets, lengths or an order: a table of random ones is often none.
@@ -125,10 +126,16 @@ class Inputs:
         return None if owner == name else owner
 
 
+def _view_of(tensor: Any) -> Optional[Dict[str, Any]]:
+    """The TensorMeta dictionary of the base that a real tensor is a view of: AOTAutograd treats views in a way of its own."""
+    base = compat.base_of(tensor) if values.is_real(tensor) else None
+    return None if base is None else values.tensor_meta(base)
+
+
 def graph_input(name: str, **rest: Any) -> Dict[str, Any]:
     """A GraphInput dictionary."""
     entry = {"name": name, "kind": "tensor", "meta": None, "role": "input", "value": None, "fill": "randn"}
-    entry.update({"data": None, "base": None, "source": "", "gradient_of": None})
+    entry.update({"data": None, "base": None, "view_of": None, "source": "", "gradient_of": None})
     entry.update(rest)
     return entry
 

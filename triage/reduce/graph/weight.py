@@ -34,7 +34,7 @@ def weight(case: GraphCase) -> Weight:
         len(case.inputs),
         len(list(trees.refs(list(case.outputs)))),
         sum(_layout(item) for item in case.inputs),
-        sum(elements(item.meta) for item in case.inputs if item.meta is not None),
+        sum(elements(meta) for item in case.inputs for meta in (item.meta, item.view_of) if meta is not None),
         sum(_values(item) for item in case.inputs),
         sum(_arguments(node) for node in case.nodes),
         sum(_numbers(node) for node in case.nodes),
@@ -57,7 +57,8 @@ def _layout(item: GraphInput) -> float:
         return 1.0
     odd = tuple(meta.stride) != contiguous(meta.shape)
     cost = len(meta.shape) + 2 * odd + (meta.storage_offset != 0) + bool(meta.lazy) + 2 * (meta.dtype != "float32")
-    return cost + len(meta.symbols) + meta.requires_grad + (item.role != "input") + 2 * (item.base is not None)
+    shared = 2 * (item.base is not None) + 2 * (item.view_of is not None)
+    return cost + len(meta.symbols) + meta.requires_grad + (item.role != "input") + shared
 
 
 def _written_out(item: GraphInput) -> int:

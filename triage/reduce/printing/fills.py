@@ -23,6 +23,7 @@ WIDE_UNSIGNED = {"uint16", "uint32", "uint64"}  # without most kernels
 RANGES = {"bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "int16": (-32768, 32767), "uint16": (0, 65535)}
 DTYPES = FLOATS | SMALL_FLOATS | COMPLEX | INTEGERS | {"bool"}
 RANDOM = ("randn", "rand", "randint")
+UNSEEN = 1 << 20  # elements that the base of a view may have; above that, those that the view reaches and as many again
 
 
 class NoFillError(ValueError):
@@ -307,10 +308,37 @@ def element(data: Any) -> str:
     return repr(data)
 
 
-def view_of(base: TensorMeta, meta: TensorMeta) -> str | None:
+def seen_of(base: TensorMeta, meta: TensorMeta) -> TensorMeta:
+    """A base of one dimension that has no more elements than a view with `meta` reaches."""
+    return replace(
+        base, shape=(storage_size(meta),), stride=(1,), dtype=meta.dtype, device=meta.device, storage_offset=0
+    )
+
+
+def based(item: GraphInput) -> tuple[TensorMeta, str] | None:
+    """What an input is printed as a view of, and the suffix that makes it; None for one that is no view.
+
+    That is the recorded base; or as much of its storage as the view reaches, where the base is far larger or there is no
+    such view of it (a reducer changes inputs without looking here). Values written out are those of the view itself.
+    """
+    meta, base = item.meta, item.view_of
+    if meta is None or base is None or meta.layout != "strided" or meta.lazy or 0 in meta.shape:
+        return None
+    if effective_fill(item) == "values":
+        return replace(meta, requires_grad=base.requires_grad), "[:]" if meta.shape else ".view(())"
+    base = replace(base, dtype=meta.dtype, device=meta.device)
+    suffix = view_of(base, meta) if storage_size(base) <= max(UNSEEN, 2 * storage_size(meta)) else None
+    if suffix is None:
+        base = seen_of(base, meta)
+        suffix = view_of(base, meta)
+    return None if suffix is None else (base, suffix)
+
+
+def view_of(base: TensorMeta, meta: TensorMeta, room: int = 0) -> str | None:
     """The suffix that makes a view with `meta` from the tensor printed for `base`; None where that is not possible.
 
-    The printed base has its own contiguous storage, so the view must lie inside of what the base reaches.
+    The printed base has its own contiguous storage, so the view must lie inside of what the base reaches; or inside of
+    `room`, the elements of a larger storage of which the base is itself printed as a view.
     """
     if base.dtype != meta.dtype or 0 in meta.shape or 0 in base.shape:
         return None
@@ -319,14 +347,15 @@ def view_of(base: TensorMeta, meta: TensorMeta) -> str | None:
         return f"{plain}.conj()" if plain else None
     shape, suffix = layout(base)
     offset = meta.storage_offset if suffix else meta.storage_offset - base.storage_offset
-    room = math.prod(shape) if suffix else storage_size(base)
-    if offset < 0 or storage_size(meta) > max(room, storage_size(base)):
+    reached = math.prod(shape) if suffix else storage_size(base)
+    if offset < 0 or storage_size(meta) > max(room, reached, storage_size(base)):
         return None
     if base.shape == meta.shape and base.stride == meta.stride and offset == base.storage_offset:
         return "[:]" if meta.shape else ".view(())"
-    if not suffix and base.stride == contiguous(base.shape):
+    inside = storage_size(meta) <= storage_size(base)
+    if inside and not suffix and base.stride == contiguous(base.shape):
         if meta.stride == contiguous(meta.shape) and not offset and math.prod(meta.shape) == math.prod(base.shape):
-            return f".view({', '.join(map(str, meta.shape))})"
+            return f".view({', '.join(map(str, meta.shape)) or '()'})"
         rows = base.stride[0] if base.shape else 1
         if meta.shape[1:] == base.shape[1:] and meta.stride == base.stride and offset % rows == 0:
             start, stop = offset // rows, offset // rows + meta.shape[0]

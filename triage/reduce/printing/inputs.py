@@ -6,6 +6,7 @@ Everything is worked out from the case as it stands, since a reducer changes inp
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
@@ -161,11 +162,22 @@ def _view(item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str
         return None
     if fills.effective_fill(base) == "values" and fills.layout(base.meta)[1]:
         return None  # its storage is laid out by the values, not by a view
-    view = fills.view_of(base.meta, item.meta)
+    owner = fills.based(base)
+    view = fills.view_of(base.meta, item.meta, room=fills.storage_size(owner[0]) if owner is not None else 0)
     return None if view is None else titles[base.name] + view
 
 
 def _creation(case: GraphCase, item: GraphInput, changed: bool) -> str:
-    text = fills.creation(item, requires_grad=wants_grad(item, case))
-    # A leaf that requires grad cannot be changed in place.
-    return f"{text}.clone()" if changed and wants_grad(item, case) else text
+    grad, based = wants_grad(item, case), fills.based(item)
+    if based is None:
+        text = fills.creation(item, requires_grad=grad)
+        # A leaf that requires grad cannot be changed in place.
+        return f"{text}.clone()" if changed and grad else text
+    meta, suffix = based
+    # A backward pass leaves its gradients at leaves, and its reader looks for them at the inputs.
+    above = grad and meta.requires_grad and not case.backward
+    text = fills.creation(replace(item, meta=meta), requires_grad=above)
+    text += ".clone()" * (changed and above) + suffix
+    if not grad or above:
+        return text
+    return text + ".requires_grad_()" + ".clone()" * changed

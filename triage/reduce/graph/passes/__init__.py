@@ -44,7 +44,7 @@ SIMPLER = (
     Pass("config", "no config lines", config.propose),
     Pass("preamble", "no registrations and imports", preamble.propose),
     Pass("autograd", "no requires_grad, no parameters", autograd.propose),
-    Pass("storage", "contiguous, without offset or shared storage", storage.propose),
+    Pass("storage", "no views, contiguous, without offset or shared storage", storage.propose),
     Pass("gradients", "ones, or one number, as incoming gradients", gradients.propose),
     Pass("fills", "ones, zeros or a range as values", fills.propose),
     Pass("numbers", "numbers written into the graph", numbers.propose),

@@ -17,7 +17,7 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.passes.proposal import map_inputs, map_nodes, tensors
+from triage.reduce.graph.passes.proposal import map_inputs, map_nodes, tensors, with_meta
 from triage.reduce.graph.slices import cropped
 from triage.reduce.graph.wiring import node_refs
 
@@ -71,7 +71,7 @@ class Resize:
         meta = self._meta(item.meta)
         if item.base is not None and meta.shape != item.meta.shape:
             raise RefusedError("an input that shares storage with another keeps its size")
-        return replace(item, meta=meta, data=cropped(item.data, meta.shape), fill=self._fill(item.fill))
+        return replace(with_meta(item, meta, cropped(item.data, meta.shape)), fill=self._fill(item.fill))
 
     def _meta(self, meta: TensorMeta) -> TensorMeta:
         shape = tuple(self._extent(extent) for extent in meta.shape)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph
+from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked
+from triage.reduce.printing.fills import seen_of
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,14 @@ class ChangeInput:
 
 def map_inputs(case: GraphCase, change: Callable[[GraphInput], GraphInput]) -> GraphCase:
     return replace(case, inputs=tuple(change(item) for item in case.inputs))
+
+
+def with_meta(item: GraphInput, meta: TensorMeta, data: Any) -> GraphInput:
+    """The input in another shape, with these elements; where it is a view, its base follows."""
+    base = item.view_of
+    if base is not None and item.meta is not None and meta.shape != item.meta.shape:
+        base = seen_of(base, meta)
+    return replace(item, meta=meta, data=data, view_of=base)
 
 
 def map_nodes(case: GraphCase, change: Callable[[GraphNode], GraphNode]) -> GraphCase:

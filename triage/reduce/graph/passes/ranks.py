@@ -8,7 +8,7 @@ from typing import Any
 
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors
+from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors, with_meta
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _headless(item: GraphInput) -> GraphInput:
     if meta is None or not meta.shape:
         return item
     data = item.data[0] if isinstance(item.data, list) and item.data else item.data
-    return replace(item, meta=_without(meta, {0}), data=data)
+    return with_meta(item, _without(meta, {0}), data)
 
 
 def _squeezed(item: GraphInput) -> GraphInput:
@@ -80,7 +80,7 @@ def _squeezed(item: GraphInput) -> GraphInput:
     if meta is None:
         return item
     gone = {index for index, extent in enumerate(meta.shape) if extent == 1}
-    return replace(item, meta=_without(meta, gone), data=_flat(item.data, meta.shape))
+    return with_meta(item, _without(meta, gone), _flat(item.data, meta.shape))
 
 
 def _without(meta: TensorMeta, gone: set[int]) -> TensorMeta:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from triage.model.graphcase import GraphCase
-from triage.reduce.graph.passes.proposal import ChangeInput, Choice, tensors
+from triage.model.graphcase import GraphCase, GraphInput
+from triage.reduce.graph.edits import checked
+from triage.reduce.graph.passes.proposal import ChangeInput, Choice, map_inputs, tensors
 from triage.reduce.graph.weight import contiguous
+from triage.reduce.printing.fills import seen_of
+
+
+@dataclass(frozen=True)
+class SmallBase:
+    """What an input is a view of has no more elements than are seen of it."""
+
+    name: str
+    what: str = "with a view of all of another tensor"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        return checked(case, map_inputs(case, lambda item: _small_base(item) if item.name == self.name else item))
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:
-    """Contiguous strides, no offset, storage of their own."""
+    """No views of other tensors, contiguous strides, no offset, storage of their own."""
     for item in tensors(case):
         assert item.meta is not None
         name = frozenset({item.name})
@@ -27,3 +41,12 @@ def propose(case: GraphCase) -> Iterator[Choice]:
             straight = (("meta.stride", plain), ("base", None))
             what = f"with contiguous strides instead of {tuple(item.meta.stride)}"
             yield Choice(f"stride {item.name}", (ChangeInput(name, straight, what),))
+        if item.view_of is not None:
+            none = ChangeInput(name, (("view_of", None),), "with an input that is no view of another tensor")
+            yield Choice(f"view {item.name}", (none, SmallBase(item.name)))
+
+
+def _small_base(item: GraphInput) -> GraphInput:
+    if item.meta is None or item.view_of is None:
+        return item
+    return replace(item, view_of=seen_of(item.view_of, item.meta))
