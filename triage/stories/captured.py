@@ -72,4 +72,4 @@ def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[Grap
 
 
 def _key(case: GraphCase) -> str:
-    return repr(replace(case, graph_id="", backend=""))
+    return repr(replace(case, graph_id="", backend="", own_backend=()))
