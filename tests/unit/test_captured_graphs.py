@@ -31,7 +31,7 @@ GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y
 
 # A dictionary of the agent's is one of these where it has these keys, and the fields that only the orchestrator fills.
 KINDS: dict[type, tuple[list[set[str]], set[str]]] = {
-    GraphCase: ([{"level", "graph_id"}], {"backward_order", "prepared"}),
+    GraphCase: ([{"level", "graph_id"}], {"backward_order", "prepared", "backend_code"}),
     GraphInput: ([{"fill", "role"}], set()),
     GraphNode: ([{"target", "kwargs"}], {"data", "gradient"}),
     SubGraph: ([{"nodes", "metas"}], set()),

@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "reduce.text.engine": TRYING | TEXT | {"reduce.text", "probe"},  # the program is run once more, to see what it does
     "reduce.text.tracing": PURE | {"reduce.text", "probe"},
     "reduce.text.reducing": TRYING | {"reduce.text"},
-    "reduce.text.polish": TRYING | {"reduce.text", "reduce.text.contract"},
+    "reduce.text.polish": TRYING | {"reduce.text", "reduce.text.contract", "reduce.text.checks"},
     "reduce.text.checks": TRYING | {"reduce.text", "reduce.text.contract", "probe"},  # runners around runners
     "reduce.text.contract": TRYING | {"reduce.text", "probe"},
     "culprit": GROUND

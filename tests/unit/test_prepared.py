@@ -15,7 +15,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph.passes.preamble import DropPreamble
 from triage.reduce.interface import Problem
-from triage.reduce.prepared import prepared
+from triage.reduce.prepared import below_own_backend, prepared
 from triage.reduce.printing.printer import print_case
 from triage.reduce.text.polish import keeps_its_sense
 from triage.reduce.text.script import Script
@@ -100,3 +100,27 @@ def test_nor_where_it_is_the_registration_of_an_operator() -> None:
         with pytest.raises(RefusedError):
             DropPreamble(needed).apply(graph)
     assert DropPreamble(blocks[4]).apply(graph).preamble == blocks[:4]
+
+
+BACKEND = (
+    "accel",
+    "import torch",
+    "RULES = []",
+    "def unused():\n    return 1",
+    "def accel(gm, inputs):\n    return [rule(gm) for rule in RULES]",
+)
+
+
+def test_the_backend_of_the_programs_own_stands_in_front_and_is_the_default() -> None:
+    (below,) = below_own_backend([replace(GRAPH, own_backend=BACKEND, backend="accel"), GRAPH])
+    text = print_case(below)
+    assert 'os.environ.get("TORCH_COMPILE_BACKEND", accel)' in text and "unused" not in text
+    assert "RULES = []" in text and "ir.Reduction" not in text
+    assert set(SETUP + BACKEND[1:]) == set(below.setup)  # asked next, where the graph and its backend are not enough
+
+
+def test_nothing_that_the_backend_needs_is_left_out() -> None:
+    (below,) = below_own_backend([replace(GRAPH, own_backend=BACKEND)])
+    for needed in (BACKEND[2], BACKEND[4]):
+        with pytest.raises(RefusedError):
+            DropPreamble(needed).apply(below)

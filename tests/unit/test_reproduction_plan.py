@@ -101,7 +101,10 @@ def planned(conclusion: Conclusion, folder: Path, **more: Any) -> list[Any]:
         (concluded(), [GRAPHS, MINIFIER, TEXT]),
         (concluded(stage=Stage.AOT_AUTOGRAD), [GRAPHS, MINIFIER, TEXT]),
         (concluded(stage=Stage.DYNAMO), [TEXT]),  # no graph is to blame for what tracing does
-        (concluded(stage=Stage.BACKEND), [TEXT]),  # nor can a graph's script carry the user's backend
+        (
+            concluded(stage=Stage.BACKEND),
+            [TEXT],
+        ),  # nor can a graph's script be run, where the user's backend has no text
         (concluded(CHECK), [GRAPHS, MINIFIER, TEXT]),
         (concluded(COMPARED), [GRAPHS]),  # the program's text never fails by itself
         (replace(concluded(), signature=None), []),
@@ -115,6 +118,12 @@ def test_the_engines_of_a_conclusion(tmp_path, conclusion, engines):
         SignatureOracle(signature_of(LOWERING)),
     )
     assert [type(attempt.engine) for attempt in plan] == engines
+
+
+@pytest.mark.parametrize("outcome", [LOWERING, CHECK])
+def test_graphs_come_first_where_they_bring_the_programs_own_backend(tmp_path, outcome):
+    conclusion, own = concluded(outcome, Stage.BACKEND), replace(GRAPH, own_backend=("accel", "def accel(gm, x): ..."))
+    assert [type(attempt.engine) for attempt in planned(conclusion, tmp_path, cases=(own,))] == [GRAPHS, TEXT]
 
 
 @pytest.mark.parametrize(("outcome", "engines"), [(LOWERING, [TEXT]), (CHECK, [TEXT]), (COMPARED, [])])

@@ -110,3 +110,27 @@ def test_a_fake_is_not_made_wrong_in_another_dimension() -> None:
     small = polished(found, Asserting(), '"ns::one"', "new_empty")
     assert isinstance(small, Reduction)
     assert "x.shape[0]" in small.source and "helper" not in small.source
+
+
+class Compiling(TextRunner):
+    """A backend that gives a function compiles what is harmless."""
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        result = super().run(source)
+        passes = "_triage_harmless" in source and "return gm.forward" in source
+        return replace(result, outcome=Outcome(OutcomeKind.OK)) if passes else result
+
+
+def test_the_backend_of_the_programs_own_loses_statements_and_still_is_one() -> None:
+    backend = (
+        "RULES = []",
+        "def rule(fn):\n    RULES.append(fn)\n    return fn",
+        "@rule\ndef first(gm):\n    print(gm)\n    raise ValueError",
+        "def accel(gm, inputs):\n    for each in RULES:\n        each(gm)\n    gm.recompile()\n    return gm.forward",
+    )
+    below = replace(graph(), preamble=backend, prepared=True, backend_code="accel")
+    small = polished(reduction(below), Compiling(), "RULES.append(fn)", "raise ValueError", "each(gm)")
+    assert isinstance(small, Reduction) and small.graph is not None
+    assert small.source == print_case(small.graph, header="What fails\nWhere")
+    assert 'os.environ.get("TORCH_COMPILE_BACKEND", accel)' in small.source
+    assert "print" not in small.source and "recompile" not in small.source and "return gm.forward" in small.source

@@ -149,4 +149,6 @@ class GraphCase:
     prepared: bool = False  # the preamble is that: all of it is needed, whatever operators are left
     subgraphs: tuple[SubGraph, ...] = ()
     backend: str = "inductor"
+    own_backend: tuple[str, ...] = ()  # of the program's own: an expression for it, then the statements that this needs
+    backend_code: str = ""  # such an expression, where the preamble holds the statements: printed in the name's place
     unprintable: tuple[str, ...] = ()  # why it cannot be printed as a whole, empty where it can

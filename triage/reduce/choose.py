@@ -86,7 +86,8 @@ def choose(
             continue
         emit("engine_started", engine=attempt.engine.name, subject=attempt.engine.subject)
         found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
-        if not (attempt.of_text and problem.stage is Stage.BACKEND):  # the backend's own text was changed
+        own_backend = problem.stage is Stage.BACKEND and (attempt.of_text or not problem.rung)
+        if not own_backend:  # else its own text was changed
             siblings += found.siblings
         if found.interrupted:
             left = None if isinstance(found, NoReduction) else _with_notes(as_it_is(found, Count()), notes)

@@ -28,7 +28,7 @@ class Problem:
 
     signature: FailureSignature
     stage: Stage
-    rung: str  # backend of the lowest rung that fails
+    rung: str  # backend of the lowest rung that fails; empty where that is the program's own, which a candidate brings
     direction: str | None
     cases: tuple[GraphCase, ...]
     workdir: Path  # private to the engine, inside the run directory

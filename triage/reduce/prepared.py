@@ -8,7 +8,7 @@ on, and the reduction shrinks it like the registration of a custom operator.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -70,6 +70,24 @@ def failing_source(
 def with_setup(case: GraphCase) -> GraphCase:
     """The case with all that the program's files did to torch as its preamble."""
     return replace(case, preamble=case.setup, prepared=True) if case.setup else case
+
+
+def below_own_backend(cases: Sequence[GraphCase]) -> tuple[GraphCase, ...]:
+    """The cases that were captured with the source of the program's own backend, that in front of them."""
+    return tuple(_below_own_backend(case) for case in cases if case.own_backend)
+
+
+def _below_own_backend(case: GraphCase) -> GraphCase:
+    expression, *statements = case.own_backend
+    preamble, setup = (tuple(dict.fromkeys((*own, *statements))) for own in (case.preamble, case.setup))
+    return replace(
+        case,
+        preamble=preamble,
+        setup=setup if case.setup else (),
+        prepared=True,
+        own_backend=(),
+        backend_code=expression,
+    )
 
 
 def _smaller(cases: tuple[GraphCase, ...]) -> Iterator[tuple[GraphCase, ...]]:

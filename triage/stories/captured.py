@@ -86,4 +86,4 @@ def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[Grap
 
 
 def _key(case: GraphCase) -> str:
-    return repr(replace(case, graph_id="", backend=""))
+    return repr(replace(case, graph_id="", backend="", own_backend=()))

@@ -26,7 +26,7 @@ from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.in_time import InTime
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.prepared import failing_source, prepared
+from triage.reduce.prepared import below_own_backend, failing_source, prepared
 from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
@@ -106,8 +106,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     try:
         with session.timed("reduce"):
             attempts = attempts_for(found, conclusion, oracle, patience)
-            if compares(conclusion) and conclusion.stage is Stage.BACKEND and problem.cases:
-                problem = replace(problem, rung=problem.cases[0].backend)  # one that torch knows by its name
+            if conclusion.stage is Stage.BACKEND and problem.cases:
+                problem = _with_backend(problem, compares(conclusion))
             if found.asked is not None and found.walk.on_graph:
                 problem, attempts = _as_asked(problem, attempts, found.asked)
             elif conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
@@ -226,6 +226,14 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     )
 
 
+def _with_backend(problem: Problem, compared: bool) -> Problem:
+    """With the graphs below the source of the program's own backend; where none has it, on the one that torch knows by name."""
+    cases = below_own_backend(problem.cases)
+    if cases:
+        return replace(problem, cases=cases, rung="")
+    return replace(problem, rung=problem.cases[0].backend) if compared else problem
+
+
 def _own_rung(found: Findings, conclusion: Conclusion) -> str | None:
     """The rung that the script itself stands on, above the one that is blamed, where its result is wrong in the same way."""
     walk, blamed = found.walk, rung_that_shows(conclusion, found.walk.evidence)
@@ -256,7 +264,10 @@ def attempts_for(
             [Attempt(native_engine(conclusion, forms_of(conclusion.signature.wrong)[0]), oracle)] if found.cases else []
         )
     of_text = texts_for(found, conclusion, oracle, patience) if chosen in ("auto", "native") else []
-    if not found.cases or conclusion.stage in (Stage.DYNAMO, Stage.BACKEND):
+    own_backend = conclusion.stage is Stage.BACKEND
+    if own_backend and not below_own_backend(found.cases):
+        return of_text
+    if not found.cases or conclusion.stage is Stage.DYNAMO:
         return of_text
     judge, note = oracle, None
     if is_script_check(conclusion.outcome):
@@ -266,7 +277,7 @@ def attempts_for(
     if chosen in ("auto", "native"):
         form = forms_of(conclusion.signature.wrong)[0] if note else None
         attempts.append(Attempt(native_engine(conclusion, form, patience), judge, note))
-    if chosen in ("auto", "repro_after"):
+    if chosen in ("auto", "repro_after") and not own_backend:
         engine = ReproAfterEngine(
             found.target,
             found.session.directory,

@@ -12,7 +12,7 @@ from triage.judge.judgement import CandidateResult
 
 
 class CandidateRunner(Protocol):
-    """Runs candidates. `rung` is a backend name put into TORCH_COMPILE_BACKEND; None leaves the script's own default.
+    """Runs candidates. `rung` is a backend name put into TORCH_COMPILE_BACKEND; none leaves the script's own default.
 
     `run_many` yields (index, result) as they finish, with at most `jobs` running at once; closing the iterator early
     cancels what is still running. A candidate that crashes, hangs or eats memory is a result, never an exception.

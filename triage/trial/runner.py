@@ -201,7 +201,7 @@ class ForkServerRunner(PooledRunner):
     ) -> tuple[CandidateResult, Mapping[str, str]]:
         """Run one candidate, and read these files that it writes; without a warm interpreter there are none."""
         left = self._end - time.monotonic()
-        facts = self.run_cut(Query(source, rung, max(0.1, min(timeout, left))), Cancel(), None, files)
+        facts = self.run_cut(Query(source, rung or None, max(0.1, min(timeout, left))), Cancel(), None, files)
         return facts.result, facts.files
 
     def look(self, source: str, file: str, *, timeout: float = LOOK_SECONDS) -> str | None:

@@ -8,11 +8,13 @@ name. A module-level value that is a plain literal is written as its value. What
 from __future__ import annotations
 
 import ast
+import collections
 import sys
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from .units import Statement, Unit, imported_name, is_users, unit_of
 
+_CONTAINERS = (list, dict, set, collections.deque)
 _LITERALS = (bool, int, float, str, bytes, type(None))
 
 
@@ -55,6 +57,16 @@ class Carrier:
         blocks = [text for file in order for _, text in sorted(self._blocks.get(file, []))]
         return list(self.imports) + list(dict.fromkeys(blocks))
 
+    def tables(self) -> List[Any]:
+        """What the carried names stand for that may be filled elsewhere: containers, and objects of the user's classes."""
+        values = [self.units[file].namespace.get(name) for name, file in self._owner.items() if file in self.units]
+        users = {unit.name for unit in self.units.values()}
+        return [
+            value
+            for value in values
+            if not _is_literal(value) and (isinstance(value, _CONTAINERS) or type(value).__module__ in users)
+        ]
+
     def _before(self, file: str, order: List[str], entered: Tuple[str, ...] = ()) -> None:
         """Put a file into the order, after the files whose names it uses."""
         if file in order or file in entered:
@@ -77,7 +89,12 @@ class Carrier:
             for item in found:
                 if isinstance(item.node, (ast.Import, ast.ImportFrom)):
                     self._imported(item, name, user, edits)
-        elif found and name in unit.namespace and _is_literal(unit.namespace[name]) and not _only_literal(found):
+        elif (
+            found
+            and name in unit.namespace
+            and _is_literal(unit.namespace[name])
+            and not _only_literal(found, unit.namespace[name])
+        ):
             self._claim(name, unit)
             text = "%s = %r" % (name, unit.namespace[name])
             self._blocks.setdefault(unit.file, []).append((found[0].lines, text))
@@ -220,15 +237,14 @@ def _is_literal(value: Any, depth: int = 0) -> bool:
     return False
 
 
-def _only_literal(found: List[Statement]) -> bool:
-    """One assignment of a literal: it is written as the user did."""
+def _only_literal(found: List[Statement], value: Any) -> bool:
+    """One assignment of a literal, which still holds: it is written as the user did."""
     if len(found) != 1 or not isinstance(found[0].node, (ast.Assign, ast.AnnAssign)):
         return False
     try:
-        ast.literal_eval(found[0].node.value)
+        return bool(ast.literal_eval(found[0].node.value) == value)
     except (ValueError, TypeError, SyntaxError):
         return False
-    return True
 
 
 def _used_as_library(node: ast.AST, name: str) -> bool:

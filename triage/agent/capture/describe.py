@@ -17,6 +17,7 @@ from .arguments import Arguments
 from .context import current_context
 from .inputs import Inputs
 from .modules import inlined
+from .own_backend import carried
 from .source import origin, where
 from .targets import printable
 
@@ -34,11 +35,13 @@ def graph_case(
     context: Optional[Dict[str, Any]] = None,
     real_inputs: Optional[Sequence[Any]] = None,
     record_values: bool = False,
+    own_backend: Any = None,
 ) -> Dict[str, Any]:
     """The GraphCase dictionary of `gm`.
 
     `example_inputs` are what the backend was given (fake or real), `real_inputs` real tensors in the same order where they
     are at hand. With `record_values` the elements of inputs are written too, up to 16384 each.
+    `own_backend` is the backend that the program gave to torch.compile: its source is carried where it can be.
     """
     case: Dict[str, Any] = {
         "level": level,
@@ -54,6 +57,7 @@ def graph_case(
         "effects": [],
         "subgraphs": [],
         "backend": backend,
+        "own_backend": [],
         "unprintable": [],
     }
     try:
@@ -61,6 +65,7 @@ def graph_case(
             walk = _Walk(case)
             walk.top(inlined(gm), list(example_inputs or ()), list(real_inputs or ()), record_values)
             walk.finish()
+            case["own_backend"] = carried(own_backend)
     except Exception as error:
         case["unprintable"].append("describing the graph failed: %s: %s" % (type(error).__name__, error))
     return case

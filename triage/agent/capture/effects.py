@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from .carry import Carrier
 from .registrations import callee
@@ -29,6 +29,8 @@ _CONFIGS = frozenset(("torch._dynamo.config", "torch._inductor.config", "torch._
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try)
 DEPTH = 3  # of functions called by functions that are looked into
+
+Does = Callable[[Dict[str, Unit], Unit, ast.AST], bool]
 
 _known: Dict[Any, Tuple[List[str], List[Dict[str, str]]]] = {}
 _done: Dict[str, Any] = {}  # `told`, and the `key` it was told for
@@ -77,10 +79,15 @@ def _what_was_done() -> Tuple[Dict[str, Unit], List[Unit], List[Statement], List
     if _done.get("key") != key:
         units = user_units()
         order = _in_order(units)
-        effects = [item for unit in order for item in _effects(units, unit, unit.statements)]
-        effects = [item for item in effects if _can_be_carried(units, item)]
+        effects = [item for unit in order for item in doing(_is_effect, units, unit, unit.statements)]
+        effects = [item for item in effects if can_be_carried(units, item)]
         _done.update(key=key, told=(units, order, effects, _packages(order)))
     return _done["told"]
+
+
+def files() -> Tuple[Dict[str, Unit], List[Unit]]:
+    """The user's files by name, and in the order in which they ran."""
+    return _what_was_done()[:2]
 
 
 def _users_modules() -> List[Tuple[str, Any]]:
@@ -91,10 +98,11 @@ def _users_modules() -> List[Tuple[str, Any]]:
 
 def _where(units: Dict[str, Unit], statement: Statement) -> List[Statement]:
     """The statements that have the effect: those inside the function, where one is called that does nothing but prepare."""
-    return list(_effects_of_called(units, statement.unit, statement.node, DEPTH - 1)) or [statement]
+    return list(_in_called(_is_effect, units, statement.unit, statement.node, DEPTH - 1)) or [statement]
 
 
-def _can_be_carried(units: Dict[str, Unit], statement: Statement) -> bool:
+def can_be_carried(units: Dict[str, Unit], statement: Statement) -> bool:
+    """Whether it stands by itself with all that it names, and is no work."""
     carrier = Carrier(units, set())
     carrier.take(statement)
     text = "\n".join(carrier.text())
@@ -163,32 +171,35 @@ def _knows_torch(package: str) -> bool:
 # -- effects ----------------------------------------------------------------------------------------------------------
 
 
-def _effects(units: Dict[str, Unit], unit: Unit, statements: List[Statement], depth: int = 0) -> Iterator[Statement]:
+def doing(
+    does: Does, units: Dict[str, Unit], unit: Unit, statements: List[Statement], depth: int = 0
+) -> Iterator[Statement]:
+    """Those of the statements that do it: a block that does nothing else as it stands, else what is inside."""
     for statement in statements:
         if isinstance(statement.node, _BLOCKS):
-            inner = list(_effects(units, unit, unit.inside(statement), depth))
-            if inner and _only_prepares(unit, statement.node):
+            inner = list(doing(does, units, unit, unit.inside(statement), depth))
+            if inner and only_prepares(unit, statement.node):
                 yield statement
             else:
                 yield from inner
-        elif _is_effect(units, unit, statement.node):
+        elif does(units, unit, statement.node):
             yield statement
         elif depth < DEPTH:
-            yield from _effects_of_called(units, unit, statement.node, depth + 1)
+            yield from _in_called(does, units, unit, statement.node, depth + 1)
 
 
-def _effects_of_called(units: Dict[str, Unit], unit: Unit, node: ast.AST, depth: int) -> Iterator[Statement]:
-    """The effects inside the user's function that a statement calls."""
-    for other, function in _called_by(units, unit, node):
-        yield from _effects(units, other, other.inside(Statement(other, function)), depth)
+def _in_called(does: Does, units: Dict[str, Unit], unit: Unit, node: ast.AST, depth: int) -> Iterator[Statement]:
+    """Those inside the user's function that a statement calls."""
+    for other, function in called_by(units, unit, node):
+        yield from doing(does, units, other, other.inside(Statement(other, function)), depth)
 
 
-def _only_prepares(unit: Unit, block: ast.AST) -> bool:
+def only_prepares(unit: Unit, block: ast.AST) -> bool:
     """Whether a block does nothing that is work: then it is carried as it stands."""
     for node in ast.walk(block):
         if isinstance(node, ast.Call) and callee(node) in _WORK | {"print", "main"}:
             return False
-        if isinstance(node, ast.Call) and isinstance(_value(unit, node.func), _modules()):
+        if isinstance(node, ast.Call) and isinstance(value_of(unit, node.func), _modules()):
             return False
     return True
 
@@ -212,7 +223,7 @@ def _prepares(units: Dict[str, Unit], unit: Unit, call: ast.Call) -> bool:
     if _root(call) in ("setattr", "delattr") and call.args:
         return _is_torchs(unit, call.args[0])
     return _is_torchs(unit, call.func) or any(
-        _installs(other, function) for other, function in _called_by(units, unit, ast.Expr(call))
+        _installs(other, function) for other, function in called_by(units, unit, ast.Expr(call))
     )
 
 
@@ -227,12 +238,12 @@ def _registers(units: Dict[str, Unit], unit: Unit, decorator: ast.expr) -> bool:
     if _is_torchs(unit, decorator):
         return True
     call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
-    return any(_installs(other, function) for other, function in _called_by(units, unit, ast.Expr(call)))
+    return any(_installs(other, function) for other, function in called_by(units, unit, ast.Expr(call)))
 
 
 def _installs(unit: Unit, function: ast.AST) -> bool:
     """Whether a function of the user's does nothing but prepare: what it does to torch is seen in its own text."""
-    if not _only_prepares(unit, function):
+    if not only_prepares(unit, function):
         return False
     for node in ast.walk(function):
         if isinstance(node, _ASSIGNS):
@@ -246,10 +257,10 @@ def _installs(unit: Unit, function: ast.AST) -> bool:
     return False
 
 
-def _called_by(units: Dict[str, Unit], unit: Unit, node: ast.AST):
+def called_by(units: Dict[str, Unit], unit: Unit, node: ast.AST):
     """(unit, definition) of the user's function that a statement calls."""
     value = getattr(node, "value", None) if isinstance(node, (ast.Expr, ast.Assign)) else None
-    function = _value(unit, value.func) if isinstance(value, ast.Call) else None
+    function = value_of(unit, value.func) if isinstance(value, ast.Call) else None
     code = getattr(function, "__code__", None)
     other = units.get(getattr(code, "co_filename", "")) if code is not None else None
     if other is None:
@@ -292,7 +303,7 @@ def _is_plain_setting(unit: Unit, target: ast.expr, value: Optional[ast.expr]) -
     """A setting that is a literal: it is read off the config itself."""
     while isinstance(target, ast.Attribute):
         target = target.value
-        if getattr(_value(unit, target), "__name__", "") in _CONFIGS:
+        if getattr(value_of(unit, target), "__name__", "") in _CONFIGS:
             try:
                 ast.literal_eval(value)  # type: ignore[arg-type]
                 return True
@@ -301,12 +312,12 @@ def _is_plain_setting(unit: Unit, target: ast.expr, value: Optional[ast.expr]) -
     return False
 
 
-def _value(unit: Unit, node: ast.AST) -> Any:
+def value_of(unit: Unit, node: ast.AST) -> Any:
     """What a dotted name stands for; None where that cannot be told."""
     if isinstance(node, ast.Name):
         return unit.namespace.get(node.id)
     if isinstance(node, ast.Attribute):
-        owner = _value(unit, node.value)
+        owner = value_of(unit, node.value)
         return vars(owner).get(node.attr) if isinstance(owner, type(sys)) else None
     return None
 

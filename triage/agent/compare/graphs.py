@@ -52,7 +52,7 @@ class Comparer:
             return None
 
     def watch(self, compiled, kept, graph_id, example_inputs, backend):
-        """`compiled`, whose calls are compared first."""
+        """`compiled`, whose calls are compared first. `backend` is what `graph_case` is told of it."""
         seen = [0]
         graph = {"id": graph_id, "inputs": example_inputs, "backend": backend}
 
@@ -179,9 +179,9 @@ class Comparer:
             from ..capture import describe
 
             case = describe.graph_case(
-                kept.gm, graph["inputs"], level="dynamo", graph_id=graph["id"], backend=graph["backend"],
+                kept.gm, graph["inputs"], level="dynamo", graph_id=graph["id"],
                 context=dict(describe.current_context(), **self.recorder.compile_settings()),
-                real_inputs=call.inputs(), record_values=True,
+                real_inputs=call.inputs(), record_values=True, **graph["backend"],
             )  # fmt: skip
             if any(facts["direction"] == "backward" for facts in found):
                 case["inputs"] += described(case, call.runner.sent)

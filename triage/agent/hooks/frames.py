@@ -87,7 +87,8 @@ def patch_output_graph(module, recorder):
         recorder.breadcrumb("compile graph %s" % graph_id)
         recorder.operators()
         kept = recorder.comparer.keep(gm, graph_id) if recorder.comparer is not None else None
-        name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, _backend_name(self))
+        backend = {"backend": _backend_name(self), "own_backend": recorder.own_backend()}
+        name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, backend)
         try:
             compiled = original(self, gm, *args, **kwargs)
         except (Exception, SystemExit) as error:
@@ -97,7 +98,7 @@ def patch_output_graph(module, recorder):
             raise
         recorder.breadcrumb("graph %s compiled" % graph_id)
         if kept is not None and (_is_plain(compiled) or _is_module(compiled)):
-            compiled = recorder.comparer.watch(compiled, kept, graph_id, example_inputs, _backend_name(self))
+            compiled = recorder.comparer.watch(compiled, kept, graph_id, example_inputs, backend)
         if recorder.config.get("explain"):
             return compiled  # what is timed has nothing around it
         return _watch_graph(compiled, recorder, graph_id, name)
@@ -140,20 +141,13 @@ def _seeing(inner, recorder):
         recorder.breadcrumb("inductor compiles %s graph %s" % ("backward" if backward else "forward", graph_id))
         number = recorder.graphs
         recorder.graphs += 1
-        name = _capture(
-            recorder, gm, example_inputs, "aten", graph_id, number, "inductor", "backward" if backward else "forward"
-        )
+        direction = "backward" if backward else "forward"
+        name = _capture(recorder, gm, example_inputs, "aten", graph_id, number, {"backend": "inductor"}, direction)
         try:
             return inner(gm, example_inputs, *args, **kwargs)
         except (Exception, SystemExit) as error:
-            recorder.mark(error, aten_graph=name, direction="backward" if backward else "forward")
-            recorder.channel.say(
-                "graph_failed",
-                graph=graph_id,
-                file=name,
-                when="compile",
-                direction="backward" if backward else "forward",
-            )
+            recorder.mark(error, aten_graph=name, direction=direction)
+            recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile", direction=direction)
             raise
 
     inner_compile._triage_seen = True
@@ -168,9 +162,9 @@ def _capture(recorder, gm, example_inputs, level, graph_id, number, backend, dir
         from ..capture import describe
 
         case = describe.graph_case(
-            gm, example_inputs, level=level, graph_id=graph_id, direction=direction, backend=backend,
+            gm, example_inputs, level=level, graph_id=graph_id, direction=direction,
             context=dict(describe.current_context(), **recorder.compile_settings()),
-            record_values=bool(recorder.config.get("record_values")),
+            record_values=bool(recorder.config.get("record_values")), **backend,
         )  # fmt: skip
         name = recorder.channel.put("graph-%03d-%s.json" % (number, level), json.dumps(case))
         recorder.channel.say("graph", file=name, graph=graph_id, level=level, direction=direction)

@@ -174,6 +174,11 @@ class Recorder:
             "options": plain,
         }
 
+    def own_backend(self):
+        """What the program gave to torch.compile as the backend of the function that runs now; None where another is forced."""
+        settings = getattr(self._local, "settings", None) or {}
+        return settings.get("backend") if self.config.get("rung") is None else None
+
     def leave(self, what):
         if what == "backwards" and getattr(self._local, what, 1) == 1 and self.comparer is not None:
             self.comparer.backward_ended()

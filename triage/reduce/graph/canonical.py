@@ -40,7 +40,7 @@ def canonical(case: GraphCase) -> str:
         "preamble": case.preamble,
         "prepared": case.prepared,
         "subgraphs": [_subgraph(graph, graphs) for graph in case.subgraphs],
-        "backend": case.backend,
+        "backend": case.backend_code or case.backend,
         "unprintable": case.unprintable,
     }
     return hashlib.sha256(json.dumps(form, sort_keys=True, default=str).encode()).hexdigest()

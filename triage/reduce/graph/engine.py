@@ -34,6 +34,7 @@ from triage.trial.patience import Patience
 Render = Callable[[Candidate], str]
 MOST_LARGER = 2
 PREPARED = "It first does to torch what the program's own files did to it, as far as the failure needs that."
+OWN_BACKEND = "It brings the program's own backend, as far as the failure needs that."
 
 
 class NativeEngine:
@@ -234,7 +235,7 @@ class _Reducing:
         if any(item.fill == "values" and item.role != "constant" for item in best.case.inputs):
             notes.append("Some inputs keep the values that the script had.")
         if best.case.prepared and best.case.preamble:
-            notes.append(PREPARED)
+            notes.append(OWN_BACKEND if best.case.backend_code else PREPARED)
         if best.case.level != "dynamo":
             notes.append(
                 "Reduced from the graph of ATen operators; the graph of the user's own calls did not fail alone."

@@ -2,7 +2,7 @@
 
 The Dynamo-level graph comes before the ATen one, since its reproducer is what a person would write. Recorded values stand
 back behind synthetic ones unless the failure is a wrong result, which they tend to trigger. Every candidate is set to the
-backend of the lowest rung that fails; modes and options only make sense to Inductor.
+backend of the lowest rung that fails, unless that is the program's own; modes and options only make sense to Inductor.
 """
 
 from __future__ import annotations

@@ -57,22 +57,22 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
     return _mentioned([item for item in parsed if item.serves(wanted, handles)], handles)
 
 
-def whole(statements: Sequence[str]) -> Preamble:
-    """All of `statements` but definitions and imports that nothing mentions."""
-    return _mentioned([_Statement(text, parse(text)) for text in statements], {})
+def whole(statements: Sequence[str], use: str = "") -> Preamble:
+    """All of `statements` but definitions and imports that nothing mentions, nor the script's own `use` of them."""
+    return _mentioned([_Statement(text, parse(text)) for text in statements], {}, _Statement(use, parse(use)).reads)
 
 
-def leaves_unbound(printed: Preamble, block: str) -> bool:
-    """Whether a name that only `block` binds is read by what would be `printed` of the other statements."""
-    rest = [_Statement(text, parse(text)) for text in (*printed.imports, *printed.statements)]
+def leaves_unbound(printed: Preamble, block: str, use: str = "") -> bool:
+    """Whether a name that only `block` binds is read by what would be `printed` of the other statements, or by `use`."""
+    rest = [_Statement(text, parse(text)) for text in (*printed.imports, *printed.statements, use)]
     read = {name for item in rest for name in item.reads}
     bound = {name for item in rest for name in item.bound}
     return bool((_Statement(block, parse(block)).bound - bound) & read)
 
 
-def _mentioned(kept: list[_Statement], handles: dict[str, tuple[str, str]]) -> Preamble:
+def _mentioned(kept: list[_Statement], handles: dict[str, tuple[str, str]], outside: Iterable[str] = ()) -> Preamble:
     while True:
-        used = {name for item in kept for name in item.reads}
+        used = {*outside, *(name for item in kept for name in item.reads)}
         left = [item for item in kept if not item.is_definition(handles) or used.intersection(item.bound)]
         if len(left) == len(kept):
             break

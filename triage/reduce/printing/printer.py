@@ -137,7 +137,7 @@ class _Script:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
         self.process_group = ranks.setup(case, [*self.live, *nested_nodes])
         operators = custom_operators([*self.live, *nested_nodes]).values()
-        self.preamble = whole(case.preamble) if case.prepared else preamble(case.preamble, operators)
+        self.preamble = whole(case.preamble, case.backend_code) if case.prepared else preamble(case.preamble, operators)
         self.names = Names(self.preamble.names())
         self.function = "f" if "f" not in self.preamble.names() else "fn"
         inputs = facts.used_inputs(self.case, self.live)
@@ -265,7 +265,8 @@ class _Script:
             options.append(f'mode="{context.mode}"')
         if self.form.mode and context.options:
             options.append(f"options={dict(sorted(context.options.items()))!r}")
-        backend = f'backend=os.environ.get("TORCH_COMPILE_BACKEND", "{self.case.backend}")'
+        default = self.case.backend_code or f'"{self.case.backend}"'
+        backend = f'backend=os.environ.get("TORCH_COMPILE_BACKEND", {default})'
         return f"torch.compile({', '.join([self.function, backend, *options])})"
 
     def _has_symbols(self) -> bool:

@@ -17,12 +17,16 @@ from triage.judge.dimensions import SameDimensions
 from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
+from triage.model.stage import Verdict
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.printing.kernels import misfit
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.text.checks import PairedRunner
 from triage.reduce.text.comments import lines_of
 from triage.reduce.text.contract import ContractRunner
+from triage.reduce.text.guards import words_of
 from triage.reduce.text.names import undefined
+from triage.reduce.text.reached import OwnFailure
 from triage.reduce.text.script import Script, quiet, readable
 from triage.reduce.text.search import Search
 from triage.reduce.text.tidy import tidy
@@ -57,7 +61,7 @@ class Polished:
         valid.of(Script(found.source))
         limit, began = Limit(budget, SECONDS), time.monotonic()
         driver: Driver[Script] = Driver(
-            ContractRunner(focused(runner, problem.signature), problem.signature),
+            _checked(focused(runner, problem.signature), problem, oracle, graph, form, start),
             SameDimensions(oracle),
             limit,
             emit,
@@ -71,10 +75,20 @@ class Polished:
         return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
 
 
+def _checked(
+    runner: CandidateRunner, problem: Problem, oracle: Oracle, graph: GraphCase, form: Form, start: Script
+) -> CandidateRunner:
+    """The runner; what the program's own backend raises must hang on what it compiles, as in the reduction of texts."""
+    if not graph.backend_code:
+        return ContractRunner(runner, problem.signature)
+    own = OwnFailure(words_of([start])) if form.check == "exception" else None  # else it is the script's comparison
+    return PairedRunner(runner, lambda result: oracle.judge(result).verdict is Verdict.SAME_FAILURE, own=own)
+
+
 def preamble_of(graph: GraphCase) -> Script | None:
     """The preamble as a script, None where there is none, or where it only imports."""
     try:
-        script = Script(tidy(readable("\n".join(graph.preamble))))
+        script = Script(tidy(readable("\n".join((*graph.preamble, *_use_of_backend(graph))))))
         only_imports = all(isinstance(node, ast.Import | ast.ImportFrom) for node in script.tree.body)
     except SyntaxError:
         return None
@@ -91,9 +105,17 @@ def keeps_its_sense(graph: GraphCase, script: Script, signature: FailureSignatur
     return graph.prepared and (signature.wrong is not None or raises)
 
 
+def _use_of_backend(graph: GraphCase) -> list[str]:
+    """The last statement of a preamble that holds the program's own backend: the passes see that it is used, and how."""
+    return [f"torch.compile(backend={graph.backend_code})"] if graph.backend_code else []
+
+
 def with_preamble(graph: GraphCase, script: Script) -> GraphCase:
-    """The graph with these statements as its preamble."""
-    spans = [script.lines_span(statement) for statement in script.tree.body]
+    """The graph with these statements as its preamble. Raises RefusedError where the program's own backend is not used so."""
+    body, use = script.tree.body, _use_of_backend(graph)
+    if use and [ast.unparse(statement) for statement in body[-1:]] != use:
+        raise RefusedError("its own backend goes by another name")
+    spans = [script.lines_span(statement) for statement in body[: len(body) - len(use)]]
     return replace(graph, preamble=tuple(script.text[start:end].rstrip("\n") for start, end in spans))
 
 

@@ -25,7 +25,7 @@ class DropPreamble:
 
     def apply(self, case: GraphCase) -> GraphCase:
         rest = tuple(block for block in case.preamble if block != self.block)
-        if leaves_unbound(_printed(case, rest), self.block):
+        if leaves_unbound(_printed(case, rest), self.block, case.backend_code):
             raise RefusedError("a name would have no meaning")
         return checked(case, replace(case, preamble=rest))
 
@@ -33,7 +33,11 @@ class DropPreamble:
 def _printed(case: GraphCase, statements: tuple[str, ...]) -> Preamble:
     """What the printer would leave of them."""
     nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
-    return whole(statements) if case.prepared else preamble(statements, custom_operators(nodes).values())
+    return (
+        whole(statements, case.backend_code)
+        if case.prepared
+        else preamble(statements, custom_operators(nodes).values())
+    )
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:
