@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, walk_of
 
-from triage.locate.printed import compare_printed, differing, lines_of, worth_reading
+from triage.judge.printed import differing, lines_of
+from triage.locate.printed import compare_printed, worth_reading
 from triage.locate.walk import Walk
 from triage.model.outcome import CompileCall
 from triage.model.rungs import AS_IS
