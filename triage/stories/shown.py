@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
 from triage.locate.conclude import Conclusion
 from triage.model.report import Reproducer
@@ -23,6 +24,8 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
     made = found.reproduced
     if made is None:
         return None
+    conclusion = found.walk.conclusion()
+    of_dynamo = own_check_alone(found) and conclusion.stage is Stage.DYNAMO
     return Reproducer(
         path="repro.py",
         verified=made.verified,
@@ -40,6 +43,7 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
         same_text=made.same_text,
         runs=made.runs,
         needs=made.needs,
+        features=features_of(made.source) if of_dynamo else (),
         doubt=made.doubt or _doubt(found, made) or None,
     )
 
