@@ -44,6 +44,7 @@ class Prints(PooledRunner):
         (WRONG, [RIGHT, RIGHT], OutcomeKind.WRONG_RESULT),
         (RIGHT, [RIGHT], OutcomeKind.OK),
         (WRONG, [RIGHT, "step 0: loss 0.61\n"], OutcomeKind.OK),  # random
+        (WRONG, [RIGHT, RIGHT * 2], OutcomeKind.OK),  # and so is how often
         ("took 0.5 s\n", [], OutcomeKind.OK),  # nothing that tells a result
     ],
 )

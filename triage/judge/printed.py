@@ -64,15 +64,25 @@ def lines_of(text: str) -> Lines:
 
 def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
     """The lines of both, in their order, of which a number differs. Not of those of which one run printed more than the other."""
+    return [key for key in _of_both(one, other) if _line_differs(one[key], other[key], relative)]
+
+
+def agreeing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
+    """The lines of both of which no number differs; nor those of which one run printed more than the other."""
+    return [key for key in _of_both(one, other) if not _line_differs(one[key], other[key], relative)]
+
+
+def _of_both(one: Lines, other: Lines) -> list[Key]:
     lengths = [dict(lines.keys()) for lines in (one, other)]  # of each shape the last number
     return [
         key
         for key, line in one.items()
-        if key in other
-        and lengths[0][key[0]] == lengths[1][key[0]]
-        and len(line.numbers) == len(other[key].numbers)
-        and any(_differ(a, b, relative) for a, b in zip(line.numbers, other[key].numbers, strict=True))
+        if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.numbers) == len(other[key].numbers)
     ]
+
+
+def _line_differs(one: Line, other: Line, relative: float) -> bool:
+    return any(_differ(a, b, relative) for a, b in zip(one.numbers, other.numbers, strict=True))
 
 
 def _differ(one: float, other: float, relative: float) -> bool:

@@ -2,7 +2,8 @@
 
 Graphs are compared with eager one by one, so a graph that Dynamo made wrong agrees with itself. What such a program prints
 tells it: from the `eager` backend on the numbers are others, and that is its failure. Where only a backend above prints others,
-they may be rounding that grew over many steps, or a random stream of Inductor's own, so nobody is blamed for it.
+they may be rounding that grew over many steps, or a random stream of Inductor's own, so nobody is blamed for it; nor for what
+hangs on NumPy's random numbers in a compiled function, which Dynamo draws from torch's stream.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from triage.judge.printed import REPEATS, Key, Lines, alike, differing, lines_of, otherwise, words_of
+from triage.judge.printed import REPEATS, Key, Lines, agreeing, alike, differing, lines_of, otherwise, words_of
 from triage.judge.signature import signature_of
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.visits import Visits
@@ -19,7 +20,11 @@ from triage.model.stage import OutcomeKind, Stage
 from triage.probe.run import Probe
 
 MOST_TEXT = 1 << 20
-RUNS = 5  # what asking may take, in runs of the script: more than is left of a budget is not begun
+NUMPYS = (
+    "It depends on NumPy's random numbers in compiled functions, which Dynamo draws from torch's stream "
+    "(torch._dynamo.config.use_numpy_random_stream = True gives NumPy's), so nobody is blamed for it."
+)
+RUNS = 6  # what asking may take, in runs of the script: more than is left of a budget is not begun
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,8 @@ def compare_printed(walk: Visits) -> str:
     others = differing(one, mine)
     if not others or not _uncompiled(walk, 2):
         return ""
-    two = _printed(walk.seen[UNCOMPILED.name][1])
-    unsteady = differing(one, two, REPEATS)
-    keys = [key for key in others if key in two and key not in unsteady]
+    steady = agreeing(one, _printed(walk.seen[UNCOMPILED.name][1]), REPEATS)
+    keys = [key for key in others if key in steady]
     if not keys:
         return ""
     if dynamo is top or dynamo.name not in walk.seen:
@@ -72,11 +76,16 @@ def compare_printed(walk: Visits) -> str:
     alone = _printed(probe)
     wrong = alike(keys, one, mine, alone)
     if wrong:
+        drawn = _printed(walk.ask(UNCOMPILED, "uncompiled-other-random", other_stream="numpy"))
+        steady = agreeing(one, drawn, REPEATS)
+        if not any(key in steady for key in wrong):
+            return f"The script raises nothing, but {words_of(one, mine, wrong[0])}. {NUMPYS}"
+        wrong = [key for key in wrong if key in steady]
         walk.printed = printed = Printed(one, frozenset(wrong), words_of(one, mine, wrong[0]))
         walk.seen = {name: [printed.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
         walk.announce(top, walk.start)
         return ""
-    right = [key for key in keys if key in alone and key not in differing(one, alone)]
+    right = [key for key in agreeing(one, alone) if key in keys]
     if not right:
         return ""
     again = _printed(walk.ask(AS_IT_IS, f"{AS_IS}-again"))  # the first run may have left behind what the others read

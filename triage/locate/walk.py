@@ -347,7 +347,7 @@ class Walk(Visits):
         found = self.conclusion()
         if found.own_branch or found.outcome is None or not is_script_check(found.outcome) or self.spoiled is not None:
             return
-        self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
+        self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream="all")
 
     def _check_door(self) -> None:
         """What fails in another door of the compiler must pass where the door only calls what it was given."""

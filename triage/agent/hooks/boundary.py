@@ -114,8 +114,8 @@ def record_calls(compiled, torch, recorder, settings):
         change = functools.partial(otherwise.rounding_otherwise, torch)
     else:
         change = _as_it_is
-    changes_stream = recorder.config.get("rung") == UNCOMPILED and recorder.config.get("other_stream")
-    stream = functools.partial(randomness.other_stream, torch) if changes_stream else None
+    whose = recorder.config.get("other_stream") if recorder.config.get("rung") == UNCOMPILED else None
+    stream = functools.partial(randomness.other_stream, torch, whose) if whose else None
     if isinstance(compiled, torch.nn.Module):
         forward = compiled.__dict__.get("forward")
         if forward is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
-from triage.judge.printed import REPEATS, as_wrong, differing, lines_of, words_of
+from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_of, words_of
 from triage.judge.signature import FailureSignature
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
@@ -137,13 +137,13 @@ class PrintedRunner(PooledRunner):
             return result
         below = replace(query, rung=UNCOMPILED.name)
         one = ask(self._runner, below, cancel)
-        others = differing(lines_of(one.printed), mine)
+        right = lines_of(one.printed)
+        others = differing(right, mine)
         if one.outcome.kind is not OutcomeKind.OK or not others:
             return result
-        first, again = lines_of(one.printed), lines_of(ask(self._runner, below, cancel).printed)
-        unsteady = differing(first, again, REPEATS)
-        key = next((key for key in others if key in again and key not in unsteady), None)
-        return result if key is None else as_wrong(result, words_of(first, mine, key))
+        steady = agreeing(right, lines_of(ask(self._runner, below, cancel).printed), REPEATS)
+        key = next((key for key in others if key in steady), None)
+        return result if key is None else as_wrong(result, words_of(right, mine, key))
 
 
 class RoutingRunner(PooledRunner):
