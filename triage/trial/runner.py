@@ -300,6 +300,7 @@ def verify(
     source: str,
     python: str,
     *,
+    rung: str | None = None,
     runs: int = 3,
     timeout: float = 120.0,
     neutral: Path | None = None,
@@ -309,7 +310,7 @@ def verify(
 
     The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`).
     """
-    return _fresh([Query(source, None, timeout)] * runs, python, neutral, end)
+    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, end)
 
 
 def verify_with_control(
