@@ -100,6 +100,7 @@ class Reducing:
         self._interrupted = False
         self._minimal = False
         self._answers: list[Judgement] = []  # on the texts to start from
+        self._alone = False  # whether a failing call is known, and was among them
 
     def _use(self, bench: Bench) -> None:
         """From now on candidates are tried on this one."""
@@ -145,8 +146,9 @@ class Reducing:
         around = self._around
         data = data_of(trace, around.folder, around.cwd, around.stdin)
         texts = starts(without_data(trace, data.public), self._asked, data.preludes())
+        self._alone = bool(trace.calls or trace.moments)
         if texts:
-            self._tell_starts(trace)
+            self._tell_starts()
         found = self._first(texts)
         if found is None and self._files.refused:
             self._files.tolerate()
@@ -155,9 +157,9 @@ class Reducing:
             found = self._first(texts)
         return found if found is not None or self._asked.compared else self._with_own_words(trace, data)
 
-    def _tell_starts(self, trace: Trace) -> None:
+    def _tell_starts(self) -> None:
         """What is asked now: an answer may take as long as the program."""
-        alone = "the failing call alone, else " if trace.calls or trace.moments else ""
+        alone = "the failing call alone, else " if self._alone else ""
         what = "compiled calls, compared with eager" if self._asked.compared else f"{alone}the program in one file"
         seconds = self._driver.timeout()
         limit = f" (limit {seconds:.0f} s each)" if seconds is not None else ""
@@ -318,6 +320,8 @@ class Reducing:
             return f"none that was written down gives by itself something else than uncompiled ({many})"
         if len(unjudged) == tried:
             return f"no text made of it gave an answer ({many}; {unjudged[0]})"
+        if not self._alone:
+            return f"the whole program in one file does not fail the same way in an empty directory ({many})"
         return (
             "neither the failing function by itself nor the whole program in one file fails the same way in an empty "
             f"directory ({many})"
