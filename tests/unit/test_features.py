@@ -17,6 +17,7 @@ from triage.culprit.features import features_of
         ("import torch\nfrom torch import nn\nnn.Linear(1, 1)(torch.nn.functional.relu(torch.ones(1)))", ()),
         ("import torch\ntorch.testing.assert_close(torch.linalg.norm(x), torch.compile(f)(x).sum())", ()),
         ("import torch\ntorch._dynamo.config.suppress_errors = torch.Generator().manual_seed(0)", ()),
+        ("import torch\ntorch.random.manual_seed(0)\nprint(torch.Tensor.add, torch.backends.mkldnn.enabled)", ()),
         ("func = 1\nfunc.jvp", ()),
         ("def (", ()),
     ],

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 
 from triage.model.syntax import parse
 
-# A name in a package of torch's, but for those that hold operations and their modules, compare results, or steer the compiler.
-_FEATURE = re.compile(r"torch\.(?!_|nn\.|linalg\.|special\.|fft\.|ops\.|testing\.|compiler\.)\w+\.[\w.]+")
+# A name in a package of torch's, but for those that hold operations and their modules, draw random numbers, compare results,
+# or steer torch. Packages are written small: `torch.Tensor.add` is an operation.
+_FEATURE = re.compile(
+    r"torch\.(?!nn\.|linalg\.|special\.|fft\.|ops\.|random\.|testing\.|compiler\.|backends\.)[a-z]\w*\.[\w.]+"
+)
 
 
 def features_of(text: str) -> tuple[str, ...]:

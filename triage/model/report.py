@@ -153,7 +153,7 @@ class Reproducer:
     needs: tuple[str, ...] = ()  # the program's files that it reads and does not hold; it was run with them beside it
     features: tuple[
         str, ...
-    ] = ()  # of torch, that are no operations: torch.func.jvp; of a text in which Dynamo is wrong
+    ] = ()  # of torch, that are no operations (torch.func.jvp), of a text in which Dynamo is wrong
     doubt: str | None = None  # why it may show another failure than the program does: runs of both that differ
 
 

@@ -25,7 +25,8 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
     if made is None:
         return None
     conclusion = found.walk.conclusion()
-    of_dynamo = own_check_alone(found) and conclusion.stage is Stage.DYNAMO
+    # Of a text that was not reduced they tell nothing.
+    of_dynamo = own_check_alone(found) and conclusion.stage is Stage.DYNAMO and made.engine != "none"
     return Reproducer(
         path="repro.py",
         verified=made.verified,

@@ -114,9 +114,7 @@ def compared_script(
             lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
         else:
             lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
-    lines.insert(
-        0, "torch.manual_seed(0)"
-    )  # each candidate draws the same; it goes at the end, if it fails without each time
+    lines.insert(0, "torch.manual_seed(0)")  # each candidate draws the same; it goes at the end, if it fails without
     if any("copy.deepcopy(" in line for line in lines):
         lines.insert(0, "import copy")
     own = {"copy", *(line.split(" = ")[0] for line in lines), *(("gradients", "out", "f") if gradients else ())}
