@@ -100,6 +100,12 @@ def test_the_final_text_compares_what_it_printed() -> None:
     assert asked[0].endswith("main()\nprint(printed)\n")
 
 
+def test_the_list_of_values_takes_no_name_of_the_script() -> None:
+    text = "import torch\ndef main():\n    printed = f(1)\n    print(printed.item())\nmain()\n"
+    first = next(compared_at_the_end(Script(text), lambda text: "[0.5]\n"))
+    assert "    printed2.append(printed.item())\n" in first.text
+
+
 @pytest.mark.parametrize("said", [None, "", "[nan]\n", "[tensor(1.)]\n", "loss 0.5\n"])
 def test_without_numbers_of_the_uncompiled_run_nothing_is_compared(said: str | None) -> None:
     assert not list(compared_at_the_end(Script("import torch\nprint(f(1).item())\n"), lambda text: said))

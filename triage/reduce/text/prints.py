@@ -6,6 +6,7 @@ The values that it printed are collected instead, and compared with those of its
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 
 from triage.judge.printed import BEYOND, NEARLY_NOTHING
@@ -21,9 +22,10 @@ def compared_at_the_end(script: Script, uncompiled: Callable[[str], str | None])
 
     `uncompiled` gives what a text prints without a compiler, None where it fails.
     """
-    name = next(
-        name for name in ("printed", "values", "results", "printed_values") if name not in bound_globals(script)
-    )
+    in_functions = {node.id for node in script.nodes if isinstance(node, ast.Name)}
+    taken = bound_globals(script) | in_functions
+    numbered = (f"printed{n}" for n in itertools.count(2))
+    name = "printed" if "printed" not in taken else next(name for name in numbered if name not in taken)
     for told in (_formatted, _printed):
         collecting = _collecting(script, name, told)
         values = _values(uncompiled(f"{collecting}print({name})\n")) if collecting is not None else []
