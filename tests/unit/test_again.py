@@ -61,6 +61,24 @@ def test_a_reproducer_that_compares_by_itself(
     assert told.same is same
 
 
+@pytest.mark.parametrize(("uncompiled", "same"), [("loss 0.25\n", True), ("loss 1.13\n", False)])
+def test_a_reproducer_that_only_prints_is_compared_with_its_uncompiled_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uncompiled: str, same: bool
+) -> None:
+    def printing(said: str) -> CandidateResult:
+        return CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(True, "2.13.0"), None, True, printed=said)
+
+    said = {None: "loss 1.13\n", "uncompiled": uncompiled}
+    monkeypatch.setattr(verify, "verify", lambda *_, runs, rung=None, **__: [printing(said[rung])] * runs)
+    folder = run_directory(tmp_path, Symptom.WRONG_RESULT)
+    report = json.loads((folder / "report.json").read_text())
+    report["verdict"]["stage"], report["signature"]["wrong"] = "dynamo", None
+    (folder / "report.json").write_text(json.dumps(report))
+    told = verify.verify_again(folder, shutil.which("python3"), 3, 10.0)
+    assert told.same is same
+    assert ("it prints `loss 1.13` where" in told.lines[0]) is same
+
+
 def test_a_reproducer_that_reads_what_it_does_not_hold_cannot_be_verified_by_itself(tmp_path: Path) -> None:
     folder = run_directory(tmp_path, Symptom.EXCEPTION)
     report = json.loads((folder / "report.json").read_text())

@@ -6,7 +6,7 @@ from pathlib import Path
 from triage.judge.signature import FailureSignature, headline, one_line
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip
+from triage.model.text import clip, clip_sentences
 from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
 
 
@@ -119,3 +119,13 @@ def test_a_hint_to_run_it_uncompiled_says_nothing_new_where_it_passes_so() -> No
     outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("TorchRuntimeError", message))
     assert hints_of(outcome, passes_uncompiled=True) == ("Register it.",)
     assert len(hints_of(outcome, passes_uncompiled=False)) == 2
+
+
+def test_prose_is_cut_behind_a_sentence() -> None:
+    text = "It passes alone. It takes torch 2.13.0 and 5.5 s. It is shown unreduced."
+    assert clip_sentences(text, 72) == text
+    assert clip_sentences(text, 60) == "It passes alone. It takes torch 2.13.0 and 5.5 s. …"
+    assert (
+        clip_sentences(text, 45) == "It passes alone. It takes torch 2.13.0 and…"
+    )  # that sentence is too short to be all
+    assert len(clip_sentences(text, 50)) <= 50

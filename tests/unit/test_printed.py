@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, walk_of
 
-from triage.locate.printed import compare_printed, differing, lines_of, worth_reading
+from triage.judge.printed import differing, lines_of
+from triage.locate.printed import compare_printed, worth_reading
 from triage.locate.walk import Walk
 from triage.model.outcome import CompileCall
 from triage.model.rungs import AS_IS
@@ -84,11 +85,29 @@ def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..
     assert walk.conclusion().symptom is Symptom.NONE
 
 
+def test_numbers_that_hang_on_numpys_random_stream_blame_nobody(begun: Callable[..., Walk]) -> None:
+    walk = begun(uncompiled=[RIGHT, RIGHT, "step 0: loss 0.75\n"])
+    assert "depends on NumPy's random numbers" in compare_printed(walk)
+    assert walk.conclusion().symptom is Symptom.NONE
+
+
+def test_other_lines_are_told_all_the_same(begun: Callable[..., Walk]) -> None:
+    walk = begun(
+        uncompiled=["a 0.5\nb 0.5\n", "a 0.5\nb 0.5\n", "a 0.7\nb 0.5\n"],
+        eager=["a 0.1\nb 0.1\n"],
+        inductor=["a 0.1\nb 0.1\n"],
+    )
+    assert compare_printed(walk) == ""
+    found = walk.settle().signature
+    assert found is not None and "`b 0.1` where the uncompiled run prints `b 0.5`" in found.message
+
+
 @pytest.mark.parametrize(
     "prints",
     [
         {"uncompiled": [WRONG]},
         {"uncompiled": [RIGHT, "step 0: loss 0.75\n"]},  # it does not repeat itself
+        {"uncompiled": [RIGHT, RIGHT + "step 1: loss 0.75\n"]},  # nor how often
         {"uncompiled": [RIGHT], "eager": [RIGHT], "inductor": [WRONG, RIGHT]},  # the first run left something behind
         {"uncompiled": ["0.0\n"], "eager": ["2.5\n"], "inductor": ["9.5\n"]},  # a time that nothing tells as one
         {"uncompiled": ["0.0\n"], "eager": ["0.0\n"], "inductor": ["9.5\n", "8.5\n"]},

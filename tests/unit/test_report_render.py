@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from triage.errors import TriageError, UsageError
 from triage.model.codec import decode
 from triage.model.formats import FORMATS
+from triage.model.own_code import OwnCode
 from triage.model.report import (
     AblationRow,
     Control,
@@ -118,6 +119,22 @@ def test_the_reproducer_claims_no_more_than_was_shown(changes: dict[str, object]
 def test_a_missing_reproducer_says_why() -> None:
     text = md(replace(BUG, reproducer=None, reproducer_note="the graph holds an opaque object"))
     assert "**No reproducer:** the graph holds an opaque object" in text
+
+
+def test_what_is_said_of_a_reproducer_ends_with_a_sentence() -> None:
+    note = "Each captured graph gives by itself what eager gives, so the program's text was reduced. " * 20
+    for text in (md(with_reproducer(note=note)), md(replace(BUG, notes=(note,)))):
+        [line] = [line for line in text.splitlines() if "Each captured graph" in line]
+        assert line.endswith("the program's text was reduced. …")
+
+
+def test_what_a_backend_of_the_programs_own_does_is_not_filed_with_pytorch() -> None:
+    own = OwnCode("backend", "never.py:3", "never.py:3 in never: def never(gm, inputs)", raised=False, needed=True)
+    report = replace(BUG, verdict=replace(BUG.verdict, stage=Stage.BACKEND), own_code=own)
+    text = render(report, "github", Sources())
+    assert "Nothing to file with PyTorch: your backend is to blame (never.py:3), with PyTorch's own it passes." in text
+    assert "gh issue create" not in text and SLOT not in text and "> **Not for PyTorch.**" in text
+    assert "gh issue create" in render(replace(report, own_code=replace(own, role="graph pass")), "github", Sources())
 
 
 def test_a_missing_file_is_said() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from printer_cases import case, meta, node, tensor
 
-from triage.judge.comparison import ComparisonOracle
+from triage.judge.comparison import ComparisonOracle, FirstComparison, PrintedOracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
@@ -35,6 +35,8 @@ from triage.stories.reproduce import (
     HANG_SECONDS,
     MISSED,
     MOST_REPEATS,
+    PRINTED_NOTE,
+    PRINTED_TEXT_NOTE,
     attempts_for,
     compares,
     comparison_for,
@@ -55,6 +57,7 @@ def raised(phase: str = "compile", kind: OutcomeKind = OutcomeKind.EXCEPTION) ->
 LOWERING = raised()
 CHECK = raised("uncaught", OutcomeKind.WRONG_RESULT)  # the program's own assert_close
 COMPARED = raised(accuracy.PHASE, OutcomeKind.WRONG_RESULT)  # nobody noticed but the agent
+PRINTED = raised(accuracy.PRINTED, OutcomeKind.WRONG_RESULT)  # and nobody but who reads it
 HANG = Outcome(OutcomeKind.HANG, 300.0, detail="inductor compiles")
 
 
@@ -129,6 +132,14 @@ def test_graphs_come_first_where_they_bring_the_programs_own_backend(tmp_path, o
 @pytest.mark.parametrize(("outcome", "engines"), [(LOWERING, [TEXT]), (CHECK, [TEXT]), (COMPARED, [])])
 def test_without_a_captured_graph_only_the_text_is_left(tmp_path, outcome, engines):
     assert [type(attempt.engine) for attempt in planned(concluded(outcome), tmp_path, cases=())] == engines
+
+
+def test_of_what_a_program_only_prints_a_call_is_tried_first_and_then_its_text(tmp_path):
+    conclusion = concluded(PRINTED, Stage.DYNAMO)
+    oracle = PrintedOracle(conclusion.signature)
+    of_call, of_text = attempts_for(found(conclusion, tmp_path), conclusion, oracle)
+    assert isinstance(of_call.oracle, FirstComparison) and of_text.oracle is oracle
+    assert (of_call.note, of_text.note) == (PRINTED_NOTE, PRINTED_TEXT_NOTE)
 
 
 @pytest.mark.parametrize(("engine", "engines"), [("native", [GRAPHS, TEXT]), ("repro_after", [MINIFIER])])

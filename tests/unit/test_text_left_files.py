@@ -94,7 +94,7 @@ def test_once_a_text_leaves_nothing_no_later_one_may():
     ("text", "reason"),
     [
         ("", "no file of the program was seen to be executed"),
-        ("x = 1\n", "neither the failing function by itself nor the whole program in one file"),
+        ("x = 1\n", "the whole program in one file does not fail the same way"),
     ],
 )
 def test_why_there_is_no_text_is_told_as_it_is(text: str, reason: str, tmp_path: Path):

@@ -206,6 +206,7 @@ def test_a_call_is_compared_with_the_same_call_uncompiled():
         "torch.testing.assert_close(compiled_f(x), net(x))\n"
     )
     assert "argparse" not in first and "for step in" not in first
+    assert "torch.manual_seed(0)\n" in first  # a value that shows it by chance would be another in the next candidate
     assert "    out = f(x)\n    return torch.autograd.grad(out.square().sum(), list(net.parameters()))\n" in gradients
     assert gradients.endswith("torch.testing.assert_close(gradients(compiled_f), gradients(net))\n")
     assert "out[0].square().sum()" in of_the_first
@@ -227,9 +228,23 @@ def test_a_method_and_a_call_without_gradients_are_compared_too():
     assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
 
 
+def test_what_several_calls_are_given_is_made_once_and_eager_has_a_copy():
+    """A call may change it (a queue, a counter), and the next one is to see that, on either side."""
+    arguments = "torch.randn(2, 3), <<net:Config>>(3), [1.0]"
+    calls = [replace(OUTER, at=at, arguments=arguments) for at in (1, 2)]
+    calls.append(replace(OUTER, at=3, arguments=arguments.replace("1.0", "2.0")))
+    *_, several = [script.text for script in starts(program(*calls), replace(ASKED, compared=True))]
+    assert several.count("Config(3)\nstate_copy = copy.deepcopy(state)\n") == 1
+    last = (
+        "x = torch.randn(2, 3)\ny = [2.0]\ny_copy = copy.deepcopy(y)\n"
+        "torch.testing.assert_close(compiled_f(x, state, y), eager(x, state_copy, y_copy))\n"
+    )
+    assert several.endswith(last)
+
+
 def test_only_what_the_program_compiles_is_compared():
     """A function around it (`main`) is none of the compiler's affair: compiled it would show something else."""
-    around = Call(0, "<<__main__:main>>", None, None, "", place=("__main__", 9), compiled=False)
+    around = Call(0, "<<net:Config>>", None, None, "3", place=("__main__", 9), compiled=False)
     asked = replace(ASKED, compared=True)
     assert [script.text for script in starts(program(around, OUTER), asked)] == [
         script.text for script in starts(program(OUTER), asked)

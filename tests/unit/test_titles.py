@@ -9,7 +9,15 @@ import pytest
 
 from triage.model.accuracy import Wrongness
 from triage.model.own_code import OwnCode
-from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
+from triage.model.report import (
+    Culprit,
+    ReportSignature,
+    ReportVerdict,
+    Reproducer,
+    SubsystemSearch,
+    TriageReport,
+    WayRound,
+)
 from triage.model.stage import Stage, Symptom
 from triage.report.titles import title
 
@@ -69,6 +77,14 @@ OWN_HANG = replace(
 )
 BACKEND = OwnCode("backend", "never.py:3", "never.py:3 in never: def never(gm, inputs)", raised=False, needed=True)
 
+DYNAMOS = replace(
+    WRONG, verdict=ReportVerdict(Symptom.WRONG_RESULT, Stage.DYNAMO), culprit=None, accuracy=None, signature=None
+)
+JVP = Reproducer(
+    "repro.py", True, 3, True, "source", "native", None, 9, 1, 1.0, False, runs=3, features=("torch.func.jvp",)
+)
+PUSH = WayRound("Decorate `Controller.push` (script.py:13) with `@torch.compiler.disable`", "function", "script.py:13")
+
 
 @pytest.mark.parametrize(
     ("report", "says"),
@@ -101,6 +117,17 @@ BACKEND = OwnCode("backend", "never.py:3", "never.py:3 in never: def never(gm, i
             replace(OWN_HANG, signature=replace(OWN_HANG.signature, excerpt=TORCHS)),  # type: ignore[type-var]
             "[custom backend] torch.compile does not finish while compiling, in torch/__init__.py:__call__",
         ),
+        # Dynamo's wrong results have no operation: what the reproducer uses, else the function to blame.
+        (replace(DYNAMOS, reproducer=JVP), "[dynamo] wrong result under torch.compile with torch.func.jvp"),
+        (
+            replace(DYNAMOS, reproducer=replace(JVP, verified=False), ways_round=(PUSH,)),
+            "[dynamo] wrong result under torch.compile, right where Controller.push is not compiled",
+        ),
+        (
+            replace(DYNAMOS, subsystem=SubsystemSearch(("guards",)), ways_round=(PUSH,)),
+            "[dynamo] wrong result where a compiled graph is used again (guards), right where Controller.push is not compiled",
+        ),
+        (replace(DYNAMOS, ways_round=(replace(PUSH, kind="backend"),)), "[dynamo] wrong result under torch.compile"),
         # Nothing is known to be wrong in a result: the error itself is all there is.
         (
             replace(DIES_IN_ITS_VIEW, signature=ReportSignature("RuntimeError", VIEW)),

@@ -13,6 +13,7 @@ from triage.judge.judgement import CandidateResult, Judgement, sibling_of
 from triage.judge.likeness import same_failure, same_wrongness
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
+from triage.model import accuracy
 from triage.model.outcome import RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 
@@ -108,6 +109,29 @@ class FirstComparison:
 
 
 @dataclass(frozen=True)
+class PrintedOracle:
+    """Judges texts that print other numbers than uncompiled, which whoever runs them has to see, or compare them at their end.
+
+    `signature` is the script's failure, for the record: what a text prints is in the words of its own.
+    """
+
+    signature: FailureSignature
+
+    def fails(self, result: CandidateResult) -> bool:
+        error = result.outcome.exception
+        return error is not None and (error.phase == accuracy.PRINTED or _is_added_comparison(error))
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        if result.outcome.kind is OutcomeKind.OK:
+            return Judgement(Verdict.NO_FAILURE, "prints what it prints uncompiled")
+        if result.compiled and self.fails(result):
+            return Judgement(Verdict.SAME_FAILURE, "its numbers are others than uncompiled")
+        if result.outcome.kind is OutcomeKind.INVALID:
+            return Judgement(Verdict.UNRESOLVED, f"could not be run: {result.outcome.detail}".rstrip(": "))
+        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=sibling_of(result, self.signature))
+
+
+@dataclass(frozen=True)
 class AnyWrong:
     """Whether the agent saw anything wrong in a graph, of whatever kind, also where the candidate's own check passes.
 
@@ -139,7 +163,7 @@ def is_own_comparison(error: RaisedException) -> bool:
 
 
 def _is_added_comparison(error: RaisedException) -> bool:
-    """Whether it is the `assert_close` that a compared text ends in: called by no function of the program's."""
+    """Whether it is the `assert_close` that was added to a text: called by no function of the program's."""
     own = [frame for frame in error.frames if is_user_frame(frame)]
     last = torch_frame(error.frames[-1]) if error.frames else None
     at_the_end = last is not None and last.startswith("torch/testing/")

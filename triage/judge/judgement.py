@@ -28,6 +28,7 @@ class CandidateResult:
     graph: GraphCase | None = None  # the graph that failed, where it was asked for
     left: tuple[str, ...] = ()  # files that it left in its working directory
     warned: tuple[str, ...] = ()  # kinds of warnings that its own lines gave
+    printed: str = ""  # on its standard output
 
 
 @dataclass(frozen=True)

@@ -242,7 +242,7 @@ class Visits(Leftovers):
         rung: Rung,
         name: str,
         capture: bool = False,
-        other_stream: bool = False,
+        other_stream: str = "",
         rounds_otherwise: bool = False,
         as_compiled: bool = False,
         cancel: Cancel | None = None,

@@ -358,7 +358,7 @@ class Walk(Visits):
             return
         if self.checked_first is not None and only_unsteady(self.checked_first):
             return  # whatever it draws, such a check may fail
-        self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream=True)
+        self.other_stream = self.ask(UNCOMPILED, "uncompiled-other-random", other_stream="all")
 
     def _check_door(self) -> None:
         """What fails in another door of the compiler must pass where the door only calls what it was given."""

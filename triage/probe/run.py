@@ -44,7 +44,7 @@ class ProbeRequest:
     stop_after: BoundaryPoint | None = None
     stop_later: bool = False  # where it is to be stopped is told while it runs (`locate/ahead.py`)
     stop_seconds: float = 0.0  # it is not stopped there before it has run so long
-    other_stream: bool = False  # compiled functions draw other random numbers (uncompiled rung only)
+    other_stream: str = ""  # compiled functions draw other random numbers, `all` or `numpy`'s (uncompiled rung only)
     as_compiled: bool = False  # the program is told that it is compiled where it asks (uncompiled rung only)
     rounds_otherwise: bool = False  # what compiled functions return is a rounding off (uncompiled rung only)
     seed: int | None = None  # of every global random generator, and of the order of sets

@@ -254,6 +254,7 @@ def _plain(source: str, case: str, ops: int | None, count: Count, graph: GraphCa
         same_signature=True,
         control=count.control,
         same_text=count.same_text,
+        prints=count.prints,
         graph=graph,
         notes=(note,),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.signature import FailureSignature, one_line
+from triage.model.accuracy import PRINTED
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
 from triage.model.report import Control
@@ -55,6 +56,7 @@ class Reproduced:
     same_text: bool = False  # the error is that of the script to the letter, its numbers and names too
     needs: tuple[str, ...] = ()  # files of the program that it reads and does not hold: it was verified with them
     doubt: str = ""  # why it may show another failure than the program does, in words
+    prints: bool = False  # it raises nothing: its numbers are others than uncompiled
 
     @property
     def holds(self) -> bool:
@@ -85,6 +87,7 @@ class Count:
     same_text: bool = False  # the error was that of the script to the letter
     error: str = ""  # the error on one line, where it was the same each time
     doubt: str = ""
+    prints: bool = False  # none was raised: the numbers that it prints are others
 
     @property
     def holds(self) -> bool:
@@ -141,6 +144,7 @@ def as_it_is(found: Reduction, count: Count) -> Reproduced:
         control=count.control,
         same_text=count.same_text,
         doubt=count.doubt,
+        prints=count.prints,
         complete=found.complete,
         graph=found.graph,
         form=found.form,
@@ -177,7 +181,9 @@ def counted(
     told = {one_line(result.signature) for result in same if result.signature}
     error = told.pop() if len(told) == 1 and not private else ""
     control, doubt = _control(shown.control, problem.passing), _doubt(shown.own, problem, oracle)
-    count = Count(len(same), len(ran), graph, control, same_text, error, doubt)
+    raised = [result.outcome.exception for result in same]
+    prints = any(each is not None and each.phase == PRINTED for each in raised)
+    count = Count(len(same), len(ran), graph, control, same_text, error, doubt, prints)
     emit("verify_facts", digest=key, count=count)
     return count
 

@@ -11,7 +11,7 @@ from triage.model.bisection import Bisection
 from triage.model.report import TriageReport
 from triage.report import bisection, markdown, wording
 from triage.report.github import create_command, new_issue_url
-from triage.report.kinds import is_wanted, kind_of
+from triage.report.kinds import is_of_backend, is_wanted, kind_of
 from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
 from triage.report.logs import readable
@@ -61,6 +61,7 @@ def filing(report: TriageReport, sources: Sources) -> str:
     return template_of("github.md.j2").render(
         wanted=wanted,
         cause=report.known_cause,
+        backend=report.own_code if is_of_backend(report) else None,
         duplicates=report.duplicates.url if report.duplicates is not None else "",
         url=issue_url(report, sources),
         attachments=attachments(report),

@@ -25,4 +25,10 @@ def kind_of(report: TriageReport) -> str:
 
 def is_wanted(report: TriageReport) -> bool:
     """Whether PyTorch's maintainers would want it as an issue."""
-    return kind_of(report) in ("bug", "flaky")
+    return kind_of(report) in ("bug", "flaky") and not is_of_backend(report)
+
+
+def is_of_backend(report: TriageReport) -> bool:
+    """Whether a backend that is not PyTorch's is to blame: with Inductor it passes."""
+    own = report.own_code
+    return report.verdict.stage is Stage.BACKEND and own is not None and own.role == "backend"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from triage.model.text import clip as clip  # its readers know it from here
+from triage.model.text import clip_sentences as clip_sentences
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

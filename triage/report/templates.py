@@ -37,7 +37,7 @@ VARIABLES = {
     "log": "what the failing run printed, from its traceback on",
     "versions": "the output of torch.utils.collect_env",
 }
-_MARKDOWN = ("prose", "code", "fence", "comment", "clip", "one_line")
+_MARKDOWN = ("prose", "code", "fence", "comment", "clip", "clip_sentences", "one_line")
 _WORDING = (
     "ladder_table",
     "ablation_table",

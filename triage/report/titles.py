@@ -18,6 +18,7 @@ from triage.model.text import clip
 from triage.report.markdown import one_line
 
 MOST = 120  # characters
+MOST_FEATURES = 3
 _TAGS = {
     Stage.DYNAMO: "dynamo",
     Stage.AOT_AUTOGRAD: "aot_autograd",
@@ -26,6 +27,7 @@ _TAGS = {
     Stage.BACKEND: "custom backend",
 }
 _FRAME = re.compile(r"(?m)^ +File \"([^\"\n]+)\", line \d+, in (\S+)$")
+_CODE = re.compile(r"`([\w.]+)`")
 _DECOMPOSITION = "decomposition"
 _GUARDS = "guards"
 
@@ -87,12 +89,23 @@ def _what(report: TriageReport) -> str:
         return _wrong(report)
     if report.verdict.symptom is Symptom.WRONG_RESULT:
         again = report.subsystem is not None and report.subsystem.names == (_GUARDS,)
-        return f"wrong result {'where a compiled graph is used again (guards)' if again else 'under torch.compile'}"
+        place = "where a compiled graph is used again (guards)" if again else "under torch.compile"
+        return f"wrong result {place}{_with(report)}"
     if signature is None:
         return "torch.compile fails"
     first = first_words(signature.message) or asserted(signature.exception_type, signature.user_line or "")
     told = first.startswith(f"{signature.exception_type}:")
     return (first if told else headline(signature.exception_type, first)) or "torch.compile fails"
+
+
+def _with(report: TriageReport) -> str:
+    """What of torch the verified reproducer still uses; else without which function of the program it is not wrong."""
+    made = report.reproducer
+    if made is not None and made.verified and made.features and not made.doubt:
+        return f" with {', '.join(made.features[:MOST_FEATURES])}"
+    way = next((way for way in report.ways_round if way.kind == "function"), None)
+    named = _CODE.search(way.change) if way is not None else None
+    return f", right where {named.group(1)} is not compiled" if named is not None else ""
 
 
 def _hang(report: TriageReport) -> str:

@@ -24,10 +24,11 @@ from triage.model.report import (
     TriageReport,
 )
 from triage.model.stage import Stage, Symptom
-from triage.report.markdown import clip, code, one_line, prose, table
+from triage.report.markdown import clip, clip_sentences, code, one_line, prose, table
 from triage.report.titles import title as title  # its readers know it from here
 
 ROWS = 24
+NOTE = 600  # characters of what is said of a reproducer
 STAGES = {
     Stage.SCRIPT: "the script itself",
     Stage.DYNAMO: "Dynamo",
@@ -301,7 +302,7 @@ def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None =
     """What was shown about the reproducer, in a sentence or two. Never more than was shown."""
     same = reproducer.verified_runs
     runs = max(reproducer.runs, same)
-    note = f" {prose(clip(reproducer.note, 300))}" if reproducer.note else ""
+    note = f" {prose(clip_sentences(reproducer.note, NOTE))}" if reproducer.note else ""
     if reproducer.needs and reproducer.verified_runs:
         names = ", ".join(code(clip(name, 60)) for name in reproducer.needs[:4])
         return f"Not complete: it failed the same way in {same} of {runs} runs with {names} of the program.{note}"

@@ -10,10 +10,11 @@ from pathlib import Path
 from triage.culprit.known_causes import lies_in_environment
 from triage.culprit.operation import operators_in
 from triage.judge.asking import Budget
-from triage.judge.comparison import ComparisonOracle, FirstComparison
+from triage.judge.comparison import ComparisonOracle, FirstComparison, PrintedOracle
 from triage.judge.judgement import Oracle
 from triage.judge.likeness import same_failure
 from triage.judge.oracle import SignatureOracle
+from triage.judge.printed import judged_beside
 from triage.judge.signature import one_line, place_of
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check, rung_that_shows
 from triage.model.accuracy import Comparison
@@ -28,6 +29,7 @@ from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.prepared import below_own_backend, failing_source, prepared
 from triage.reduce.printing.printer import Form
+from triage.reduce.text.checks import PrintedRunner
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
 from triage.reduce.text.polish import Polished
 from triage.reduce.verifying import Shown
@@ -58,6 +60,9 @@ CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place o
 PRINTED_NOTE = (
     "The reproducer compares one compiled call with the same call uncompiled; the script only prints what it gives."
 )
+PRINTED_TEXT_NOTE = (
+    "The script only prints what is wrong: the reproducer is what is left of it, judged by the values that it prints."
+)
 PRINTED_ALONE = "What is wrong is what the whole script prints: it is the script that reproduces it."
 
 
@@ -76,6 +81,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     prints = conclusion.outcome is not None and is_printed(conclusion.outcome)
     signature, behind_door = conclusion.signature, conclusion.door is not None
     oracle: Oracle = ComparisonOracle(signature) if compared else SignatureOracle(signature, compiled=not behind_door)
+    oracle = PrintedOracle(signature) if prints else oracle
     patience = patience_for(found, conclusion)
     late, end = session.clock.spent, session.clock.end()
     searching = Reserving(session.clock, seconds_to_verify(found))
@@ -93,11 +99,12 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             timeout=limit,
             neutral=session.neutral,
             end=end,
-            warm=runner,
+            warm=None if prints else runner,  # its random numbers may be others than those of a fresh process
         )
+        results = judged_beside(results, control) if prints else results
         own = None
         if problem.own_rung is not None and all(each.outcome.failed for each in results):
-            own = runner.run(source, rung=problem.own_rung, timeout=limit)
+            own = (PrintedRunner(runner) if prints else runner).run(source, rung=problem.own_rung, timeout=limit)
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs and not late():
             results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral, end=end)
@@ -125,7 +132,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 verified,
                 searching,
                 news.emit,
-                None if compared or prints else _single_file(found),
+                None if compared else _single_file(found),
                 header_of(found, conclusion),
                 forms_of(conclusion.signature.wrong)[0] if compared else None,
                 news.reduced,
@@ -137,6 +144,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         made = found.reproduced
         wanted = not session.settings.reproducer_only and not problem.door  # the settings are those of torch.compile
         wanted = wanted and not lies_in_environment(conclusion.outcome, conclusion.stage)
+        wanted = wanted and not (made is not None and made.prints)  # of what only prints nothing can be asked
         if made is not None and made.verified and wanted:
             blame(found, made, problem, runner, made.oracle or oracle, patience)
     except InterruptedReductionError as interrupt:
@@ -294,12 +302,14 @@ def texts_for(
 ) -> list[Attempt]:
     """The reducer of the program's text. Where Dynamo makes a check of the program's fail, first one call, which is compared.
 
-    A program that only prints other numbers does not fail by itself: nothing but such a call can be reduced.
+    A program that only prints other numbers does not fail by itself: what its text prints is compared.
     """
     assert conclusion.outcome is not None
     prints = is_printed(conclusion.outcome)
     engine = source_engine(found, conclusion, patience)
-    attempts = [] if prints else [Attempt(engine, oracle, of_text=True)]
+    attempts = [Attempt(engine, oracle, of_text=True)]
+    if isinstance(oracle, PrintedOracle):
+        attempts = [Attempt(engine.printing(oracle), oracle, PRINTED_TEXT_NOTE, of_text=True)]
     if conclusion.stage is Stage.DYNAMO and (prints or is_script_check(conclusion.outcome)) and patience is None:
         comparison = FirstComparison()
         note = PRINTED_NOTE if prints else CHECK_NOTE

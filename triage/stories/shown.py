@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import PASSES, OwnCode
@@ -24,6 +25,9 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
     made = found.reproduced
     if made is None:
         return None
+    conclusion = found.walk.conclusion()
+    # Of a text that was not reduced they tell nothing.
+    of_dynamo = own_check_alone(found) and conclusion.stage is Stage.DYNAMO and made.engine != "none"
     return Reproducer(
         path="repro.py",
         verified=made.verified,
@@ -41,6 +45,7 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
         same_text=made.same_text,
         runs=made.runs,
         needs=made.needs,
+        features=features_of(made.source) if of_dynamo else (),
         doubt=made.doubt or _doubt(found, made) or None,
     )
 

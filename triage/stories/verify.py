@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from triage.errors import TargetError, UsageError
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
+from triage.judge.printed import judged_beside
 from triage.judge.signature import FailureSignature, first_words, headline
+from triage.model import accuracy
 from triage.model.report import TriageReport
-from triage.model.stage import OutcomeKind, Symptom
+from triage.model.rungs import UNCOMPILED
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.target import find_python
 from triage.report.store import load_report
@@ -32,7 +36,10 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
     source, report = _find(what)
     wanted = report.signature.fingerprint if report is not None and report.signature is not None else None
     interpreter = find_python(python)
-    results = verify(source, interpreter, runs=runs, timeout=timeout, neutral=neutral_store())
+    ask = partial(verify, source, interpreter, timeout=timeout, neutral=neutral_store())
+    results = ask(runs=runs)
+    if report is not None and _may_only_print(report, results):
+        results = judged_beside(results, *ask(runs=1, rung=UNCOMPILED.name))
     for result in results:
         _check_usable(result, interpreter)
     lines = [f"run {number}: {_describe(result)}" for number, result in enumerate(results, 1)]
@@ -45,15 +52,23 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
     return Told(same, (*lines, _verdict(failed, agree, same, wanted)))
 
 
+def _may_only_print(report: TriageReport, results: Sequence[CandidateResult]) -> bool:
+    """Whether what these runs print may be all that is wrong."""
+    wrong = report.verdict.symptom is Symptom.WRONG_RESULT and report.verdict.stage is Stage.DYNAMO
+    return wrong and all(result.outcome.kind is OutcomeKind.OK for result in results)
+
+
 def _compares_itself(report: TriageReport, results: Sequence[CandidateResult]) -> bool:
-    """Whether the reproducer of a wrong result fails by its own comparison, in the way that the report tells."""
+    """Whether the reproducer of a wrong result fails by its own comparison (or by what it prints), as the report tells."""
     errors = [result.outcome.exception for result in results]
     wrong = report.signature.wrong if report.signature is not None else None
     if report.verdict.symptom is not Symptom.WRONG_RESULT:
         return False
     seen = [result.signature.wrong for result in results if result.signature is not None]
     alike = all(wrong is None or each is None or wrong.same(each) for each in seen)
-    return alike and all(error is not None and is_own_comparison(error) for error in errors)
+    return alike and all(
+        error is not None and (is_own_comparison(error) or error.phase == accuracy.PRINTED) for error in errors
+    )
 
 
 def _check_usable(result: CandidateResult, python: str) -> None:

@@ -58,6 +58,7 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         outcome.seconds,
         left=left_in(request.root / "cwd"),
         warned=warned(_text(request.root / "stderr.txt")),
+        printed=_text(request.root / "stdout.txt"),
     )
     return ForkFacts(result, cut)
 
@@ -70,6 +71,11 @@ def warned(stderr: str) -> tuple[str, ...]:
 def warned_in(directory: Path) -> tuple[str, ...]:
     """The same of a candidate that had a process of its own, with its logs there."""
     return warned(_text(directory / "logs" / "candidate.err.log"))
+
+
+def printed_in(directory: Path) -> str:
+    """What a candidate that had a process of its own printed, with its logs there."""
+    return _text(directory / "logs" / "candidate.out.log")
 
 
 def left_in(place: Path) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from triage.probe.launch import Cancel
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.staging import shared_with_forks
 from triage.probe.target import Target
-from triage.trial.facts import ForkFacts, facts_of_fork, left_in, not_run, result_of_probe, warned_in
+from triage.trial.facts import ForkFacts, facts_of_fork, left_in, not_run, printed_in, result_of_probe, warned_in
 from triage.trial.limits import default_memory_mb, meets_others
 from triage.trial.pool import PooledRunner, Query
 
@@ -304,13 +304,15 @@ def run_fresh(
         accuracy=accuracy,
         capture=capture,
     )
-    return replace(result_of_probe(run_probe(request, cancel)), left=left_in(place), warned=warned_in(directory))
+    result = result_of_probe(run_probe(request, cancel))
+    return replace(result, left=left_in(place), warned=warned_in(directory), printed=printed_in(directory))
 
 
 def verify(
     source: str,
     python: str,
     *,
+    rung: str | None = None,
     runs: int = 3,
     timeout: float = 120.0,
     neutral: Path | None = None,
@@ -320,7 +322,7 @@ def verify(
 
     The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`).
     """
-    return _fresh([Query(source, None, timeout)] * runs, python, neutral, end)
+    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, end)
 
 
 def verify_with_control(

@@ -22,18 +22,22 @@ def seed_everything(torch, seed):
 
 
 @contextlib.contextmanager
-def other_stream(torch):
-    """Other numbers from torch's, NumPy's and Python's global generators inside; their state as before afterwards."""
+def other_stream(torch, whose="all"):
+    """Other numbers from torch's, NumPy's and Python's global generators inside; their state as before afterwards.
+
+    From NumPy's alone where `whose` is `numpy`: Dynamo by itself draws all others as eager mode does.
+    """
     put_back = kept(torch)
-    with contextlib.suppress(Exception):
-        torch.default_generator.manual_seed(torch.initial_seed() + 7919)
-    with contextlib.suppress(Exception):
-        if torch.cuda.is_initialized():
-            torch.cuda.manual_seed_all(torch.initial_seed() + 7919)
+    if whose == "all":
+        with contextlib.suppress(Exception):
+            torch.default_generator.manual_seed(torch.initial_seed() + 7919)
+        with contextlib.suppress(Exception):
+            if torch.cuda.is_initialized():
+                torch.cuda.manual_seed_all(torch.initial_seed() + 7919)
+        random.seed(7919)
     with contextlib.suppress(Exception):
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(7919)
-    random.seed(7919)
     try:
         yield
     finally:

@@ -89,15 +89,20 @@ def in_torch_compile():
 
 
 def uncompiled(torch, model):
-    """The same interface without a compiler: a module keeps its `_orig_mod` wrapper, as programs rely on it."""
-    if not isinstance(model, torch.nn.Module):
+    """The same interface without a compiler: a module keeps its `_orig_mod` wrapper, as programs rely on it.
+
+    What cannot be called is refused, as torch.compile refuses it.
+    """
+    if callable(model) and not isinstance(model, torch.nn.Module):
         return model
     try:
         import torch._dynamo
 
         return torch._dynamo.disable(model)
-    except Exception:  # a platform without Dynamo
-        return model
+    except Exception:
+        if not callable(model):
+            raise
+        return model  # a platform without Dynamo
 
 
 def record_calls(compiled, torch, recorder, settings):
@@ -109,8 +114,8 @@ def record_calls(compiled, torch, recorder, settings):
         change = functools.partial(otherwise.rounding_otherwise, torch)
     else:
         change = _as_it_is
-    changes_stream = recorder.config.get("rung") == UNCOMPILED and recorder.config.get("other_stream")
-    stream = functools.partial(randomness.other_stream, torch) if changes_stream else None
+    whose = recorder.config.get("other_stream") if recorder.config.get("rung") == UNCOMPILED else None
+    stream = functools.partial(randomness.other_stream, torch, whose) if whose else None
     if isinstance(compiled, torch.nn.Module):
         forward = compiled.__dict__.get("forward")
         if forward is not None:

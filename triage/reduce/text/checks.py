@@ -17,6 +17,7 @@ from pathlib import Path
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
+from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_of, words_of
 from triage.judge.signature import FailureSignature
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
@@ -117,6 +118,32 @@ class PairedRunner(PooledRunner):
 
 def _without(passing: str) -> str:
     return "it fails without a compiler too" if passing == UNCOMPILED.name else f"it fails with {passing} too"
+
+
+class PrintedRunner(PooledRunner):
+    """A view of a runner. A run that passes, and prints numbers that are others uncompiled, is a wrong result.
+
+    Only those that two uncompiled runs print alike count: what is random, or a time, is another in each.
+    """
+
+    def __init__(self, runner: CandidateRunner) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner = runner
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        result = ask(self._runner, query, cancel)
+        mine = lines_of(result.printed)
+        if result.outcome.kind is not OutcomeKind.OK or not result.compiled or not mine:
+            return result
+        below = replace(query, rung=UNCOMPILED.name)
+        one = ask(self._runner, below, cancel)
+        right = lines_of(one.printed)
+        others = differing(right, mine)
+        if one.outcome.kind is not OutcomeKind.OK or not others:
+            return result
+        steady = agreeing(right, lines_of(ask(self._runner, below, cancel).printed), REPEATS)
+        key = next((key for key in others if key in steady), None)
+        return result if key is None else as_wrong(result, words_of(right, mine, key))
 
 
 class RoutingRunner(PooledRunner):

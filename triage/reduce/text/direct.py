@@ -7,6 +7,7 @@ them (a custom op is registered, a setting of torch is changed). The training lo
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def compared_script(
     """The script that makes each call compiled and uncompiled, and compares what they give.
 
     `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead. Of
-    several calls of an object a copy is called uncompiled: a call may change it.
+    several calls of an object a copy is called uncompiled, and so is a copy given of an object: a call may change them.
     """
     taken, lines = bound_globals(bundled), list[str]()
 
@@ -95,39 +96,85 @@ def compared_script(
         called = plain
         if len(said.arguments) > 1:
             other = free("eager", "uncompiled", "plain", "other")
-            lines, plain = ["import copy", *lines, f"{other} = copy.deepcopy({holder})"], other + said.method
+            lines, plain = [*lines, f"{other} = copy.deepcopy({holder})"], other + said.method
     lines.append(f"{name} = torch.compile({called}{', ' if options else ''}{options})")
     if not said.grad:
         lines.insert(0, "torch.set_grad_enabled(False)")
-    own = {name, "copy", *(line.split(" = ")[0] for line in lines)}
-    for given in said.arguments:
-        named, arguments = _by_name(given, taken)
-        own |= {line.split(" = ")[0] for line in named}
+    given = [_arguments(call) for call in said.arguments]
+    words = (word for word in ("state", *(f"state{n}" for n in range(2, 66))) if word not in taken)
+    kept = dict(zip(_of_every_call(given), words, strict=False))
+    for text, word in kept.items():
+        lines += _with_copy(word, text)
+    for call in given:
+        named, arguments, copies = _by_name(call, taken, kept)
         lines += named
         if gradients:
             lines += ["def gradients(f):", f"    out = f({arguments})"]
             lines += [f"    return torch.autograd.grad({gradients}, list({plain}.parameters()))"]
-            own |= {"gradients", "out", "f"}
             lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
         else:
-            lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({arguments}))")
+            lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
+    lines.insert(0, "torch.manual_seed(0)")  # each candidate draws the same; it goes at the end, if it fails without
+    if any("copy.deepcopy(" in line for line in lines):
+        lines.insert(0, "import copy")
+    own = {"copy", *(line.split(" = ")[0] for line in lines), *(("gradients", "out", "f") if gradients else ())}
     return _with_what_it_needs(bundled, "".join(f"{line}\n" for line in lines), {*own, *imported})
 
 
-def _by_name(given: str, taken: Collection[str]) -> tuple[list[str], str]:
-    """Arguments as lines that give each a name, so that two calls are given the same, and the call's text."""
+Arguments = Sequence[tuple[str, ast.expr]]  # of one call: the keyword, empty where it has none, and what is given
+
+
+def _arguments(given: str) -> Arguments:
     call = parse_expression(f"f({given})")
     assert isinstance(call, ast.Call)
+    return [*(("", item) for item in call.args), *((item.arg or "", item.value) for item in call.keywords)]
+
+
+def _changes(value: ast.expr) -> bool:
+    """Whether a call may change what it is given here: an object of the program's, a list, a dict."""
+    if isinstance(value, ast.List | ast.Dict | ast.Set):
+        return True
+    first = value.func if isinstance(value, ast.Call) else None
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    return isinstance(first, ast.Name) and first.id != "torch" and not hasattr(builtins, first.id)
+
+
+def _of_every_call(calls: Sequence[Arguments]) -> list[str]:
+    """The objects that several calls are all given, in one place, made in one way: one object, as far as can be told."""
+    if len(calls) < 2:
+        return []
+    first, *rest = [[(place, key, ast.unparse(value)) for place, (key, value) in enumerate(call)] for call in calls]
+    alike = [item for item in first if all(item in other for other in rest) and _changes(calls[0][item[0]][1])]
+    return list(dict.fromkeys(text for _, _, text in alike))
+
+
+def _with_copy(name: str, text: str) -> list[str]:
+    return [f"{name} = {text}", f"{name}_copy = copy.deepcopy({name})"]
+
+
+def _by_name(given: Arguments, taken: Collection[str], kept: Mapping[str, str]) -> tuple[list[str], str, str]:
+    """Arguments as lines that give each a name, so that two calls are given the same, and the text of both calls.
+
+    `kept` are names of objects that were made before.
+    """
     words = iter(word for word in ("x", "y", "z", *(f"x{n}" for n in range(2, 66))) if word not in taken)
-    lines, told = list[str](), list[str]()
-    for value, key in [*((item, "") for item in call.args), *((item.value, item.arg or "") for item in call.keywords)]:
-        text = ast.unparse(value)
-        if not isinstance(value, ast.Constant | ast.Name) and not text.startswith("*"):
+    lines, told, copies = list[str](), list[str](), list[str]()
+    for key, value in given:
+        text = copied = ast.unparse(value)
+        if text in kept:
+            text, copied = kept[text], f"{kept[text]}_copy"
+        elif _changes(value):
+            word = next(words)
+            lines += _with_copy(word, text)
+            text, copied = word, f"{word}_copy"
+        elif not isinstance(value, ast.Constant | ast.Name) and not text.startswith("*"):
             word = next(words)
             lines.append(f"{word} = {text}")
-            text = word
+            text = copied = word
         told.append(f"{key}={text}" if key else text)
-    return lines, ", ".join(told)
+        copies.append(f"{key}={copied}" if key else copied)
+    return lines, ", ".join(told), ", ".join(copies)
 
 
 def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) -> str:

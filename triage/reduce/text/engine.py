@@ -10,27 +10,30 @@ from __future__ import annotations
 import contextlib
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from triage.judge.asking import Budget
-from triage.judge.comparison import FirstComparison
+from triage.judge.comparison import FirstComparison, PrintedOracle
 from triage.judge.dimensions import SameDimensions, differences
-from triage.judge.judgement import Oracle
+from triage.judge.judgement import Oracle, RefusedError
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import UNCOMPILED
-from triage.model.stage import Stage
+from triage.model.stage import OutcomeKind, Stage
 from triage.model.syntax import parse
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text import evidence
-from triage.reduce.text.checks import PairedRunner, RoutingRunner
+from triage.reduce.text.checks import PairedRunner, PrintedRunner, RoutingRunner
+from triage.reduce.text.eager_first import eager_first
 from triage.reduce.text.evidence import Trace
 from triage.reduce.text.left_files import LeftFiles
+from triage.reduce.text.prints import compared_at_the_end
 from triage.reduce.text.reached import own_failure, own_frames
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.script import Script, after_future
@@ -96,6 +99,7 @@ class SourceEngine:
         self._patience = patience or Patience(timeout, hangs=False)
         self._header, self._seconds, self._cancel = header, seconds, cancel
         self._comparison: FirstComparison | None = None
+        self._printed: PrintedOracle | None = None
         # What one more run of the program showed, and its seconds: a second engine need not make it.
         self._traced: list[tuple[Trace | None, float]] = []
 
@@ -103,6 +107,12 @@ class SourceEngine:
         """One that begins with a compiled call by itself, compared with the same call uncompiled, as `oracle` judges."""
         other = copy.copy(self)
         other.subject, other._comparison = "a compiled call, compared with the same call uncompiled", oracle
+        return other
+
+    def printing(self, oracle: PrintedOracle) -> SourceEngine:
+        """One of a program that prints other numbers than uncompiled, as `oracle` judges: what candidates print is compared."""
+        other = copy.copy(self)
+        other._printed = oracle
         return other
 
     def reduce(
@@ -141,10 +151,10 @@ class SourceEngine:
         try:
             compared = self._comparison is not None
             asked, frames = Request(self._seen.calls, self._seen.compiled, rung, compared), self._frames()
+            ending = self._ending(routed, shown) if self._printed is not None else eager_first
             around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
-            return Reducing(
-                bench, valid, lambda: self._evidence(problem, limit, emit), asked, frames, around, limit.release, files
-            ).run()
+            learn = partial(self._evidence, problem, limit, emit)
+            return Reducing(bench, valid, learn, asked, frames, around, limit.release, files, ending).run()
         finally:
             routed.close()
 
@@ -155,10 +165,23 @@ class SourceEngine:
         again = self._seen.recompiles > 0 or not own_check
         if self._comparison is not None:
             return PairedRunner(runner, self._comparison.fails, passing, recompiles=again, files=files)
+        if self._printed is not None:
+            return PairedRunner(PrintedRunner(runner), self._printed.fails, passing, recompiles=again, files=files)
         own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
         return PairedRunner(
             runner, problem.signature, passing, own, exchanges=not own_check, recompiles=again, files=files
         )
+
+    def _ending(self, runner: RoutingRunner, shown: Callable[[Script], str]) -> Callable[[Script], Iterator[Script]]:
+        """What ends a text that only prints: a comparison, so that it fails by itself."""
+
+        def uncompiled(text: str) -> str | None:
+            with contextlib.suppress(RefusedError):
+                result = runner.run(shown(Script(text)), rung=UNCOMPILED.name, timeout=self._patience.seconds())
+                return result.printed if result.outcome.kind is OutcomeKind.OK else None
+            return None
+
+        return partial(compared_at_the_end, uncompiled=uncompiled)
 
     def _evidence(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""

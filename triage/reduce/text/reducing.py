@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -83,11 +83,13 @@ class Reducing:
         around: Around,
         search_is_over: Callable[[], None],
         files: LeftFiles | None = None,
+        ending: Callable[[Script], Iterable[Script]] = eager_first,
     ) -> None:
         self._new_bench, self._around, self._valid = bench, around, valid
         self._learn, self._asked, self._frames = learn, asked, frames
         self._search_is_over = search_is_over  # what was kept of the time may be spent
         self._files = files or LeftFiles()
+        self._ending = ending  # the final text with what shows its reader what is wrong
         self._use(bench(""))
         self._queries = 0  # on benches that were left
         self._needed: Needed | None = None
@@ -98,6 +100,7 @@ class Reducing:
         self._interrupted = False
         self._minimal = False
         self._answers: list[Judgement] = []  # on the texts to start from
+        self._alone = False  # whether a failing call is known, and was among them
 
     def _use(self, bench: Bench) -> None:
         """From now on candidates are tried on this one."""
@@ -126,7 +129,7 @@ class Reducing:
         except StopReductionError:
             self._stopped = OUT_OF_TIME
         self._search_is_over()
-        self._show_eager()
+        self._show_what_is_wrong()
         if self._needed is not None and not self._around.include:
             self._without_data()
 
@@ -143,8 +146,9 @@ class Reducing:
         around = self._around
         data = data_of(trace, around.folder, around.cwd, around.stdin)
         texts = starts(without_data(trace, data.public), self._asked, data.preludes())
+        self._alone = bool(trace.calls or trace.moments)
         if texts:
-            self._tell_starts(trace)
+            self._tell_starts()
         found = self._first(texts)
         if found is None and self._files.refused:
             self._files.tolerate()
@@ -153,12 +157,13 @@ class Reducing:
             found = self._first(texts)
         return found if found is not None or self._asked.compared else self._with_own_words(trace, data)
 
-    def _tell_starts(self, trace: Trace) -> None:
+    def _tell_starts(self) -> None:
         """What is asked now: an answer may take as long as the program."""
-        alone = "the failing call alone, else " if trace.calls or trace.moments else ""
+        alone = "the failing call alone, else " if self._alone else ""
+        what = "compiled calls, compared with eager" if self._asked.compared else f"{alone}the program in one file"
         seconds = self._driver.timeout()
         limit = f" (limit {seconds:.0f} s each)" if seconds is not None else ""
-        self._around.emit("engine_step", text=f"trying {alone}the program in one file{limit}")
+        self._around.emit("engine_step", text=f"trying {what}{limit}")
 
     def _first(self, texts: Sequence[Script]) -> Script | None:
         self._driver.begin("one file")
@@ -209,13 +214,13 @@ class Reducing:
             self._needed = self._shown = None
             self._use(bench)
 
-    def _show_eager(self) -> None:
-        """The final text with an eager call first, where it fails the same way."""
+    def _show_what_is_wrong(self) -> None:
+        """The final text with an eager call first (or with what compares, at its end), where it fails the same way."""
         self._driver.begin("eager first")
         with contextlib.suppress(StopReductionError):
             assert self._driver.best is not None
             best = self._driver.best.candidate if self._stopped else self._search.current
-            found = self._driver.first(eager_first(best))
+            found = self._driver.first(self._ending(best))
             if found is not None:
                 self._shown = found
 
@@ -287,8 +292,8 @@ class Reducing:
         )
 
     def _larger(self, best: Held[Script]) -> list[Script]:
-        """The final text without its eager call, the one with its seeds, and those found before that are noticeably longer than
-        what followed, up to the first.
+        """The final text without what was added to it, the one with its seeds, and those found before that are noticeably
+        longer than what followed, up to the first.
         """
         found = [best.candidate] if self._shown is not None else []
         found += [self._seeded] if self._seeded is not None else []
@@ -312,9 +317,11 @@ class Reducing:
         unjudged = [answer.reason for answer in self._answers if answer.verdict is Verdict.UNRESOLVED]
         many = f"{tried} text{' was' if tried == 1 else 's were'} tried"
         if self._asked.compared:
-            return f"no compiled function gives by itself something else than uncompiled ({many})"
+            return f"none that was written down gives by itself something else than uncompiled ({many})"
         if len(unjudged) == tried:
             return f"no text made of it gave an answer ({many}; {unjudged[0]})"
+        if not self._alone:
+            return f"the whole program in one file does not fail the same way in an empty directory ({many})"
         return (
             "neither the failing function by itself nor the whole program in one file fails the same way in an empty "
             f"directory ({many})"

@@ -1,0 +1,111 @@
+"""A program that only prints what is wrong: what its candidates print is compared, and the final text ends in a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from triage.judge.comparison import PrintedOracle
+from triage.judge.judgement import CandidateResult
+from triage.judge.printed import as_wrong, judged_beside
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.stage import OutcomeKind, Verdict
+from triage.probe.launch import Cancel
+from triage.reduce.text.checks import PrintedRunner
+from triage.reduce.text.prints import compared_at_the_end
+from triage.reduce.text.script import Script
+from triage.trial.pool import PooledRunner, Query
+
+RIGHT, WRONG = "step 0: loss 0.25\n", "step 0: loss 1.13\n"
+
+
+def ended(printed: str, kind: OutcomeKind = OutcomeKind.OK) -> CandidateResult:
+    return CandidateResult(Outcome(kind, 1.0, 0), AgentNotes(), None, True, printed=printed)
+
+
+FAILS = as_wrong(ended(WRONG), "it prints `1` where the uncompiled run prints `2`")
+
+
+class Prints(PooledRunner):
+    """Prints this compiled, and those in turn uncompiled."""
+
+    def __init__(self, compiled: str, uncompiled: Sequence[str]) -> None:
+        super().__init__(1)
+        self.compiled, self.uncompiled = compiled, list(uncompiled)
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        return ended(self.uncompiled.pop(0) if query.rung == "uncompiled" else self.compiled)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "uncompiled", "kind"),
+    [
+        (WRONG, [RIGHT, RIGHT], OutcomeKind.WRONG_RESULT),
+        (RIGHT, [RIGHT], OutcomeKind.OK),
+        (WRONG, [RIGHT, "step 0: loss 0.61\n"], OutcomeKind.OK),  # random
+        (WRONG, [RIGHT, RIGHT * 2], OutcomeKind.OK),  # and so is how often
+        ("took 0.5 s\n", [], OutcomeKind.OK),  # nothing that tells a result
+    ],
+)
+def test_what_passes_and_prints_other_numbers_than_two_uncompiled_runs_is_a_wrong_result(
+    compiled: str, uncompiled: list[str], kind: OutcomeKind
+) -> None:
+    inner = Prints(compiled, uncompiled)
+    found = PrintedRunner(inner).run("print(1)", rung="eager")
+    assert (found.outcome.kind, inner.uncompiled) == (kind, [])
+    if kind is OutcomeKind.WRONG_RESULT:
+        assert found.signature is not None
+        assert "`step 0: loss 1.13` where the uncompiled run prints `step 0: loss 0.25`" in found.signature.message
+
+
+def test_fresh_processes_must_print_alike() -> None:
+    def failed(*printed: str, uncompiled: str = RIGHT) -> int:
+        results = judged_beside([ended(each) for each in printed], ended(uncompiled))
+        return sum(result.outcome.failed for result in results)
+
+    assert failed(WRONG, WRONG, WRONG) == 3
+    assert failed(WRONG, WRONG, "step 0: loss 0.61\n") == 0
+    assert failed(WRONG, WRONG, RIGHT) == 0
+    assert failed(RIGHT, RIGHT, RIGHT) == 0
+
+
+def test_whatever_is_printed_otherwise_is_the_failure() -> None:
+    """A reduction changes what is printed: the words are others, as the numbers are."""
+    assert FAILS.signature is not None
+    oracle = PrintedOracle(FAILS.signature)
+    other = as_wrong(ended(WRONG), "it prints `0.3` where the uncompiled run prints `0.4`")
+    assert oracle.judge(other).verdict is Verdict.SAME_FAILURE
+    assert oracle.judge(ended(RIGHT)).verdict is Verdict.NO_FAILURE
+    assert oracle.judge(ended("", OutcomeKind.CRASH)).verdict is Verdict.UNRESOLVED
+
+
+def test_the_final_text_compares_what_it_printed() -> None:
+    text = (
+        'import torch\n\ndef main():\n    for step in range(2):\n        print(f"step {step}: {f(step):.3f}", f(step).item())\n'
+        "        print('done')\n\nmain()\n"
+    )
+    asked: list[str] = []
+
+    def uncompiled(text: str) -> str:
+        asked.append(text)
+        return "done\n[0.5, 0.5, 1.5, 1.5]\n"
+
+    first = next(compared_at_the_end(Script(text), uncompiled))
+    assert first.text == (
+        "import torch\n\nprinted = []\ndef main():\n    for step in range(2):\n"
+        "        printed.extend([float(f(step)), f(step).item()])\n        print('done')\n\nmain()\n"
+        "torch.testing.assert_close(printed, [0.5, 0.5, 1.5, 1.5], rtol=0.01, atol=0.0001)\n"
+    )
+    assert asked[0].endswith("main()\nprint(printed)\n")
+
+
+def test_the_list_of_values_takes_no_name_of_the_script() -> None:
+    text = "import torch\ndef main():\n    printed = f(1)\n    print(printed.item())\nmain()\n"
+    first = next(compared_at_the_end(Script(text), lambda text: "[0.5]\n"))
+    assert "    printed2.append(printed.item())\n" in first.text
+
+
+@pytest.mark.parametrize("said", [None, "", "[nan]\n", "[tensor(1.)]\n", "loss 0.5\n"])
+def test_without_numbers_of_the_uncompiled_run_nothing_is_compared(said: str | None) -> None:
+    assert not list(compared_at_the_end(Script("import torch\nprint(f(1).item())\n"), lambda text: said))

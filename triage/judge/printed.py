@@ -1,0 +1,130 @@
+"""The numbers that a program prints: which lines tell results, and which of them differ from another run's.
+
+A program may raise nothing and still be wrong; what it prints is then all that tells it. Times and what else is another number
+in each run counts for nothing, nor does what rounding may explain.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from triage.judge.judgement import CandidateResult
+from triage.judge.signature import signature_of
+from triage.model import accuracy
+from triage.model.outcome import Outcome, RaisedException
+from triage.model.stage import OutcomeKind
+from triage.model.text import clip
+
+BEYOND = 1e-2  # a relative difference that rounding does not make within a step
+NEARLY_NOTHING = 1e-4  # and an absolute one: `largest difference 1e-7` where the uncompiled run prints 0.0
+REPEATS = 1e-3  # the uncompiled run must print the same twice
+MOST_WORDS = 100
+
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:(?:\d+\.\d*|\.\d+)(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)(?!\w|\.\d)", re.IGNORECASE
+)
+_ANY_NUMBER = re.compile(r"[-+]?\.?\d[\w.+-]*|\b(?:nan|inf)\b", re.IGNORECASE)
+# Times, rates, sizes and what is counted of the compiler are others in each run, or in each that compiles.
+_MEASURED = re.compile(
+    r"\d ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|%|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|0x[0-9a-f]|"
+    r"time|took|elapsed|duration|seconds|latency|speed|faster|slower|throughput|per.second|/s\b|memory|bytes|"
+    r"\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
+    re.IGNORECASE,
+)
+
+
+class Line(NamedTuple):
+    """A line that was printed, and the numbers in it that are no integers."""
+
+    text: str
+    numbers: tuple[float, ...]
+
+
+Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
+Lines = Mapping[Key, Line]
+
+
+def lines_of(text: str) -> Lines:
+    """The lines that tell results."""
+    found: dict[Key, Line] = {}
+    counts: dict[str, int] = {}
+    for line in text.splitlines():
+        numbers = tuple(float(number) for number in _NUMBER.findall(line))
+        if not numbers or _MEASURED.search(line):
+            continue
+        shape = "".join(_ANY_NUMBER.sub("#", line).split())  # a sign takes the place of a space
+        counts[shape] = counts.get(shape, 0) + 1
+        found[shape, counts[shape]] = Line(line.strip(), numbers)
+    return found
+
+
+def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
+    """The lines of both, in their order, of which a number differs. Not of those of which one run printed more than the other."""
+    return [key for key in _of_both(one, other) if _line_differs(one[key], other[key], relative)]
+
+
+def agreeing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
+    """The lines of both of which no number differs; nor those of which one run printed more than the other."""
+    return [key for key in _of_both(one, other) if not _line_differs(one[key], other[key], relative)]
+
+
+def _of_both(one: Lines, other: Lines) -> list[Key]:
+    lengths = [dict(lines.keys()) for lines in (one, other)]  # of each shape the last number
+    return [
+        key
+        for key, line in one.items()
+        if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.numbers) == len(other[key].numbers)
+    ]
+
+
+def _line_differs(one: Line, other: Line, relative: float) -> bool:
+    return any(_differ(a, b, relative) for a, b in zip(one.numbers, other.numbers, strict=True))
+
+
+def _differ(one: float, other: float, relative: float) -> bool:
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return one != other and not (math.isnan(one) and math.isnan(other))
+    return abs(one - other) > relative * max(abs(one), abs(other)) + NEARLY_NOTHING * (relative / BEYOND)
+
+
+def alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
+    """Those of the lines that two compiled runs print alike, and otherwise than uncompiled: no time that nothing tells as one."""
+    differs, varies = differing(uncompiled, other), differing(one, other)
+    return [key for key in keys if key in differs and key not in varies]
+
+
+def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
+    """What is wrong, by this line of both."""
+    one, other = (clip(lines[key].text, MOST_WORDS) for lines in (compiled, uncompiled))
+    return f"it prints `{one}` where the uncompiled run prints `{other}`"
+
+
+def otherwise(outcome: Outcome, words: str) -> Outcome:
+    """The outcome of a run that passed but for what it printed, as a wrong result."""
+    error = RaisedException(accuracy.TYPE, words, phase=accuracy.PRINTED)
+    return replace(outcome, kind=OutcomeKind.WRONG_RESULT, exception=error)
+
+
+def judged_beside(results: Sequence[CandidateResult], uncompiled: CandidateResult) -> list[CandidateResult]:
+    """Runs of one text; those that passed are wrong results where all of these print alike, and otherwise than uncompiled."""
+    passed = [result for result in results if result.outcome.kind is OutcomeKind.OK]
+    right = lines_of(uncompiled.printed)
+    if not passed or uncompiled.outcome.kind is not OutcomeKind.OK:
+        return list(results)
+    first, *rest = [lines_of(result.printed) for result in passed]
+    keys = differing(right, first)
+    for lines in rest:
+        keys = alike(keys, right, first, lines)
+    if not keys:
+        return list(results)
+    words = words_of(right, first, keys[0])
+    return [as_wrong(result, words) if result in passed else result for result in results]
+
+
+def as_wrong(result: CandidateResult, words: str) -> CandidateResult:
+    outcome = otherwise(result.outcome, words)
+    return replace(result, outcome=outcome, signature=signature_of(outcome))
