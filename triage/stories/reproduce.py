@@ -61,7 +61,7 @@ PRINTED_NOTE = (
     "The reproducer compares one compiled call with the same call uncompiled; the script only prints what it gives."
 )
 PRINTED_TEXT_NOTE = (
-    "The script only prints what is wrong: the reproducer is what is left of it, judged by the values that it prints."
+    "The script only prints what is wrong: the reproducer is what is left of it, judged by those values."
 )
 PRINTED_ALONE = "What is wrong is what the whole script prints: it is the script that reproduces it."
 
