@@ -12,10 +12,9 @@ from triage.locate.conclude import (
     Conclusion,
     is_comparison,
     is_script_check,
-    nothing_but_rounding,
-    only_unsteady,
     rung_that_shows,
 )
+from triage.locate.graphs_compared import nothing_but_rounding, only_unsteady
 from triage.locate.walk import Walk
 from triage.model.accuracy import Comparison, GraphCall
 from triage.model.outcome import Outcome
@@ -79,9 +78,7 @@ def worth_checking(walk: Walk) -> bool:
         return False
     if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
         return False
-    if (
-        found.stage is Stage.DYNAMO
-    ):  # its graphs are run by eager: all that they can say is that eager is not sure of itself
+    if found.stage is Stage.DYNAMO:  # eager runs its graphs: all they can say is that eager is not sure of itself
         return walk.start.notes.graphs > 0 and (walk.checked_first is None or only_unsteady(walk.checked_first))
     return not found.fails_uncompiled and found.stage is not Stage.NONE
 

@@ -23,9 +23,8 @@ from triage.locate.conclude import (
     its_own_branch,
     its_own_fault,
     not_to_blame,
-    only_unsteady,
-    with_graphs_compared,
 )
+from triage.locate.graphs_compared import only_unsteady, with_graphs_compared
 from triage.locate.ladder import ladder_for, suspect
 from triage.locate.lateness import Lateness
 from triage.locate.leftovers import AS_IT_IS, looks_alike

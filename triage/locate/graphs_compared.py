@@ -1,0 +1,111 @@
+"""What a comparison of graphs with eager makes of a conclusion: a value is wrong, all is rounding, or eager is no measure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.judge.likeness import same_face
+from triage.judge.signature import is_programs_word, is_verdict
+from triage.judge.skeleton import short_type
+from triage.locate.conclude import Conclusion, is_script_check
+from triage.model.accuracy import GROSS, Check, Rounding, WrongResult
+from triage.model.outcome import Outcome
+from triage.model.stage import Direction, Stage, Symptom
+from triage.probe.run import Probe
+
+_OF_VALUES = ("values", "nan", "inf", "zero_sign")
+
+
+def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None = None) -> Conclusion:
+    """The conclusion where a check of the script's own fails, once its graphs were compared: the compiler's fault, or none.
+
+    `otherwise`: the script uncompiled, where each result of its compiled functions is a rounding off.
+    """
+    assert found.signature is not None
+    wrong = probe.notes.wrong
+    if wrong is not None:
+        signature = replace(found.signature, wrong=wrong.wrongness)
+        direction = Direction(wrong.direction)
+        return replace(
+            found, wrong=wrong, signature=signature, direction=direction, symptom=_symptom_of_check(found, wrong)
+        )
+    if only_unsteady(probe):
+        return replace(
+            found,
+            stage=Stage.NONE,
+            symptom=Symptom.NONDETERMINISTIC,
+            unsteady=probe.notes.unsteady,
+            failures=found.failures,
+            direction=None,
+        )
+    amplified = otherwise is not None and fails_alike(otherwise, found)
+    if only_rounds(probe, found.outcome) or (amplified and nothing_but_rounding(probe)):
+        return replace(
+            found,
+            stage=Stage.NONE,
+            symptom=Symptom.ROUNDING,
+            rounding=probe.notes.rounding,
+            amplified=amplified,
+            direction=None,
+        )
+    return found
+
+
+def fails_alike(otherwise: Probe, found: Conclusion) -> bool:
+    """Whether the same check fails, in the same way, uncompiled and with results that are a rounding off."""
+    one, other = otherwise.outcome.exception, found.outcome.exception if found.outcome is not None else None
+    if one is None or other is None or otherwise.signature is None or found.signature is None:
+        return False
+    kinds = [error.check.kind if error.check is not None else None for error in (one, other)]
+    return (
+        is_script_check(otherwise.outcome) and same_face(otherwise.signature, found.signature) and kinds[0] == kinds[1]
+    )
+
+
+def _symptom_of_check(found: Conclusion, wrong: WrongResult) -> Symptom:
+    """A failed comparison is a wrong result; what else a program raises (a view that does not fit the strides) stays one.
+
+    So is what the program raises itself, or ends with, where a graph's values are wrong: how it compares them is its own affair.
+    """
+    error = found.outcome.exception if found.outcome is not None else None
+    if error is None or found.symptom is not Symptom.EXCEPTION:
+        return found.symptom
+    compares = error.check is not None or short_type(error.type) == "AssertionError"
+    says = wrong.kind in _OF_VALUES and is_verdict(error) and is_programs_word(error)
+    return Symptom.WRONG_RESULT if compares or says else found.symptom
+
+
+def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
+    """Whether rounding is all there is: every graph was compared up to the failing check, and what differs eager explains.
+
+    Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).
+    """
+    rounding, exception = probe.notes.rounding, failed.exception if failed is not None else None
+    if rounding is None or not nothing_but_rounding(probe):
+        return False
+    check = exception.check if exception is not None else None
+    return check is None or _explains(rounding, check)
+
+
+def nothing_but_rounding(probe: Probe) -> bool:
+    """Whether every graph was compared up to the failing check, and some value is another one that eager may give as well."""
+    notes = probe.notes
+    left_out = notes.not_compared or notes.by_chance or notes.double_backward
+    if notes.rounding is None or not notes.compared or left_out:
+        return False
+    return is_script_check(probe.outcome) and not notes.stopped_early  # else it ended before the check was reached
+
+
+def only_unsteady(probe: Probe) -> bool:
+    """Whether no graph is wrong, and eager gives something else itself when memory that nobody wrote holds other values."""
+    return probe.notes.wrong is None and bool(probe.notes.unsteady)
+
+
+def _explains(rounding: Rounding, check: Check) -> bool:
+    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it.
+
+    The inverse of a matrix that has none, or its condition number, are other numbers after each rounding.
+    """
+    if check.kind in ("nan", "inf"):
+        return rounding.unbounded
+    return check.kind in ("values", "zero_sign") and (rounding.gross or (check.relative or 0.0) <= GROSS)
