@@ -109,23 +109,26 @@ def test_runs_that_were_in_each_others_way_are_asked_again_alone(walk: Callable[
     assert [probe.outcome.kind for probe in found.seen[collides]] == [OutcomeKind.OK]
 
 
-def test_dynamos_rung_is_asked_again_where_it_was_ended_for_nothing(walk: Callable[..., Walk]) -> None:
-    """The uncompiled run collides with another process, which ends the run beside it; alone it passes."""
+def test_what_ran_beside_a_run_that_collided_counts(walk: Callable[..., Walk]) -> None:
+    """The uncompiled run collides with another process; the one beside it is left to end, and alone it passes."""
     fails = itertools.repeat(error("eager"))
     machine = Machine(
         {"uncompiled": [error("eager", "the address is in use", "uncaught")], "eager": fails, "inductor": fails}
     )
+    ended = threading.Event()
 
     def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
-        limit = time.monotonic() + 10
-        while request.name == "eager" and "uncompiled-alone" not in machine.visited() and not cancel.is_set():
-            assert time.monotonic() < limit
-            time.sleep(0.01)
-        return machine(request, cancel)
+        if request.name == "eager":
+            assert ended.wait(10)
+        found = machine(request, cancel)
+        if request.name == "uncompiled":
+            ended.set()
+        return found
 
     found = walk(machine, jobs=2)
     found.probe = probe
     assert go(found).stage is Stage.DYNAMO
+    assert machine.visited().count("eager") == 1 and "uncompiled-alone" in machine.visited()
 
 
 class Locked:

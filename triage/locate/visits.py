@@ -134,14 +134,17 @@ class Visits(Leftovers):
         side_by_side = min(self.jobs(), len(rungs))
         stop = Cancel(until or self.session.cancel)
         crowded: list[tuple[Rung, Probe]] = []
+        named: list[tuple[Rung, str]] = []
+        for rung in rungs:
+            ran = len(self.seen.get(rung.name, [])) + len(self.idle.get(rung.name, []))
+            number = ran + [other for other, _ in named].count(rung)
+            named.append((rung, rung.name if number == 0 else f"{rung.name}-{number + 1}"))
         with self.pool(side_by_side) as pool:
             waiting: dict[Future[Probe], Rung] = {}
-            for rung in rungs:
-                ran = len(self.seen.get(rung.name, [])) + len(self.idle.get(rung.name, []))
-                number = ran + list(waiting.values()).count(rung)
-                name = rung.name if number == 0 else f"{rung.name}-{number + 1}"
-                waiting[pool.submit(self._asked, rung, name, stop)] = rung
-            while waiting:
+            while named or waiting:
+                while named and len(waiting) < side_by_side:  # what a run tells may spare the next one
+                    rung, name = named.pop(0)
+                    waiting[pool.submit(self._asked, rung, name, stop)] = rung
                 ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
                     rung = waiting.pop(future)
@@ -160,7 +163,7 @@ class Visits(Leftovers):
                     if self.spoiled is not None or (rung is UNCOMPILED and probe.outcome.failed):
                         if not in_the_way:
                             stop.set()
-                        waiting = {future: rung for future, rung in waiting.items() if not future.cancel()}
+                        named.clear()
         if until is None:
             self._ask_alone(crowded)
         else:
