@@ -19,7 +19,6 @@ SAMPLE = {
     "decomp_nan_to_num_spectrum",
     "aot_custom_op_alias",
     "args_frequency_module",
-    "cpp_compile_error_unet",
     "script_index_out_of_range",
     "suppress_scalar_cumsum",
 }

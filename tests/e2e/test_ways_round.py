@@ -189,6 +189,7 @@ def test_what_dynamo_gets_wrong_in_the_function_that_is_compiled(command: Comman
     assert followed(command, name).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_file_of_tests(command: Command) -> None:
     name = command.script(TEST, "test_resize.py")
     report = triaged(command, "--", "pytest", "-p", "no:cacheprovider", name)

@@ -40,7 +40,7 @@ def blames_the_guilty_one(report: dict[str, Any], runs: list[str]) -> None:
     "kind",
     [
         pytest.param("does not build", marks=pytest.mark.quick),
-        "raises at run time",
+        pytest.param("raises at run time", marks=pytest.mark.slow),
         "dies at run time",
         "dies in a later call",
     ],
