@@ -91,20 +91,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     runs, failures = _rate(judged, rungs, lowest)
     symptom = Symptom.NONDETERMINISTIC if 0 < failures < runs else symptom_of(reported.outcome)
     door = door_of(reported.outcome, signature) if lowest is UNCOMPILED else None
-    failed = [probe for rung in failing for probe in judged[rung.name] if probe.outcome.failed]
-    if symptom is Symptom.NONDETERMINISTIC and lowest is not UNCOMPILED and _compiled_nothing(failed):
-        return Conclusion(
-            stage=Stage.SCRIPT,
-            symptom=symptom,
-            signature=signature,
-            outcome=reported.outcome,
-            failing=lowest,
-            runs=runs,
-            failures=failures,
-            settled=True,
-            compiled_nothing=True,
-        )
-    return Conclusion(
+    found = Conclusion(
         stage=door.stage if door is not None else lowest.stage,
         door=door,
         symptom=symptom,
@@ -117,6 +104,17 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         failures=failures,
         settled=settled,
         monotone=lowest is failing[0] and not passes_above(lowest),
+    )
+    failed = [probe for rung in failing for probe in judged[rung.name] if probe.outcome.failed]
+    if symptom is Symptom.NONDETERMINISTIC and lowest is not UNCOMPILED and _compiled_nothing(failed):
+        return _before_compiling(found)
+    return found
+
+
+def _before_compiling(found: Conclusion) -> Conclusion:
+    """The conclusion where a script fails at times, and never after anything was compiled: on which rungs is chance."""
+    return replace(
+        found, stage=Stage.SCRIPT, direction=None, passing=None, settled=True, monotone=True, compiled_nothing=True
     )
 
 
