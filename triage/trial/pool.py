@@ -27,11 +27,14 @@ TOO_LATE = "the budget ended"
 
 @dataclass(frozen=True)
 class Query:
-    """One candidate to run."""
+    """One candidate to run. An empty `rung` is none: the script's own default."""
 
     source: str
     rung: str | None
     timeout: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rung", self.rung or None)
 
 
 class PooledRunner:
@@ -51,15 +54,13 @@ class PooledRunner:
 
     def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
         """Run one candidate here and now."""
-        return self._in_time(Query(source, rung or None, timeout or DEFAULT_TIMEOUT_SECONDS), Cancel())
+        return self._in_time(Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS), Cancel())
 
     def run_many(
         self, sources: Sequence[str], *, rung: str | None = None, timeout: float | None = None
     ) -> Iterator[tuple[int, CandidateResult]]:
         """Yield (index, result) as they finish; closing the iterator ends what still runs."""
-        yield from self.run_queries(
-            [Query(source, rung or None, timeout or DEFAULT_TIMEOUT_SECONDS) for source in sources]
-        )
+        yield from self.run_queries([Query(source, rung, timeout or DEFAULT_TIMEOUT_SECONDS) for source in sources])
 
     def run_queries(self, queries: Sequence[Query]) -> Iterator[tuple[int, CandidateResult]]:
         """The same for candidates that each have a rung and a limit of their own."""

@@ -129,6 +129,8 @@ class ForkServerRunner(PooledRunner):
 
     def compare(self, accuracy: Comparison | None) -> None:
         """From now on the agent compares compiled with eager in every candidate; with None, in none."""
+        if accuracy == self._accuracy:
+            return
         self._accuracy = accuracy
         self._fresh.close()
         self._fresh = self._fresh_ones()
@@ -142,8 +144,7 @@ class ForkServerRunner(PooledRunner):
         try:
             yield
         finally:
-            if self._accuracy is not before:
-                self.compare(before)
+            self.compare(before)
 
     def _fresh_ones(self) -> FreshProcessRunner:
         return FreshProcessRunner(
@@ -201,7 +202,7 @@ class ForkServerRunner(PooledRunner):
     ) -> tuple[CandidateResult, Mapping[str, str]]:
         """Run one candidate, and read these files that it writes; without a warm interpreter there are none."""
         left = self._end - time.monotonic()
-        facts = self.run_cut(Query(source, rung or None, max(0.1, min(timeout, left))), Cancel(), None, files)
+        facts = self.run_cut(Query(source, rung, max(0.1, min(timeout, left))), Cancel(), None, files)
         return facts.result, facts.files
 
     def look(self, source: str, file: str, *, timeout: float = LOOK_SECONDS) -> str | None:
