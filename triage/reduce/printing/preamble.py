@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triage.model import effects
-from triage.model.graphcase import GraphNode
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.syntax import parse
 from triage.reduce.printing.kernels import may_write
 
@@ -60,6 +60,11 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
 def whole(statements: Sequence[str], use: str = "") -> Preamble:
     """All of `statements` but definitions and imports that nothing mentions, nor the script's own `use` of them."""
     return _mentioned([_Statement(text, parse(text)) for text in statements], {}, _Statement(use, parse(use)).reads)
+
+
+def of_case(case: GraphCase, operators: Iterable[tuple[str, str]]) -> Preamble:
+    """What the script of this graph prints of its preamble; `operators` are the custom ones that it calls."""
+    return whole(case.preamble, case.backend_code) if case.prepared else preamble(case.preamble, operators)
 
 
 def leaves_unbound(printed: Preamble, block: str, use: str = "") -> bool:

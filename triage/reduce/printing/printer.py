@@ -26,7 +26,7 @@ from triage.reduce.printing.comparison import Comparing, values_lines
 from triage.reduce.printing.modes import autocast
 from triage.reduce.printing.names import Names, input_name
 from triage.reduce.printing.nested import nested
-from triage.reduce.printing.preamble import changes_arguments, custom_operators, preamble, whole
+from triage.reduce.printing.preamble import changes_arguments, custom_operators, of_case
 from triage.reduce.printing.spelling import Expression, Unprintable
 
 __all__ = ["Form", "Unprintable", "code_lines", "count_ops", "print_case"]
@@ -137,7 +137,7 @@ class _Script:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
         self.process_group = ranks.setup(case, [*self.live, *nested_nodes])
         operators = custom_operators([*self.live, *nested_nodes]).values()
-        self.preamble = whole(case.preamble, case.backend_code) if case.prepared else preamble(case.preamble, operators)
+        self.preamble = of_case(case, operators)
         self.names = Names(self.preamble.names())
         self.function = "f" if "f" not in self.preamble.names() else "fn"
         inputs = facts.used_inputs(self.case, self.live)

@@ -9,7 +9,7 @@ from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase
 from triage.reduce.graph.edits import checked
 from triage.reduce.graph.passes.proposal import Choice
-from triage.reduce.printing.preamble import Preamble, custom_operators, leaves_unbound, preamble, whole
+from triage.reduce.printing.preamble import Preamble, custom_operators, leaves_unbound, of_case
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,7 @@ class DropPreamble:
 def _printed(case: GraphCase, statements: tuple[str, ...]) -> Preamble:
     """What the printer would leave of them."""
     nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
-    return (
-        whole(statements, case.backend_code)
-        if case.prepared
-        else preamble(statements, custom_operators(nodes).values())
-    )
+    return of_case(replace(case, preamble=statements), custom_operators(nodes).values())
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:
