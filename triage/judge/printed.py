@@ -122,7 +122,7 @@ def judged_beside(results: Sequence[CandidateResult], uncompiled: CandidateResul
     if not keys:
         return list(results)
     words = words_of(right, first, keys[0])
-    return [as_wrong(result, words) if result in passed else result for result in results]
+    return [as_wrong(result, words) if result.outcome.kind is OutcomeKind.OK else result for result in results]
 
 
 def as_wrong(result: CandidateResult, words: str) -> CandidateResult:
