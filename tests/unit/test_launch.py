@@ -207,7 +207,7 @@ def test_what_cannot_be_started_says_why(run: Runner, change: dict) -> None:
 
 
 def test_when_triage_is_killed_the_target_ends(run: Runner) -> None:
-    request = run.request("open('began', 'w').close()\nsubprocess.Popen(['sleep', '79'])\ntime.sleep(60)")
+    request = run.request("subprocess.Popen(['sleep', '79'])\nopen('began', 'w').close()\ntime.sleep(60)")
     source = (
         "import sys, pathlib; from triage.probe.launch import Launch, launch; import os\n"
         f"launch(Launch({request.argv!r}, pathlib.Path({str(request.cwd)!r}), {{**os.environ, {TAG!r}: {run.tag!r}}},"
