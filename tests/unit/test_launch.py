@@ -106,18 +106,18 @@ def test_nothing_is_read_from_the_terminal(run: Runner) -> None:
 
 
 def test_the_time_limit_is_told_to_the_target_first(run: Runner) -> None:
-    done = run("signal.signal(signal.SIGTERM, lambda *_: (print('bye'), sys.exit(0)))\ntime.sleep(60)", timeout=1.0)
-    assert done.timed_out and done.seconds < 5
+    done = run("signal.signal(signal.SIGTERM, lambda *_: (print('bye'), sys.exit(0)))\ntime.sleep(60)", timeout=3.0)
+    assert done.timed_out and done.seconds < 20
     assert run.out.read_text() == "bye\n"
 
 
 def test_the_time_limit_of_a_target_that_will_not_go(run: Runner) -> None:
     began = time.monotonic()
     done = run(
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nsubprocess.Popen(['sleep', '70'])\ntime.sleep(60)", timeout=1.0
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nsubprocess.Popen(['sleep', '70'])\ntime.sleep(60)", timeout=3.0
     )
     assert done.timed_out and done.code == -signal.SIGKILL
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_two_hundred_megabytes_of_output_leave_both_ends(run: Runner) -> None:
@@ -170,7 +170,7 @@ def test_a_daemon_without_our_environment_ends_too(run: Runner) -> None:
 def test_a_grandchild_that_holds_the_output_open_does_not_keep_us(run: Runner) -> None:
     began = time.monotonic()
     assert run("subprocess.Popen(['sleep', '75'], start_new_session=True)\nprint('done')").code == 0
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 20
 
 
 def test_a_target_that_kills_its_own_group(run: Runner) -> None:

@@ -123,7 +123,7 @@ def test_nobody_waits_for_the_warm_interpreter_to_be_told_what_to_put_right(
     began = time.monotonic()
     with pytest.raises(TargetError):
         quiet_run(reduce=True)[1]()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
 
 
 def test_nor_where_the_script_calls_no_compiler(
@@ -133,7 +133,7 @@ def test_nor_where_the_script_calls_no_compiler(
     monkeypatch.setattr(story, "candidate_runner", lambda found: setattr(found, "runner", Warming()))
     began = time.monotonic()
     assert quiet_run(reduce=True)[1]().exit_code == 1
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
     assert json.loads((tmp_path / "out" / "report.json").read_text())["environment"]["torch"] == "2.13.0"
 
 

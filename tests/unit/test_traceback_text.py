@@ -57,9 +57,9 @@ def test_the_last_one_counts_and_a_torn_one_does_not() -> None:
 @pytest.mark.parametrize("last", ["subprocess.CalledProcessError: no\n", "no error line\n"])
 def test_megabytes_of_tracebacks_that_do_not_tell_are_read_in_moments(last: str) -> None:
     one = "".join(PLAIN.splitlines(keepends=True)[1:-1]) + last
-    began = time.monotonic()
+    began = time.process_time()
     found = last_traceback(one * 10_000)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert (found is not None) == last.startswith("subprocess")
 
 
@@ -67,9 +67,9 @@ def test_what_failed_stands_before_thousands_of_a_loggers_own_errors() -> None:
     wrong = (
         "--- Logging error ---\n" + PLAIN.replace("RuntimeError: size mismatch", "TypeError: not all arguments") + "\n"
     )
-    began = time.monotonic()
+    began = time.process_time()
     found = last_traceback(PLAIN + "\n" + wrong.replace("step 1 loss 0.3\n", "") * 10_000)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert found is not None and found.type == "RuntimeError"
 
 
