@@ -21,7 +21,7 @@ CAUSES = [
     pytest.param("local_rank_spelling", programs.LOCAL_RANK, {}, id="local rank"),
     pytest.param("unknown_backend", programs.UNKNOWN_BACKEND, {}, id="backend"),
     pytest.param("donated_buffers", programs.DONATED, {}, id="donated buffers"),
-    pytest.param("different_devices", programs.DEVICES, {}, id="devices", marks=pytest.mark.quick),
+    pytest.param("different_devices", programs.DEVICES, {}, id="devices"),
     pytest.param("different_dtypes", programs.DTYPES, {}, id="dtypes"),
     pytest.param("inference_tensor", programs.INFERENCE, {}, id="inference tensor"),
     pytest.param("backward_twice", programs.BACKWARD_TWICE, {}, id="backward twice"),

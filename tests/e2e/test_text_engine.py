@@ -178,7 +178,6 @@ def test_mean(rows, scale):
 """
 
 
-@pytest.mark.quick
 def test_a_function_within_a_test_needs_no_test_runner(tmp_path: Path, runner: ForkServerRunner) -> None:
     place = tmp_path / "program"
     place.mkdir()

@@ -128,7 +128,6 @@ def only(report: dict, kind: str) -> dict:
     return found[0]
 
 
-@pytest.mark.quick
 def test_the_guilty_call_of_a_module_runs_uncompiled(command: Command) -> None:
     name = command.script(MAIN + CHECKED)
     report = triaged(command, name)

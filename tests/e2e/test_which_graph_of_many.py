@@ -39,7 +39,7 @@ def blames_the_guilty_one(report: dict[str, Any], runs: list[str]) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param("does not build", marks=pytest.mark.quick),
+        "does not build",
         pytest.param("raises at run time", marks=pytest.mark.slow),
         "dies at run time",
         "dies in a later call",
