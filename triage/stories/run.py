@@ -351,7 +351,7 @@ def _located_facts(found: Findings) -> dict[str, object]:
         "settled": conclusion.settled,
         "failing": conclusion.failing.name if conclusion.failing else None,
         "fails": conclusion.symptom is not Symptom.NONE,
-        "operation": named_early(found, conclusion),
+        "operation": named_early(conclusion),
         "door": conclusion.door.name if conclusion.door is not None else None,
     }
 
