@@ -6,62 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from inquiries import Budget, Runner, inquiry
 from printer_cases import case, meta, node, tensor
 
 from triage.culprit.ablation import Variant, ablate, variants_of_graph, variants_of_text
 from triage.judge.judgement import CandidateResult
-from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import signature_of
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.rungs import BACKENDS
-from triage.model.stage import OutcomeKind
 
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
-SIGNATURE = signature_of(BOOM)
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 OF_GRAPH = list(variants_of_graph(GRAPH, None, "inductor"))
 TEXT = 'import torch\n\n@torch.compile\ndef f(x):\n    return x\n\ng = torch.compile(f, fullgraph=True, mode="max-autotune")\n'
 
 
-class Runner:
+def unless_static(rung: str | None, source: str) -> bool:
     """Fails with Inductor, unless dynamic=False is asked for."""
-
-    jobs = 2
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str | None, str]] = []
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        self.asked.append((rung, source))
-        bad = rung in (None, "inductor") and "dynamic=False" not in source
-        outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
-        return CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
-
-    def run_many(self, sources: Any, *, rung: str | None = None, timeout: float | None = None) -> Any:
-        assert timeout == 7.0
-        for index, source in reversed(list(enumerate(sources))):
-            yield index, self.run(source, rung=rung)
-
-
-class Budget:
-    def __init__(self, runs: float = float("inf")) -> None:
-        self.runs = runs
-
-    def spent(self) -> bool:
-        self.runs -= 1
-        return self.runs < 0
-
-    def left(self) -> float:
-        return 100.0
+    return rung in (None, "inductor") and "dynamic=False" not in source
 
 
 def table(asked: list[Variant], budget: Budget) -> tuple[dict[str, str], tuple[str, ...], list[str], Runner]:
-    runner, told = Runner(), []
-    assert SIGNATURE is not None
-    rows, cures = ablate(
-        asked, runner, SignatureOracle(SIGNATURE), budget,
-        lambda kind, **facts: told.append(facts["setting"]), 7.0,
-    )  # fmt: skip
+    runner, told = Runner(unless_static), []
+    asking = inquiry(runner, budget=budget, emit=lambda kind, **facts: told.append(facts["setting"]))
+    rows, cures = ablate(asked, asking)
     return {row.setting: row.outcome for row in rows}, tuple(cure.text for cure in cures), told, runner
 
 
@@ -75,7 +40,7 @@ def test_every_setting_has_its_row_and_every_text_is_run_once() -> None:
 
 
 def test_what_the_budget_did_not_reach_says_so() -> None:
-    rows, _, _, runner = table(OF_GRAPH, Budget(runs=2))
+    rows, _, _, runner = table(OF_GRAPH, Budget(2))
     assert rows['backend="eager"'] == rows['backend="aot_eager"'] == "ok"
     assert rows['backend="inductor"'] == rows["dynamic=True"] == "not_run"
     assert len(runner.asked) == 2
@@ -130,19 +95,6 @@ def test_of_mode_and_options_one_is_printed() -> None:
     assert "options" in rows["dynamic=True"] and "options" not in rows['mode="max-autotune" in place of options']
 
 
-class NeedsOptions(Runner):
-    """Fails while these options are given."""
-
-    def __init__(self, *needed: str) -> None:
-        super().__init__()
-        self.needed = needed
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        bad = any(name in source for name in self.needed)
-        outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
-        return CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
-
-
 @pytest.mark.parametrize("kind", ["graph", "text"])
 @pytest.mark.parametrize(
     ("needed", "told"),
@@ -156,9 +108,7 @@ def test_a_mode_that_passes_for_want_of_an_option_is_no_workaround(kind: str, ne
     graph = replace(GRAPH, context=replace(GRAPH.context, options=given))
     text = f"import torch\n\ng = torch.compile(f, options={given!r})\n"
     asked = list(variants_of_graph(graph, None, "inductor") if kind == "graph" else variants_of_text(text, "inductor"))
-    assert SIGNATURE is not None
-    quiet = {"emit": lambda *told, **facts: None, "seconds": 7.0}
-    rows, cures = ablate(asked, NeedsOptions(*needed), SignatureOracle(SIGNATURE), Budget(), **quiet)
+    rows, cures = ablate(asked, inquiry(Runner(lambda rung, source: any(name in source for name in needed))))
     assert [cure.text for cure in cures if cure.kind != "backend"] == told
     names = [row.setting for row in rows]
     assert names.index("without the option padded") < names.index('mode="max-autotune" in place of options')
@@ -181,14 +131,12 @@ def test_what_comes_near_the_limit_of_a_hang_shows_nothing():
             found = super().run(source, **how)
             return replace(found, seconds=6.0 if how.get("rung") == "aot_eager" else found.seconds)
 
-    assert SIGNATURE is not None
     asked = [row for row in OF_GRAPH if row.text is not None]
-    oracle = SignatureOracle(SIGNATURE)
-    quiet = {"emit": lambda *told, **facts: None, "seconds": 7.0}
-    rows, _ = ablate(asked, Slow(), oracle, Budget(), **quiet, hangs=True)
+    asking = inquiry(Slow(unless_static), seconds=7.0)
+    rows, _ = ablate(asked, asking, hangs=True)
     found = {row.setting: row for row in rows}
     slow = found['backend="aot_eager"']
     assert slow.outcome == "not_run" and slow.note and "6 s" in slow.note
     assert found['backend="eager"'].outcome == "ok"
-    rows, _ = ablate(asked, Slow(), oracle, Budget(), **quiet)
+    rows, _ = ablate(asked, asking)
     assert {row.setting: row.outcome for row in rows}['backend="aot_eager"'] == "ok"

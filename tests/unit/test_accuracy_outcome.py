@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inquiries import inquiry
 
 from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison
@@ -576,8 +577,7 @@ def chain(*targets: str) -> GraphCase:
 def first(case: GraphCase, *words: str) -> str | None:
     signature = signature_of(ran(interpret.notes_of(EVENTS)))
     assert signature is not None
-    runner: Any = WrongAt(*words)
-    found = first_wrong(case, Form(check="values"), "inductor", runner, ComparisonOracle(signature), Clock(0.0))
+    found = first_wrong(case, Form(check="values"), inquiry(WrongAt(*words), oracle=ComparisonOracle(signature)))
     return found.node.target if found else None
 
 

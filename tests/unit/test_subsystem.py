@@ -8,20 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from inquiries import BOOM, PASSED, Budget, inquiry, result
 
 from triage.culprit.parts import COUNTS, applications
 from triage.culprit.settings import SWITCHES, inserted, switches_for, why_not
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.judgement import CandidateResult
-from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import signature_of
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.outcome import Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 
 SOURCE = "import torch\ng = torch.compile(f)\n"
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("TypeError", "another"))
-SIGNATURE = signature_of(BOOM)
 OPTIONS = {switch.name: switch.part for switch in SWITCHES if switch.option}
 WIDER = {switch.part: set(switch.within) for switch in SWITCHES}
 
@@ -57,22 +54,10 @@ class Machine:
             off |= set(parts)
             most |= {part: limit} if part else {}
         gone = bool(off & {self.part, *WIDER[self.part]}) or most.get(self.part, 1 << 30) < self.guilty
-        outcome = OTHER if self.breaks in off else Outcome(OutcomeKind.OK, 0.1, 0) if gone else BOOM
-        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True, seconds=0.1)
+        outcome = OTHER if self.breaks in off else PASSED if gone else BOOM
+        return result(outcome)
 
     def close(self) -> None: ...
-
-
-class Budget:
-    def __init__(self, questions: float = float("inf")) -> None:
-        self.questions = questions
-
-    def spent(self) -> bool:
-        self.questions -= 1
-        return self.questions < 0
-
-    def left(self) -> float:
-        return 100.0
 
 
 COUNTED = {
@@ -86,10 +71,7 @@ COUNTED = {
 
 
 def search(machine: Machine, budget: Budget | None = None, rung: str = "inductor") -> Searched:
-    assert SIGNATURE is not None
-    found = search_parts(
-        SOURCE, rung, machine, SignatureOracle(SIGNATURE), budget or Budget(), lambda kind, **facts: None, 5.0
-    )
+    found = search_parts(SOURCE, inquiry(machine, rung=rung, budget=budget or Budget()))
     assert found is not None
     return found
 
@@ -188,11 +170,10 @@ def test_where_the_frame_of_the_question_passes_nobody_is_blamed():
     class Passes(Machine):
         def run(self, source: str, **how: Any) -> CandidateResult:
             self.asked.append(source)
-            passed = Outcome(OutcomeKind.OK, 0.1, 0)
-            return CandidateResult(passed, AgentNotes(), signature_of(passed), compiled=True, seconds=0.1)
+            return result(PASSED)
 
     machine = Passes("fusion", 1, COUNTED)
-    found = search_parts(SOURCE, "inductor", machine, SignatureOracle(SIGNATURE), Budget(), lambda *a, **k: None, 9.0)
+    found = search_parts(SOURCE, inquiry(machine))
     assert found is None and len(machine.asked) == 1
 
 

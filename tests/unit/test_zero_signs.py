@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from inquiries import inquiry
 from printer_cases import case, meta, node, tensor
 
 from triage.culprit.first_wrong import first_wrong
@@ -14,7 +13,6 @@ from triage.judge.signature import FailureSignature, signature_of
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.reduce.printing.printer import Form
-from triage.session.clock import Clock
 
 M = meta(4)
 GRAPH = case(
@@ -53,14 +51,14 @@ class Compiler:
 def test_who_made_the_zeros_is_named_where_the_difference_hangs_on_them(
     wrong: tuple[str, ...], right: tuple[str, ...], told: tuple[str, bool]
 ) -> None:
-    compiler: Any = Compiler(wrong, right)
-    found = first_wrong(GRAPH, Form(check="values"), "inductor", compiler, CheckOracle(SIGNATURE), Clock(0.0))
+    compiler = Compiler(wrong, right)
+    found = first_wrong(GRAPH, Form(check="values"), inquiry(compiler, oracle=CheckOracle(SIGNATURE)))
     assert found is not None and (found.node.target, found.by_sign) == told
     if right:
         assert any("torch.where(a == 0, 0.0, a)" in source for source in compiler.asked)
 
 
 def test_an_operation_that_reads_only_inputs_is_not_asked_for_signs() -> None:
-    compiler: Any = Compiler(("relu",), ())
-    first_wrong(GRAPH, Form(check="values"), "inductor", compiler, CheckOracle(SIGNATURE), Clock(0.0))
+    compiler = Compiler(("relu",), ())
+    first_wrong(GRAPH, Form(check="values"), inquiry(compiler, oracle=CheckOracle(SIGNATURE)))
     assert len(compiler.asked) == 1
