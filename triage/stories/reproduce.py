@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from triage.culprit.known_causes import lies_in_environment
+from triage.culprit.matching import lies_in_environment
 from triage.culprit.operation import operators_in
 from triage.judge.comparison import ComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
