@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from blame_programs import CHECK, DISPATCHED, FUSION, GUARDS, HOOKED, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
-from inquiries import inquiry
+from stand_ins import inquiry
 
 from triage.culprit.conditions import of_parts
 from triage.culprit.guards import does_not_matter, search_guards

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from inquiries import Runner, inquiry
 from printer_cases import case, meta, node, tensor
+from stand_ins import failing, inquiry
 
 from triage.culprit.conditions import Answered, ask, merged, of_neighbour, of_parts, of_settings
 from triage.culprit.ways_round.spellings import CONTIGUOUS, in_another_dtype
@@ -25,7 +25,7 @@ def asked(graph: GraphCase, fails: Any) -> tuple[dict[str, str], dict[str, str],
 
 
 def answered(graph: GraphCase, fails: Any) -> Answered:
-    return ask(graph, None, inquiry(Runner(lambda rung, source: fails(source))))
+    return ask(graph, None, inquiry(failing(fails)))
 
 
 def last_size(source: str) -> int:

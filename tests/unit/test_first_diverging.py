@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from inquiries import inquiry
+from stand_ins import inquiry
 
 from triage.culprit.first_diverging import Diverging, first_diverging
 from triage.judge.comparison import AnyWrong

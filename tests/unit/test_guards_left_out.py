@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from inquiries import Runner, inquiry
+from stand_ins import Runner, failing, inquiry
 
 from triage.culprit.guards import ANEW, GUARDS, LEFT_OUT, search_guards
 from triage.culprit.subsystem import Searched
@@ -33,12 +33,12 @@ def searched(runner: Runner) -> Searched:
 def test_what_torch_leaves_out_is_asked_for_where_a_guard_is_missing(
     passing: tuple[str, ...], names: tuple[str, ...], cures: tuple[Any, ...], asked: int
 ) -> None:
-    runner = Runner(lambda rung, source: not any(each in source for each in passing))
+    runner = failing(lambda source: not any(each in source for each in passing))
     found = searched(runner)
     assert (found.search.names, found.cures) == (names, cures) and len(runner.asked) == asked == found.search.queries
     assert [row.setting for row in found.rows] == ([HOOKS.text] if names else [])
     assert [row.note for row in found.search.rows] == [ANEW]
-    assert all(compile(source, "repro.py", "exec") for _, source in runner.asked)
+    assert all(compile(source, "repro.py", "exec") for source in runner.asked)
 
 
 def test_the_setting_that_mends_it_names_the_cause() -> None:

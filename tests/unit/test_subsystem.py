@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from inquiries import BOOM, PASSED, Budget, inquiry, result
+from stand_ins import BOOM, PASSED, Questions, inquiry, result
 
 from triage.culprit.parts import COUNTS, applications
 from triage.culprit.settings import SWITCHES, inserted, switches_for, why_not
@@ -70,8 +70,8 @@ COUNTED = {
 }
 
 
-def search(machine: Machine, budget: Budget | None = None, rung: str = "inductor") -> Searched:
-    found = search_parts(SOURCE, inquiry(machine, rung=rung, budget=budget or Budget()))
+def search(machine: Machine, budget: Questions | None = None, rung: str = "inductor") -> Searched:
+    found = search_parts(SOURCE, inquiry(machine, rung=rung, budget=budget or Questions()))
     assert found is not None
     return found
 
@@ -137,7 +137,7 @@ def test_without_the_counts_the_options_still_tell():
 
 
 def test_what_the_budget_did_not_reach_says_so():
-    search_ = search(Machine("fusion", 2, COUNTED), Budget(3)).search
+    search_ = search(Machine("fusion", 2, COUNTED), Questions(3)).search
     assert search_.application is None and any(row.note == "there was no time left for it" for row in search_.rows)
 
 
