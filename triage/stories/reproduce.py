@@ -34,7 +34,7 @@ from triage.stories.findings import Findings, candidate_runner
 from triage.stories.limits import patience_for, repeats_for, seconds_for, seconds_to_verify, start_seconds
 from triage.stories.several_wrong import cut_to_one, shown_alone, told_apart
 from triage.trial.driver import Repeats
-from triage.trial.runner import verify, verify_with_control
+from triage.trial.fresh import verify, verify_with_control
 from triage.trial.share import Reserving
 
 SCRIPT_ALONE = "The script itself is what reproduces the failure."
