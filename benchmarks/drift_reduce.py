@@ -126,7 +126,7 @@ class Bench:
             return made[:1]
 
         with patch.multiple(
-            reproduce, verify_with_control=self._shown, verify=self._verify, ablate=_nothing, attempts_for=native
+            reproduce, verify_with_control=self._shown, verify=self._verify, blame=_nothing, attempts_for=native
         ):
             yield
 
@@ -138,8 +138,8 @@ class Bench:
         return [self._runner.run(source)] * runs
 
 
-def _nothing(*_: Any) -> tuple[tuple[()], tuple[()]]:
-    return (), ()
+def _nothing(*_: Any) -> None:
+    """In the place of the search for what is to blame."""
 
 
 def _reduced(found: Findings, note: str, seconds: float) -> Reduced:

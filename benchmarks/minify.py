@@ -42,7 +42,7 @@ from triage.session.settings import Settings
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.reproduce import problem_of
-from triage.trial.runner import verify
+from triage.trial.fresh import verify
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})
 PROGRAM_SECONDS = 300.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from blame_programs import CHECK, DISPATCHED, FUSION, GUARDS, HOOKED, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
+from stand_ins import inquiry
 
 from triage.culprit.conditions import of_parts
 from triage.culprit.guards import does_not_matter, search_guards
@@ -16,14 +17,6 @@ from triage.trial.runner import ForkServerRunner
 
 pytestmark = pytest.mark.e2e
 MOST_QUESTIONS = 14
-
-
-class Budget:
-    def spent(self) -> bool:
-        return False
-
-    def left(self) -> float:
-        return 600.0
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +31,11 @@ def searched(program: str, runner: ForkServerRunner, rung: str = "inductor") -> 
     signature = runner.run(source, rung=rung).signature
     assert signature is not None, "the planted fault does not show"
     told: list[Any] = []
-    found = search_parts(
-        source, rung, runner, SignatureOracle(signature), Budget(),
-        lambda kind, **facts: told.append(facts["part"]), 120.0,
+    asking = inquiry(
+        runner, rung=rung, oracle=SignatureOracle(signature), seconds=120.0,
+        emit=lambda kind, **facts: told.append(facts["part"]),
     )  # fmt: skip
+    found = search_parts(source, asking)
     assert found is not None and found.search.queries == len(told) <= MOST_QUESTIONS
     return found
 
@@ -99,7 +93,7 @@ def test_a_graph_that_is_used_where_it_does_not_hold(
     signature = runner.run(source, rung="eager").signature
     assert signature is not None, "the planted fault does not show"
     oracle = SignatureOracle(signature)
-    found = search_guards(source, "eager", runner, oracle, Budget(), lambda *words, **facts: None, 120.0)
+    found = search_guards(source, inquiry(runner, rung="eager", oracle=oracle, seconds=120.0))
     assert found is not None and found.search.names == names and [cure.name for cure in found.cures] == cures
     assert found.search.queries == (2 if names else 1)  # and the guards that torch leaves out, where one is missing
     assert does_not_matter(found.search) == indifferent

@@ -19,8 +19,9 @@ from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.reduce.printing.printer import print_case
 from triage.trial.cutoff import CutOffRunner
+from triage.trial.fresh import verify
 from triage.trial.pool import Query
-from triage.trial.runner import ForkServerRunner, verify
+from triage.trial.runner import ForkServerRunner
 
 pytestmark = [
     pytest.mark.e2e,

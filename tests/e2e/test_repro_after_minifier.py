@@ -19,7 +19,8 @@ from triage.reduce.minifier.engine import ReproAfterEngine
 from triage.reduce.minifier.launcher import Workbench
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
-from triage.trial.runner import ForkServerRunner, verify
+from triage.trial.fresh import verify
+from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(580)]
 

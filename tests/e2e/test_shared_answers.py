@@ -13,7 +13,8 @@ import pytest
 from triage.model.stage import OutcomeKind
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
-from triage.trial.runner import ForkServerRunner, verify
+from triage.trial.fresh import verify
+from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -24,7 +24,8 @@ from triage.reduce.text.checks import PairedRunner, RoutingRunner
 from triage.reduce.text.engine import Seen, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
-from triage.trial.runner import ForkServerRunner, verify
+from triage.trial.fresh import verify
+from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

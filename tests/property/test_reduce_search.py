@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from stand_ins import Questions
 from synthetic import META, FreeRunner, NoLimit, connected, contains, failure, graph, planted
 
 from triage.judge.oracle import SignatureOracle
@@ -228,18 +229,6 @@ def test_an_interrupt_at_any_question_leaves_the_best_verified_candidate(planted
     assert is_ours(judge(found.graph))
     assert found.complete is not runner.stopped
     assert found.passing is None or found.complete
-
-
-@dataclass
-class Questions:
-    left_over: int
-
-    def left(self):
-        return float(self.left_over)
-
-    def spent(self):
-        self.left_over -= 1
-        return self.left_over < 0
 
 
 @PATIENT

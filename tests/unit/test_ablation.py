@@ -3,90 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from printer_cases import case, meta, node, tensor
+from stand_ins import BOOM, PASSED, Questions, Runner, failing, inquiry, result
 
 from triage.culprit.ablation import Variant, ablate, variants_of_graph, variants_of_text
 from triage.judge.judgement import CandidateResult
-from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import signature_of
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.outcome import Outcome
 from triage.model.rungs import BACKENDS
-from triage.model.stage import OutcomeKind
 
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
-SIGNATURE = signature_of(BOOM)
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 OF_GRAPH = list(variants_of_graph(GRAPH, None, "inductor"))
 TEXT = 'import torch\n\n@torch.compile\ndef f(x):\n    return x\n\ng = torch.compile(f, fullgraph=True, mode="max-autotune")\n'
 
 
-class Runner:
+def unless_static(source: str, rung: str | None) -> Outcome:
     """Fails with Inductor, unless dynamic=False is asked for."""
-
-    jobs = 2
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str | None, str]] = []
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        self.asked.append((rung, source))
-        bad = rung in (None, "inductor") and "dynamic=False" not in source
-        outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
-        return CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
-
-    def run_many(self, sources: Any, *, rung: str | None = None, timeout: float | None = None) -> Any:
-        assert timeout == 7.0
-        for index, source in reversed(list(enumerate(sources))):
-            yield index, self.run(source, rung=rung)
+    return BOOM if rung in (None, "inductor") and "dynamic=False" not in source else PASSED
 
 
-class Budget:
-    def __init__(self, runs: float = float("inf")) -> None:
-        self.runs = runs
-
-    def spent(self) -> bool:
-        self.runs -= 1
-        return self.runs < 0
-
-    def left(self) -> float:
-        return 100.0
-
-
-def table(asked: list[Variant], budget: Budget) -> tuple[dict[str, str], tuple[str, ...], list[str], Runner]:
-    runner, told = Runner(), []
-    assert SIGNATURE is not None
-    rows, cures = ablate(
-        asked, runner, SignatureOracle(SIGNATURE), budget,
-        lambda kind, **facts: told.append(facts["setting"]), 7.0,
-    )  # fmt: skip
+def table(asked: list[Variant], budget: Questions) -> tuple[dict[str, str], tuple[str, ...], list[str], Runner]:
+    runner, told = Runner(unless_static), []
+    asking = inquiry(runner, budget=budget, emit=lambda kind, **facts: told.append(facts["setting"]))
+    rows, cures = ablate(asked, asking)
     return {row.setting: row.outcome for row in rows}, tuple(cure.text for cure in cures), told, runner
 
 
 def test_every_setting_has_its_row_and_every_text_is_run_once() -> None:
-    rows, cures, told, runner = table(OF_GRAPH, Budget())
+    rows, cures, told, runner = table(OF_GRAPH, Questions())
     assert rows['backend="aot_eager"'] == "ok" and rows['backend="inductor"'] == "same_failure"
     assert rows["dynamic=True"] == "same_failure" and rows["dynamic=False"] == "ok"
     assert "torch.compile(..., dynamic=False)" in cures and "torch.compile(..., dynamic=True)" not in cures
-    assert len(runner.asked) == len(set(runner.asked)) == len(told) < len(rows)
+    assert len(runner.asked) == len(set(zip(runner.rungs, runner.asked, strict=True))) == len(told) < len(rows)
     assert list(rows)[: len(BACKENDS)] == [f'backend="{name}"' for name in BACKENDS]
 
 
 def test_what_the_budget_did_not_reach_says_so() -> None:
-    rows, _, _, runner = table(OF_GRAPH, Budget(runs=2))
+    rows, _, _, runner = table(OF_GRAPH, Questions(2))
     assert rows['backend="eager"'] == rows['backend="aot_eager"'] == "ok"
     assert rows['backend="inductor"'] == rows["dynamic=True"] == "not_run"
     assert len(runner.asked) == 2
 
 
 def test_a_script_has_its_table_too() -> None:
-    rows, cures, _, runner = table(list(variants_of_text(TEXT, "inductor")), Budget())
+    rows, cures, _, runner = table(list(variants_of_text(TEXT, "inductor")), Questions())
     assert rows['backend="eager"'] == rows["dynamic=False"] == "ok"
     assert rows["fullgraph=False"] == rows['mode="default"'] == "same_failure"
     assert "torch.compile(..., dynamic=False)" in cures
-    asked = [source for _, source in runner.asked]
+    asked = runner.asked
     assert (
         TEXT.replace("@torch.compile\n", "@torch.compile(dynamic=False)\n").replace(
             'torch.compile(f, fullgraph=True, mode="max-autotune")',
@@ -109,13 +74,13 @@ def test_of_a_backend_of_the_programs_own_any_other_is_a_way_round() -> None:
 
 
 def test_a_script_that_calls_it_by_another_name_says_so() -> None:
-    rows, _, _, _ = table(list(variants_of_text("from torch import compile as c\nc(f)\n", "inductor")), Budget())
+    rows, _, _, _ = table(list(variants_of_text("from torch import compile as c\nc(f)\n", "inductor")), Questions())
     assert rows["dynamic=True"] == "not_run" and rows['backend="inductor"'] == "same_failure"
 
 
 def test_the_gentlest_workaround_comes_first() -> None:
     """A setting before another backend, a faster backend before a slower one."""
-    _, cures, _, _ = table(OF_GRAPH, Budget())
+    _, cures, _, _ = table(OF_GRAPH, Questions())
     backends = [f'torch.compile(..., backend="{name}")' for name in reversed(BACKENDS[:-1])]
     assert cures == ("torch.compile(..., dynamic=False)", *backends)
 
@@ -128,19 +93,6 @@ def test_of_mode_and_options_one_is_printed() -> None:
     options = replace(GRAPH, context=replace(GRAPH.context, options={"shape_padding": False}))
     rows = {row.setting: row.text or "" for row in variants_of_graph(options, None, "inductor")}
     assert "options" in rows["dynamic=True"] and "options" not in rows['mode="max-autotune" in place of options']
-
-
-class NeedsOptions(Runner):
-    """Fails while these options are given."""
-
-    def __init__(self, *needed: str) -> None:
-        super().__init__()
-        self.needed = needed
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        bad = any(name in source for name in self.needed)
-        outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
-        return CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
 
 
 @pytest.mark.parametrize("kind", ["graph", "text"])
@@ -156,9 +108,7 @@ def test_a_mode_that_passes_for_want_of_an_option_is_no_workaround(kind: str, ne
     graph = replace(GRAPH, context=replace(GRAPH.context, options=given))
     text = f"import torch\n\ng = torch.compile(f, options={given!r})\n"
     asked = list(variants_of_graph(graph, None, "inductor") if kind == "graph" else variants_of_text(text, "inductor"))
-    assert SIGNATURE is not None
-    quiet = {"emit": lambda *told, **facts: None, "seconds": 7.0}
-    rows, cures = ablate(asked, NeedsOptions(*needed), SignatureOracle(SIGNATURE), Budget(), **quiet)
+    rows, cures = ablate(asked, inquiry(failing(lambda source: any(name in source for name in needed))))
     assert [cure.text for cure in cures if cure.kind != "backend"] == told
     names = [row.setting for row in rows]
     assert names.index("without the option padded") < names.index('mode="max-autotune" in place of options')
@@ -176,19 +126,15 @@ def test_options_that_are_not_written_out_go_as_a_whole() -> None:
 
 
 def test_what_comes_near_the_limit_of_a_hang_shows_nothing():
-    class Slow(Runner):
-        def run(self, source: str, **how: Any) -> CandidateResult:
-            found = super().run(source, **how)
-            return replace(found, seconds=6.0 if how.get("rung") == "aot_eager" else found.seconds)
+    def slow(source: str, rung: str | None) -> CandidateResult:
+        return replace(result(unless_static(source, rung)), seconds=6.0 if rung == "aot_eager" else 0.1)
 
-    assert SIGNATURE is not None
     asked = [row for row in OF_GRAPH if row.text is not None]
-    oracle = SignatureOracle(SIGNATURE)
-    quiet = {"emit": lambda *told, **facts: None, "seconds": 7.0}
-    rows, _ = ablate(asked, Slow(), oracle, Budget(), **quiet, hangs=True)
+    asking = inquiry(Runner(slow), seconds=7.0)
+    rows, _ = ablate(asked, asking, hangs=True)
     found = {row.setting: row for row in rows}
     slow = found['backend="aot_eager"']
     assert slow.outcome == "not_run" and slow.note and "6 s" in slow.note
     assert found['backend="eager"'].outcome == "ok"
-    rows, _ = ablate(asked, Slow(), oracle, Budget(), **quiet)
+    rows, _ = ablate(asked, asking)
     assert {row.setting: row.outcome for row in rows}['backend="aot_eager"'] == "ok"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_ins import Runner, failing, inquiry
 
 from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison
@@ -550,18 +551,10 @@ def test_the_kind_is_part_of_the_fingerprint() -> None:
     assert len({signature.fingerprint for signature in prints if signature}) == 3
 
 
-class WrongAt:
+def wrong_at(*words: str) -> Runner:
     """Runs candidates whose result is wrong once it holds one of these words."""
-
-    jobs = 1
-
-    def __init__(self, *words: str) -> None:
-        self.words = words
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        bad = any(word in source for word in self.words)
-        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK) if bad else Outcome(OutcomeKind.OK, 1.0, 0)
-        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
+    failure = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
+    return failing(lambda source: any(word in source for word in words), failure)
 
 
 def chain(*targets: str) -> GraphCase:
@@ -576,8 +569,7 @@ def chain(*targets: str) -> GraphCase:
 def first(case: GraphCase, *words: str) -> str | None:
     signature = signature_of(ran(interpret.notes_of(EVENTS)))
     assert signature is not None
-    runner: Any = WrongAt(*words)
-    found = first_wrong(case, Form(check="values"), "inductor", runner, ComparisonOracle(signature), Clock(0.0))
+    found = first_wrong(case, Form(check="values"), inquiry(wrong_at(*words), oracle=ComparisonOracle(signature)))
     return found.node.target if found else None
 
 
@@ -595,7 +587,7 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta),), nodes=nodes, context=half)
     signature = signature_of(ran(interpret.notes_of(EVENTS)))
     assert signature is not None
-    runner: Any = WrongAt("backward()")
+    runner = wrong_at("backward()")
     problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
     found = comparison_of(problem, runner, CheckOracle(signature), Clock(0.0))
     assert found is not None and found[0].backward
@@ -607,15 +599,12 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     )
 
 
-class WithoutGradient(WrongAt):
+def without_gradient(source: str, rung: str | None) -> Outcome:
     """Of which a compiled gradient is None: the comparison itself raises, unless it counts as zeros."""
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        if "zeros_like" in source or ".grad" not in source:
-            return super().run(source)
-        raised = RaisedException("RuntimeError", "Could not infer dtype of NoneType", frames=())
-        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised)
-        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
+    if "zeros_like" in source or ".grad" not in source:
+        return wrong_at("backward()").run(source).outcome
+    raised = RaisedException("RuntimeError", "Could not infer dtype of NoneType", frames=())
+    return Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised)
 
 
 def test_a_comparison_bears_a_gradient_that_is_none() -> None:
@@ -624,7 +613,7 @@ def test_a_comparison_bears_a_gradient_that_is_none() -> None:
     graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta),), nodes=nodes, backward=True)
     signature = signature_of(ran(interpret.notes_of(EVENTS)))
     assert signature is not None
-    runner: Any = WithoutGradient("backward()")
+    runner = Runner(without_gradient)
     problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
     found = comparison_of(problem, runner, CheckOracle(signature), Clock(0.0))
     assert found is not None and found.form.zeros

@@ -8,44 +8,14 @@ from typing import Any
 
 import pytest
 from printer_cases import case, meta, node, tensor
+from stand_ins import failing, inquiry
 
 from triage.culprit.conditions import Answered, ask, merged, of_neighbour, of_parts, of_settings
 from triage.culprit.ways_round.spellings import CONTIGUOUS, in_another_dtype
-from triage.judge.judgement import CandidateResult
-from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import AblationRow, Condition, SubsystemSearch
-from triage.model.stage import OutcomeKind
 
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
-SIGNATURE = signature_of(BOOM)
 GRAPH = case([tensor("x", 4, 17)], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
-
-
-class Runner:
-    """Fails where this holds of the script."""
-
-    jobs = 2
-
-    def __init__(self, fails: Any) -> None:
-        self.fails, self.asked = fails, []
-
-    def run_many(self, sources: Any, **how: Any) -> Any:
-        self.asked += sources
-        for index, source in enumerate(sources):
-            bad = self.fails(source)
-            outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
-            yield index, CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
-
-
-class Budget:
-    def spent(self) -> bool:
-        return False
-
-    def left(self) -> float:
-        return 100.0
 
 
 def asked(graph: GraphCase, fails: Any) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
@@ -55,10 +25,7 @@ def asked(graph: GraphCase, fails: Any) -> tuple[dict[str, str], dict[str, str],
 
 
 def answered(graph: GraphCase, fails: Any) -> Answered:
-    assert SIGNATURE is not None
-    return ask(
-        graph, None, "inductor", Runner(fails), SignatureOracle(SIGNATURE), Budget(), lambda kind, **facts: None, 5.0
-    )
+    return ask(graph, None, inquiry(failing(fails)))
 
 
 def last_size(source: str) -> int:

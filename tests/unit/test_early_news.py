@@ -79,8 +79,8 @@ def test_what_did_not_hold_is_taken_back_and_what_holds_is_not(tmp_path: Path) -
     assert not file.exists()
 
 
-def test_the_operation_that_the_error_names_is_told_with_the_stage(tmp_path: Path) -> None:
-    operation = named_early(Told(tmp_path), conclusion())  # type: ignore[arg-type]
+def test_the_operation_that_the_error_names_is_told_with_the_stage() -> None:
+    operation = named_early(conclusion())
     facts = {"stage": Stage.INDUCTOR.value, "settled": True, "fails": True, "operation": operation}
     assert plain_line(Event("located", facts)) == "stage: inductor, operation: aten.cumsum.default"
 

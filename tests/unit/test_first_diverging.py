@@ -1,7 +1,8 @@
 """Where in the program's own graph values go wrong: found by bisection, on stand-ins for the runner."""
 
 from dataclasses import replace
-from typing import Any
+
+from stand_ins import inquiry
 
 from triage.culprit.first_diverging import Diverging, first_diverging
 from triage.judge.comparison import AnyWrong
@@ -46,13 +47,8 @@ class WrongWith:
 
 
 def asked(case: GraphCase, runner: WrongWith, *likely: GraphNode, seconds: float = 0.0) -> Diverging | None:
-    whole: Any = runner
-    form = Form(check="values")
-    events: list[dict[str, Any]] = []
-    return first_diverging(
-        [Candidate(case, form)], likely, "inductor", whole, AnyWrong(SIGNATURE), Clock(seconds),
-        lambda kind, **facts: events.append({"kind": kind, **facts}), 60.0,
-    )  # fmt: skip
+    asking = inquiry(runner, oracle=AnyWrong(SIGNATURE), budget=Clock(seconds))
+    return first_diverging([Candidate(case, Form(check="values"))], likely, asking)
 
 
 LONG = chain(*["torch.sin"] * 20, "torch.relu", *["torch.cos"] * 43)

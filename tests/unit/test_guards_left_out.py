@@ -5,49 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from stand_ins import Runner, failing, inquiry
 
 from triage.culprit.guards import ANEW, GUARDS, LEFT_OUT, search_guards
-from triage.judge.judgement import CandidateResult
-from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import signature_of
+from triage.culprit.subsystem import Searched
 from triage.locate.conclude import Conclusion
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import Stage, Symptom
 from triage.stories.known import cause_of
 
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "no hook ran"))
-SIGNATURE = signature_of(BOOM)
 HOOKS = LEFT_OUT[0].setting
 
 
-class Runner:
-    """Passes where the script has one of these in it."""
-
-    def __init__(self, *passing: str) -> None:
-        self.passing, self.asked = passing, []
-
-    def run_many(self, sources: Any, **how: Any) -> Any:
-        for index, source in enumerate(sources):
-            self.asked.append(source)
-            bad = not any(each in source for each in self.passing)
-            outcome = BOOM if bad else Outcome(OutcomeKind.OK, 0.1, 0)
-            yield index, CandidateResult(outcome, AgentNotes(), SIGNATURE if bad else None, compiled=True, seconds=0.1)
-
-
-class Budget:
-    def spent(self) -> bool:
-        return False
-
-    def left(self) -> float:
-        return 100.0
-
-
-def searched(runner: Runner):
-    assert SIGNATURE is not None
-    source = "import torch\ntorch.compile(f)(x)\n"
-    found = search_guards(
-        source, "eager", runner, SignatureOracle(SIGNATURE), Budget(), lambda *told, **facts: None, 5.0
-    )  # type: ignore[arg-type]
+def searched(runner: Runner) -> Searched:
+    found = search_guards("import torch\ntorch.compile(f)(x)\n", inquiry(runner, rung="eager"))
     assert found is not None
     return found
 
@@ -63,7 +33,7 @@ def searched(runner: Runner):
 def test_what_torch_leaves_out_is_asked_for_where_a_guard_is_missing(
     passing: tuple[str, ...], names: tuple[str, ...], cures: tuple[Any, ...], asked: int
 ) -> None:
-    runner = Runner(*passing)
+    runner = failing(lambda source: not any(each in source for each in passing))
     found = searched(runner)
     assert (found.search.names, found.cures) == (names, cures) and len(runner.asked) == asked == found.search.queries
     assert [row.setting for row in found.rows] == ([HOOKS.text] if names else [])

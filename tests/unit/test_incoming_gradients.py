@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from reduce_cases import case, input_names, meta, op, tensor
+from stand_ins import PASSED, Runner
+from stand_ins import failing as fail_where
 
 from triage.judge.comparison import CheckOracle
 from triage.judge.judgement import CandidateResult, Judgement
 from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.outcome import Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce import compare
 from triage.reduce.graph.canonical import canonical
@@ -96,25 +98,11 @@ def test_two_cases_that_differ_in_them_are_two_cases() -> None:
     assert canonical(training(elsewhere, outputs=("a", "b"))) != canonical(training(ARRIVED, outputs=("a", "b")))
 
 
-class Asked:
-    """Passes everything that does not hold a text, and remembers what it was asked."""
-
-    jobs = 1
-
-    def __init__(self, failing: str) -> None:
-        self.failing, self.texts = failing, list[str]()
-
-    def run(self, source: str, **_: Any) -> CandidateResult:
-        self.texts.append(source)
-        bad = self.failing in source
-        return CandidateResult(FAILED if bad else Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
-
-
 def compared(failing: str, *cases: GraphCase) -> tuple[Any, list[str]]:
-    runner: Any = Asked(failing)
+    runner = fail_where(lambda source: failing in source, FAILED)
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path("x"))
-    return compare.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)), runner.texts
+    return compare.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)), runner.asked
 
 
 def test_the_graph_with_the_scripts_own_gradients_is_asked_first() -> None:
@@ -148,9 +136,9 @@ def test_what_passed_is_not_asked_again_and_all_of_it_is_known_to_pass(monkeypat
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (training(),), Path("x"))
 
     def ask(verdict: Verdict, passing: compare.Passing, problem: Problem = problem) -> int:
-        runner: Any = Asked("nothing")
+        runner = fail_where(lambda source: False)
         assert compare.comparison_of(problem, runner, Answering(verdict), Clock(0.0), passing) is None
-        return len(runner.texts)
+        return len(runner.asked)
 
     passing = compare.Passing()
     count = ask(Verdict.UNRESOLVED, passing)
@@ -182,14 +170,10 @@ def test_what_follows_a_reduction_may_take_half_as_long_and_a_minute_at_least() 
     assert 400 < long.end - short.end - (LEAST_SECONDS - 60) < 441
 
 
-class OfOneDtype(Asked):
+def of_one_dtype(source: str, rung: str | None) -> Outcome:
     """What refers to double precision dies of a tensor that the graph makes itself; all else passes."""
-
-    def run(self, source: str, **_: Any) -> CandidateResult:
-        super().run(source)
-        error = RaisedException("RuntimeError", "mat1 and mat2 must have the same dtype, but got Float and Double")
-        outcome = Outcome(OutcomeKind.EXCEPTION, exception=error) if doubled(source) else Outcome(OutcomeKind.OK)
-        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)
+    error = RaisedException("RuntimeError", "mat1 and mat2 must have the same dtype, but got Float and Double")
+    return Outcome(OutcomeKind.EXCEPTION, exception=error) if doubled(source) else PASSED
 
 
 def doubled(source: str) -> bool:
@@ -198,8 +182,8 @@ def doubled(source: str) -> bool:
 
 def test_a_graph_of_one_dtype_is_asked_for_a_reference_in_another_once() -> None:
     assert SIGNATURE is not None
-    runner: Any = OfOneDtype("")
+    runner = Runner(of_one_dtype)
     forward = replace(training(), backward=False, direction="forward")
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (forward, training()), Path("x"))
     assert compare.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)) is None
-    assert [doubled(text) for text in runner.texts].count(True) == 1 < len(runner.texts)
+    assert [doubled(text) for text in runner.asked].count(True) == 1 < len(runner.asked)

@@ -77,7 +77,7 @@ MAY_IMPORT = {
     "agent": set(),
 }
 
-# The rooms of the agent, which is flat otherwise: boot.py, compat.py and the way in (site).
+# The rooms of the agent, which is flat otherwise: boot.py, compat and the way in (site).
 AGENT_MAY_IMPORT = {
     "warm": {"hooks"},
     "hooks": {"compare", "capture", "explain", "trace"},

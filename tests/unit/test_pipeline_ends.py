@@ -26,6 +26,8 @@ from triage.session.events import Emitter, Event
 from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories import run as story
+from triage.stories import target as asked_target
+from triage.stories.target import AskedTarget
 from triage.stories.verify import Told
 from triage.trial.runner import ForkServerRunner
 
@@ -39,7 +41,9 @@ def quiet_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """`pipeline.run` on a script that passes, without any process."""
     notes = AgentNotes(started=True, torch_version="2.13.0")
     passed = Probe("as_is", None, Outcome(OutcomeKind.OK, exit_code=0), None, notes, Path("as_is.err.log"))
-    monkeypatch.setattr(story, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, ""))
+    monkeypatch.setattr(
+        asked_target, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, "")
+    )
     monkeypatch.setattr(story, "check_syntax", lambda target: None)
     monkeypatch.setattr(Walk, "ask", lambda self, rung, name, **_: passed)
     monkeypatch.chdir(tmp_path)
@@ -69,7 +73,7 @@ def test_a_target_that_does_not_describe_itself_does_not_cost_the_report(
     def stuck(python: str, **_: Any) -> TargetEnvironment:
         raise TargetError(f"{python} did not answer within 120 s.")
 
-    monkeypatch.setattr(story, "describe_target", stuck)
+    monkeypatch.setattr(asked_target, "describe_target", stuck)
     assert quiet_run()[1]().exit_code == 1
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["complete"] and report["environment"]["torch"] == "2.13.0"
@@ -88,7 +92,7 @@ def test_what_the_user_can_put_right_is_raised_on(quiet_run: Any, monkeypatch: p
     def refuse(*_: object) -> None:
         raise TargetError("no torch")
 
-    monkeypatch.setattr(story, "_check_usable", refuse)
+    monkeypatch.setattr(AskedTarget, "check_usable", refuse)
     with pytest.raises(TargetError):
         quiet_run()[1]()
 
@@ -117,7 +121,7 @@ def test_nobody_waits_for_the_warm_interpreter_to_be_told_what_to_put_right(
     def refuse(*_: object) -> None:
         raise TargetError("no torch")
 
-    monkeypatch.setattr(story, "_check_usable", refuse)
+    monkeypatch.setattr(AskedTarget, "check_usable", refuse)
     monkeypatch.setattr(story, "usable_cores", lambda: 2)
     monkeypatch.setattr(story, "candidate_runner", lambda found: setattr(found, "runner", Warming()))
     began = time.monotonic()
@@ -138,7 +142,7 @@ def test_nor_where_the_script_calls_no_compiler(
 
 
 def test_what_no_warm_interpreter_can_be_asked_a_plain_one_is(quiet_run: Any, tmp_path: Path) -> None:
-    asked = story._Asked(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
+    asked = AskedTarget(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
     told = asked.waited(10)
     assert told is not None and told.torch == "2.13.0"
 

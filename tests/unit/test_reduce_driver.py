@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
+from stand_ins import Questions
 
 from triage.judge.asking import StopReductionError
 from triage.judge.boundary import boundary, gallop
@@ -60,18 +61,6 @@ class Script:
             self.closed += 1
 
 
-class Allowance:
-    def __init__(self, questions):
-        self.questions = questions
-
-    def left(self):
-        return float(self.questions)
-
-    def spent(self):
-        self.questions -= 1
-        return self.questions < 0
-
-
 def driver(answer, *, jobs=1, questions=10**6, repeats=None, events=None):
     runner = Script(answer, jobs)
     wanted = signature_of(BOOM)
@@ -82,7 +71,7 @@ def driver(answer, *, jobs=1, questions=10**6, repeats=None, events=None):
             events.append((kind, facts))
 
     asking: Driver[Number] = Driver(
-        runner, SignatureOracle(wanted), Allowance(questions), emit, render,
+        runner, SignatureOracle(wanted), Questions(questions), emit, render,
         lambda candidate, source: {"ops": candidate.value, "lines": 1}, repeats=repeats,
     )  # fmt: skip
     return asking, runner
@@ -280,7 +269,7 @@ def test_what_was_asked_before_is_not_asked_again_whatever_its_comment_says():
     wanted = signature_of(BOOM)
     assert wanted is not None
     asking: Driver[Number] = Driver(
-        runner, SignatureOracle(wanted), Allowance(9), lambda kind, **facts: None,
+        runner, SignatureOracle(wanted), Questions(9), lambda kind, **facts: None,
         lambda number: f"# of the report\n{number.value}", rung="inductor", recalled=known,
     )  # fmt: skip
     assert asking.fails(Number(8)) and runner.asked == []

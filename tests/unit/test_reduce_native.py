@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from reduce_cases import case, meta, names, op, tensor
+from stand_ins import Questions
 from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, planted
 
 from triage.judge.oracle import SignatureOracle
@@ -261,20 +262,6 @@ def test_a_graph_that_never_fails_as_a_whole_is_searched_kind_by_kind():
 
     found, _ = reduce(judge, chain(80))
     assert isinstance(found, Reduction) and found.ops == 1
-
-
-class Questions:
-    """A budget of so many questions."""
-
-    def __init__(self, runner_questions):
-        self.left_over = runner_questions
-
-    def left(self):
-        return float(self.left_over)
-
-    def spent(self):
-        self.left_over -= 1
-        return self.left_over < 0
 
 
 def test_a_spent_budget_gives_the_best_so_far_and_says_so():

@@ -30,21 +30,9 @@ from triage.reduce.text import engine as engine_of_text
 from triage.reduce.text.engine import SourceEngine
 from triage.session.clock import Clock
 from triage.session.settings import Settings
-from triage.stories.reproduce import (
-    CHECK_NOTE,
-    HANG_SECONDS,
-    MISSED,
-    MOST_REPEATS,
-    PRINTED_NOTE,
-    PRINTED_TEXT_NOTE,
-    attempts_for,
-    compares,
-    comparison_for,
-    header_of,
-    patience_for,
-    problem_of,
-    repeats_for,
-)
+from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, attempts_for, header_of
+from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, patience_for, repeats_for
+from triage.stories.reproduce import compares, comparison_for, problem_of
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 GRAPHS, MINIFIER, TEXT = NativeEngine, ReproAfterEngine, SourceEngine

@@ -8,20 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from stand_ins import BOOM, PASSED, Questions, inquiry, result
 
 from triage.culprit.parts import COUNTS, applications
 from triage.culprit.settings import SWITCHES, inserted, switches_for, why_not
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.judgement import CandidateResult
-from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import signature_of
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.outcome import Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 
 SOURCE = "import torch\ng = torch.compile(f)\n"
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("TypeError", "another"))
-SIGNATURE = signature_of(BOOM)
 OPTIONS = {switch.name: switch.part for switch in SWITCHES if switch.option}
 WIDER = {switch.part: set(switch.within) for switch in SWITCHES}
 
@@ -57,22 +54,10 @@ class Machine:
             off |= set(parts)
             most |= {part: limit} if part else {}
         gone = bool(off & {self.part, *WIDER[self.part]}) or most.get(self.part, 1 << 30) < self.guilty
-        outcome = OTHER if self.breaks in off else Outcome(OutcomeKind.OK, 0.1, 0) if gone else BOOM
-        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True, seconds=0.1)
+        outcome = OTHER if self.breaks in off else PASSED if gone else BOOM
+        return result(outcome)
 
     def close(self) -> None: ...
-
-
-class Budget:
-    def __init__(self, questions: float = float("inf")) -> None:
-        self.questions = questions
-
-    def spent(self) -> bool:
-        self.questions -= 1
-        return self.questions < 0
-
-    def left(self) -> float:
-        return 100.0
 
 
 COUNTED = {
@@ -85,11 +70,8 @@ COUNTED = {
 }
 
 
-def search(machine: Machine, budget: Budget | None = None, rung: str = "inductor") -> Searched:
-    assert SIGNATURE is not None
-    found = search_parts(
-        SOURCE, rung, machine, SignatureOracle(SIGNATURE), budget or Budget(), lambda kind, **facts: None, 5.0
-    )
+def search(machine: Machine, budget: Questions | None = None, rung: str = "inductor") -> Searched:
+    found = search_parts(SOURCE, inquiry(machine, rung=rung, budget=budget or Questions()))
     assert found is not None
     return found
 
@@ -155,7 +137,7 @@ def test_without_the_counts_the_options_still_tell():
 
 
 def test_what_the_budget_did_not_reach_says_so():
-    search_ = search(Machine("fusion", 2, COUNTED), Budget(3)).search
+    search_ = search(Machine("fusion", 2, COUNTED), Questions(3)).search
     assert search_.application is None and any(row.note == "there was no time left for it" for row in search_.rows)
 
 
@@ -188,11 +170,10 @@ def test_where_the_frame_of_the_question_passes_nobody_is_blamed():
     class Passes(Machine):
         def run(self, source: str, **how: Any) -> CandidateResult:
             self.asked.append(source)
-            passed = Outcome(OutcomeKind.OK, 0.1, 0)
-            return CandidateResult(passed, AgentNotes(), signature_of(passed), compiled=True, seconds=0.1)
+            return result(PASSED)
 
     machine = Passes("fusion", 1, COUNTED)
-    found = search_parts(SOURCE, "inductor", machine, SignatureOracle(SIGNATURE), Budget(), lambda *a, **k: None, 9.0)
+    found = search_parts(SOURCE, inquiry(machine))
     assert found is None and len(machine.asked) == 1
 
 

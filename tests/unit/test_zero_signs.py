@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from printer_cases import case, meta, node, tensor
+from stand_ins import Runner, failing, inquiry
 
 from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle
-from triage.judge.judgement import CandidateResult
-from triage.judge.signature import FailureSignature, signature_of
-from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
+from triage.judge.signature import FailureSignature
+from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.reduce.printing.printer import Form
-from triage.session.clock import Clock
 
 M = meta(4)
 GRAPH = case(
@@ -26,19 +23,12 @@ SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "no", "
 FAILS = RaisedException("AssertionError", "eager: 1, compiled: 2", (Frame("repro.py", 9, "<module>"),))
 
 
-class Compiler:
+def compiler(wrong: tuple[str, ...], right: tuple[str, ...]) -> Runner:
     """Fails the comparisons in whose text one of the words of `wrong` stands, and none of `right`."""
-
-    jobs = 1
-
-    def __init__(self, wrong: tuple[str, ...], right: tuple[str, ...]) -> None:
-        self.wrong, self.right, self.asked = wrong, right, list[str]()
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        self.asked.append(source)
-        bad = any(word in source for word in self.wrong) and not any(word in source for word in self.right)
-        outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=FAILS) if bad else Outcome(OutcomeKind.OK, 1.0, 0)
-        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
+    return failing(
+        lambda source: any(word in source for word in wrong) and not any(word in source for word in right),
+        Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=FAILS),
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,14 +43,14 @@ class Compiler:
 def test_who_made_the_zeros_is_named_where_the_difference_hangs_on_them(
     wrong: tuple[str, ...], right: tuple[str, ...], told: tuple[str, bool]
 ) -> None:
-    compiler: Any = Compiler(wrong, right)
-    found = first_wrong(GRAPH, Form(check="values"), "inductor", compiler, CheckOracle(SIGNATURE), Clock(0.0))
+    runner = compiler(wrong, right)
+    found = first_wrong(GRAPH, Form(check="values"), inquiry(runner, oracle=CheckOracle(SIGNATURE)))
     assert found is not None and (found.node.target, found.by_sign) == told
     if right:
-        assert any("torch.where(a == 0, 0.0, a)" in source for source in compiler.asked)
+        assert any("torch.where(a == 0, 0.0, a)" in source for source in runner.asked)
 
 
 def test_an_operation_that_reads_only_inputs_is_not_asked_for_signs() -> None:
-    compiler: Any = Compiler(("relu",), ())
-    first_wrong(GRAPH, Form(check="values"), "inductor", compiler, CheckOracle(SIGNATURE), Clock(0.0))
-    assert len(compiler.asked) == 1
+    runner = compiler(("relu",), ())
+    first_wrong(GRAPH, Form(check="values"), inquiry(runner, oracle=CheckOracle(SIGNATURE)))
+    assert len(runner.asked) == 1

@@ -25,9 +25,9 @@ _TRUNKS = ("origin/main", "upstream/main", "main", "origin/master", "master")
 _SECONDS = 300
 
 
-def compare_url(before: str, after: str, repository: str = PYTORCH) -> str:
+def compare_url(before: str, after: str) -> str:
     """The page that lists the commits between two."""
-    return f"{repository}/compare/{before}...{after}"
+    return f"{PYTORCH}/compare/{before}...{after}"
 
 
 def bare_window(before: str | None, after: str | None) -> CommitWindow | None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from triage.cli.options import MODULE, NO_REDACT, QUIET
+
 
 def bisect(
     words: list[str] = typer.Argument(
@@ -14,7 +16,7 @@ def bisect(
         help="A script, a repro.py or a run directory; its arguments after --.",
         show_default=False,
     ),
-    module: str = typer.Option(None, "-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does."),
+    module: str = MODULE,
     good: str = typer.Option(
         None, metavar="VERSION|DATE", help="Where it passes: a version, a date, `oldest` (default: oldest)."
     ),
@@ -48,11 +50,9 @@ def bisect(
     resume: Path = typer.Option(
         None, metavar="[DIR]", help="Go on with a bisection that was interrupted (without DIR: the latest)."
     ),
-    no_redact: bool = typer.Option(
-        False, "--no-redact", help="Leave names, paths and secrets in what is written: for your own eyes."
-    ),
+    no_redact: bool = NO_REDACT,
     as_json: bool = typer.Option(False, "--json", help="Print bisect.json on standard output, and nothing else there."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the result lies."),
+    quiet: bool = QUIET,
 ) -> None:
     """Find the release (or nightly, or commit of yours) at which the outcome of a script changes.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of
+from triage.cli.view import listener_of, shown_bare
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -146,11 +146,7 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
 
 def show_result(done: Done, *, quiet: bool, as_json: bool) -> None:
     """The answer: a panel, the path alone, or the tree."""
-    if as_json:
-        print((done.directory / "bisect.json").read_text(encoding="utf-8"), end="")  # noqa: T201
-        return
-    if quiet:
-        print(done.directory)  # noqa: T201
+    if shown_bare(done.directory, "bisect.json", quiet=quiet, as_json=as_json):
         return
     from rich.console import Console
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from triage.cli.options import PYTHON
+
 
 def doctor(
-    python: str = typer.Option(
-        None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
-    ),
+    python: str = PYTHON,
 ) -> None:
     """Check the target: torch, compiler, Triton, caches, fork. One line each, with what to do.
 

@@ -6,20 +6,13 @@ from pathlib import Path
 
 import typer
 
+from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, command_of
+
 
 def explain(
-    words: list[str] | None = typer.Argument(
-        None,
-        metavar="SCRIPT [ARGS]...",
-        help="The script and its arguments, or after -- a whole command.",
-        show_default=False,
-    ),
-    module: str | None = typer.Option(
-        None, "-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does."
-    ),
-    python: str = typer.Option(
-        None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
-    ),
+    words: list[str] | None = WORDS,
+    module: str | None = MODULE,
+    python: str = PYTHON,
     out: Path = typer.Option(None, metavar="DIR", help="Where explain.md goes (default: triage-out/SCRIPT-TIME)."),
     timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one run of the script (default: 300)."),
     whole: bool = typer.Option(
@@ -43,14 +36,12 @@ def explain(
         False, "--profile", help="Profile a step, uncompiled and compiled: operations side by side, Chrome traces."
     ),
     budget: float = typer.Option(None, metavar="SECONDS", help="Limit of all runs together (default: none)."),
-    no_redact: bool = typer.Option(
-        False, "--no-redact", help="Leave names, paths and secrets in what is written: for your own eyes."
-    ),
+    no_redact: bool = NO_REDACT,
     as_json: bool = typer.Option(
         False, "--json", help="Print explain.json on standard output, and nothing else there."
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the result lies."),
-    raw: bool = typer.Option(False, "--raw-command", hidden=True),
+    quiet: bool = QUIET,
+    raw: bool = RAW,
 ) -> None:
     """Graph breaks, recompilations and compile time of a script that runs: where, why, how often, what to do.
 
@@ -79,12 +70,11 @@ def explain(
     measured = modes or mode or (step and not profile)
     wanted = Measuring(ModesWanted(tuple(mode or ())) if measured else None, step, profile)
     target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
-    command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
+    command = command_of(words, module, raw)
     warn_unredacted(settings.redact)
     with listener_for(quiet=quiet) as listener:
-        told = tuple(str(word) for word in command)
         done = explained(
-            target, told, settings, Emitter(listener), fullgraph=fullgraph, whole=whole, warm=warm, measuring=wanted
+            target, command, settings, Emitter(listener), fullgraph=fullgraph, whole=whole, warm=warm, measuring=wanted
         )
     show_explanation(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)

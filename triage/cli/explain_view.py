@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from triage.cli.result import show_result
-from triage.cli.view import shown
+from triage.cli.view import shown, shown_bare
 
 if TYPE_CHECKING:
     from triage.model.explanation import Explanation
@@ -19,11 +18,7 @@ STYLES = {True: "green", False: "yellow", None: "dim"}  # of a cure: works, does
 
 def show_explanation(done: Explained, *, quiet: bool, as_json: bool) -> None:
     """explain.json, the directory alone, or the tables; behind them, where the script fails, the result of its triage."""
-    if as_json:
-        sys.stdout.write((done.directory / "explain.json").read_text(encoding="utf-8"))
-        return
-    if quiet:
-        print(done.directory)  # noqa: T201
+    if shown_bare(done.directory, "explain.json", quiet=quiet, as_json=as_json):
         return
     from rich.console import Console
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import ops_told, shown
+from triage.cli.view import ops_told, shown, shown_bare
 
 if TYPE_CHECKING:
     from triage.model.own_code import OperatorCheck
@@ -24,11 +24,7 @@ def tell_finished(directory: Path) -> None:
 
 def show_result(done: Run, *, quiet: bool, as_json: bool) -> None:
     """The end of a run: the report tree, the directory alone, or the panel."""
-    if as_json:
-        sys.stdout.write((done.directory / "report.json").read_text(encoding="utf-8"))
-        return
-    if quiet:
-        print(done.directory)  # noqa: T201
+    if shown_bare(done.directory, "report.json", quiet=quiet, as_json=as_json):
         return
     from rich.console import Console
 

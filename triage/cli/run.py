@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from triage.cli.options import MODULE, PYTHON, RAW, WORDS, command_of
 from triage.model.formats import BY_NAME
 
 if TYPE_CHECKING:
@@ -14,18 +15,9 @@ if TYPE_CHECKING:
 
 
 def run(
-    words: list[str] | None = typer.Argument(
-        None,
-        metavar="SCRIPT [ARGS]...",
-        help="The script and its arguments, or after -- a whole command.",
-        show_default=False,
-    ),
-    module: str | None = typer.Option(
-        None, "-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does."
-    ),
-    python: str = typer.Option(
-        None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
-    ),
+    words: list[str] | None = WORDS,
+    module: str | None = MODULE,
+    python: str = PYTHON,
     out: Path = typer.Option(None, metavar="DIR", help="Run directory (default: triage-out/SCRIPT-TIME)."),
     timeout: float = typer.Option(None, metavar="SECONDS", help="Limit of one probe (default: 300)."),
     budget: float = typer.Option(None, metavar="SECONDS", help="Limit of the whole run (default: none)."),
@@ -63,7 +55,7 @@ def run(
         False, "--json", help="Print the report tree on standard output, and nothing else there."
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the report lies."),
-    raw: bool = typer.Option(False, "--raw-command", hidden=True),
+    raw: bool = RAW,
 ) -> None:
     """Find the guilty stage of a script that fails under torch.compile, shrink the failure, write a report.
 
@@ -71,7 +63,6 @@ def run(
     torch.compile, 4 the target cannot be used, 5 the budget ended or the script cannot be run again (a partial report),
     70 a bug of triage, 130 interrupted.
     """
-    from triage.cli.own_template import check_template
     from triage.cli.privacy import warn_unredacted
     from triage.cli.result import show_result, tell_finished
     from triage.cli.view import listener_for
@@ -110,12 +101,14 @@ def run(
         )
     settings = load_settings(given)
     warn_unredacted(settings.redact)
-    check_template(settings.template)
+    if settings.template is not None:
+        from triage.report.templates import user_template  # jinja2 costs a start that few need
+
+        user_template(settings.template)  # it is looked at before minutes are spent
     interpreter, cwd = (earlier.python, earlier.cwd) if earlier else (find_python(settings.python), Path.cwd())
     target = make_target(words or [], module=module, raw=raw, python=interpreter, cwd=cwd)
-    command = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *(words or ()))
     with listener_for(quiet=quiet) as listener:
-        done = triaged(target, tuple(str(word) for word in command), settings, Emitter(listener), earlier)
+        done = triaged(target, command_of(words, module, raw), settings, Emitter(listener), earlier)
     show_result(done, quiet=quiet, as_json=as_json)
     raise typer.Exit(done.exit_code)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from triage.cli.options import NO_REDACT, PYTHON, QUIET
+
 if TYPE_CHECKING:
     from triage.sweep.engines.interface import Engine
 
@@ -22,9 +24,7 @@ def sweep(
         help="Scripts, folders, patterns, tests (FILE::TEST), a list (.txt) or a sweep.toml.",
         show_default=False,
     ),
-    python: str = typer.Option(
-        None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
-    ),
+    python: str = PYTHON,
     out: Path = typer.Option(
         None, metavar="DIR", help="Where the sweep lies, or goes on (default: triage-out/sweep-TIME)."
     ),
@@ -46,11 +46,9 @@ def sweep(
     ),
     again: bool = typer.Option(False, "--again", help="Ask everything anew, also what is known."),
     serve: bool = typer.Option(False, "--serve", help="Show the page while it fills, on this machine alone."),
-    no_redact: bool = typer.Option(
-        False, "--no-redact", help="Leave names, paths and secrets in what is written: for your own eyes."
-    ),
+    no_redact: bool = NO_REDACT,
     as_json: bool = typer.Option(False, "--json", help="Print sweep.json on standard output, and nothing else there."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the result lies."),
+    quiet: bool = QUIET,
 ) -> None:
     """Run many scripts and say how many different bugs there are, each with one reproducer.
 

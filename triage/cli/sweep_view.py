@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of, shown
+from triage.cli.view import listener_of, shown, shown_bare
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -114,11 +113,7 @@ class View:
 
 def show_sweep(done: Swept, *, quiet: bool, as_json: bool) -> None:
     """The end of a sweep: its data, the directory alone, or the bugs as a table."""
-    if as_json:
-        sys.stdout.write((done.directory / "sweep.json").read_text(encoding="utf-8"))
-        return
-    if quiet:
-        print(done.directory)  # noqa: T201
+    if shown_bare(done.directory, "sweep.json", quiet=quiet, as_json=as_json):
         return
     from rich.console import Console
     from rich.text import Text

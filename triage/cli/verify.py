@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from triage.cli.latest import names
+from triage.cli.options import PYTHON
 
 
 def verify(
@@ -16,9 +17,7 @@ def verify(
         help="A run directory, latest, or a reproducer script.",
         autocompletion=names,
     ),
-    python: str = typer.Option(
-        None, metavar="PATH", help="Target interpreter (default: that of the active environment)."
-    ),
+    python: str = PYTHON,
     runs: int = typer.Option(3, metavar="N", min=1, help="Fresh processes to run it in."),
     timeout: float = typer.Option(120.0, metavar="SECONDS", min=1.0, help="Limit of one run."),
 ) -> None:

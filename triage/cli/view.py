@@ -284,3 +284,12 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
         Text(f"{row['seconds']:.1f} s", "dim"),
         Text(telling, "dim", overflow="ellipsis", no_wrap=True),
     )
+
+
+def shown_bare(directory: Path, file: str, *, quiet: bool, as_json: bool) -> bool:
+    """Whether the end was told to machines: this file of the directory, or the directory alone."""
+    if as_json:
+        sys.stdout.write((directory / file).read_text(encoding="utf-8"))
+    elif quiet:
+        print(directory)  # noqa: T201
+    return quiet or as_json

@@ -6,23 +6,19 @@ is a workaround.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.culprit.arguments import Argument, arguments_for, cost_of_backend
+from triage.culprit.inquiry import Inquiry
 from triage.culprit.settings import Setting
-from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle
 from triage.model.graphcase import Context, GraphCase
 from triage.model.report import AblationRow
 from triage.model.rungs import BACKENDS, INDUCTORS
-from triage.model.stage import Verdict
-from triage.model.text import clip
 from triage.reduce.graph.passes.modes import DropOption
 from triage.reduce.printing.printer import Form, Unprintable, print_case
 from triage.reduce.text.compile_calls import is_fullgraph, options_of, with_setting, without_option
-from triage.trial.interface import CandidateRunner
 
 SOON = 0.5  # of the limit of a hang: what ends so soon does not hang
 TIMEOUT_SECONDS = 60.0
@@ -109,19 +105,12 @@ def _directions(case: GraphCase) -> Iterator[tuple[str, GraphCase]]:
 
 
 def ablate(
-    asked: Sequence[Variant],
-    runner: CandidateRunner,
-    oracle: Oracle,
-    budget: Budget,
-    emit: Callable[..., None],
-    seconds: float = TIMEOUT_SECONDS,
-    *,
-    hangs: bool = False,
+    asked: Sequence[Variant], inquiry: Inquiry, *, hangs: bool = False
 ) -> tuple[tuple[AblationRow, ...], tuple[Setting, ...]]:
-    """(rows, the settings with which it passed, the gentlest first). `seconds` is the limit of one run.
+    """(rows, the settings with which it passed, the gentlest first).
 
-    `hangs`: the failure is that limit. A row that comes near it shows nothing: a compile that explodes ends now and then. Its
-    setting is still one to be tried on the script.
+    `hangs`: the failure is the limit of one run. A row that comes near it shows nothing: a compile that explodes may end.
+    Its setting is still one to be tried on the script.
     """
     questions: dict[tuple[str | None, str], str] = {}  # by backend and text: the first setting that asks this
     for variant in asked:
@@ -129,19 +118,17 @@ def ablate(
             questions.setdefault((variant.rung, variant.text), variant.setting)
     answers: dict[tuple[str | None, str], AblationRow] = {}
     for rung in dict.fromkeys(rung for rung, _ in questions):
-        if budget.spent():
+        if inquiry.budget.spent():
             break
         sources = [text for other, text in questions if other == rung]
-        limit = max(0.0, min(seconds, budget.left()))
-        for done, (index, result) in enumerate(runner.run_many(sources, rung=rung, timeout=limit), 1):
-            key = (rung, sources[index])
-            answers[key] = row = _judged(questions[key], result, oracle)
-            emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
-            if done < len(sources) and budget.spent():
-                break
+        for index, result in inquiry.run_many(sources, rung):
+            outcome, why = inquiry.judged(result)
+            key, seconds = (rung, sources[index]), round(result.seconds, 2)
+            answers[key] = AblationRow(questions[key], outcome, seconds, why or None)
+            inquiry.emit("ablated", setting=questions[key], outcome=outcome, seconds=seconds)
     table = [_row(variant, answers) for variant in asked]
     cures = cures_of(asked, table)
-    return tuple(_told_apart(row, seconds) for row in table) if hangs else tuple(table), cures
+    return tuple(_told_apart(row, inquiry.seconds) for row in table) if hangs else tuple(table), cures
 
 
 def cures_of(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[Setting, ...]:
@@ -168,15 +155,3 @@ def _told_apart(row: AblationRow, limit: float) -> AblationRow:
         return row
     why = f"it ended after {row.seconds:.0f} s, near the {limit:.0f} s that a hang is told by"
     return replace(row, outcome="not_run", note=why)
-
-
-def _judged(setting: str, result, oracle: Oracle) -> AblationRow:  # type: ignore[no-untyped-def]
-    judgement = oracle.judge(result)
-    seconds = round(result.seconds, 2)
-    if judgement.verdict is Verdict.SAME_FAILURE:
-        return AblationRow(setting, "same_failure", seconds)
-    if judgement.verdict is Verdict.NO_FAILURE:
-        return AblationRow(setting, "ok", seconds)
-    if not result.compiled:
-        return AblationRow(setting, "not_run", seconds, judgement.reason)
-    return AblationRow(setting, "other_failure", seconds, clip(judgement.reason, 200) or None)

@@ -7,18 +7,16 @@ here. A thing that was varied and changed nothing is told as well. What no run s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.culprit.arguments import WITHOUT_OPTION, WITHOUT_OPTIONS
 from triage.culprit.guards import ANEW, GUARDS
+from triage.culprit.inquiry import Inquiry
 from triage.culprit.ways_round.spellings import CONTIGUOUS, Spelling, in_another_dtype
-from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle, RefusedError
+from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow, Condition, SubsystemSearch
-from triage.model.stage import Verdict
-from triage.model.text import clip
 from triage.reduce.graph.edits import Edit
 from triage.reduce.graph.passes import autograd, storage
 from triage.reduce.graph.passes.dtypes import ChangeDtype
@@ -27,7 +25,6 @@ from triage.reduce.graph.passes.fills import filled
 from triage.reduce.graph.passes.proposal import ChangeInput, tensors
 from triage.reduce.graph.slices import is_floating
 from triage.reduce.printing.printer import Form, Unprintable, print_case
-from triage.trial.interface import CandidateRunner
 
 MOST_EXTENTS = 2
 FIRST = "the size of the first dimension"  # of most programs the batch
@@ -35,7 +32,6 @@ _WIDER = {
     False: ("float32", "float64"),
     True: ("complex64", "complex128"),
 }  # by whether they are complex; the widest last
-_OUTCOMES = {Verdict.SAME_FAILURE: "same_failure", Verdict.NO_FAILURE: "ok"}
 _INSTEAD = re.compile(r"It passes with (?P<new>.+) instead of (?P<old>.+)\.")
 _WITHOUT = re.compile(r"It passes without (?P<old>the option .+)\.")
 
@@ -179,17 +175,8 @@ class Answered:
     copied: tuple[str, ...] = ()  # what the script calls the inputs that it passes with copies of
 
 
-def ask(
-    case: GraphCase,
-    form: Form | None,
-    rung: str,
-    runner: CandidateRunner,
-    oracle: Oracle,
-    budget: Budget,
-    emit: Callable[..., None],
-    seconds: float,
-) -> Answered:
-    """Ask them of a graph that fails on this rung."""
+def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
+    """Ask them of a graph that fails."""
     questions = list(questions_of(case))
     answers: dict[Question, AblationRow] = {}
     for way in range(max((len(question.ways) for question in questions), default=0)):
@@ -199,19 +186,15 @@ def ask(
             if way < len(question.ways) and answers.get(question, _NONE).outcome not in ("ok", "same_failure")
             if (text := _printed(case, question.ways[way], form)) is not None
         }
-        if not texts or budget.spent():
+        if not texts or inquiry.budget.spent():
             break
         asked = list(texts)
-        limit = max(0.1, min(seconds, budget.left()))
-        for done, (index, result) in enumerate(runner.run_many([*texts.values()], rung=rung, timeout=limit), 1):
-            judgement = oracle.judge(result)
-            outcome = _OUTCOMES.get(judgement.verdict, "other_failure" if result.compiled else "not_run")
-            note = None if judgement.verdict in _OUTCOMES else clip(judgement.reason, 200) or None
-            row = AblationRow(asked[index].setting, outcome, round(result.seconds, 2), note)
-            answers[asked[index]] = row
-            emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
-            if done < len(asked) and budget.spent():
-                break
+        for index, result in inquiry.run_many([*texts.values()], inquiry.rung):
+            outcome, why = inquiry.judged(result)
+            answers[asked[index]] = row = AblationRow(
+                asked[index].setting, outcome, round(result.seconds, 2), why or None
+            )
+            inquiry.emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
     rows = tuple(answers[question] for question in questions if question in answers)
     outcomes = {question: row.outcome for question, row in answers.items()}
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]

@@ -8,12 +8,12 @@ program's own values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from triage.judge.asking import Budget
+from triage.culprit.inquiry import Inquiry
 from triage.judge.boundary import next_points
-from triage.judge.judgement import Oracle, RefusedError
+from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphNode
@@ -22,7 +22,6 @@ from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.slices import keep
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.printer import Unprintable
-from triage.trial.interface import CandidateRunner
 
 MOST_GUESSES = 3
 MOST = 24  # questions; bisecting a thousand operations takes ten
@@ -42,26 +41,17 @@ class Diverging:
     wrong: WrongResult | None = None
 
 
-def first_diverging(
-    wholes: Iterable[Candidate],
-    likely: Sequence[GraphNode],
-    failing: str,
-    runner: CandidateRunner,
-    oracle: Oracle,
-    budget: Budget,
-    emit: Callable[..., None],
-    seconds: float,
-) -> Diverging | None:
+def first_diverging(wholes: Iterable[Candidate], likely: Sequence[GraphNode], inquiry: Inquiry) -> Diverging | None:
     """Bisect the first of these graphs that is wrong as a whole, looking at the `likely` operations first.
 
     None where none is wrong as a whole, where it has one operation, where no neighbours could be told apart, or in time.
     """
     for whole in wholes:
-        prefixes = _Prefixes(whole, failing, runner, oracle, budget, emit, seconds)
+        prefixes = _Prefixes(whole, inquiry)
         if len(prefixes.units) < 2:
             continue
         found = prefixes.searched(likely)
-        if found is not None or budget.spent():
+        if found is not None or inquiry.budget.spent():
             return found
     return None
 
@@ -69,18 +59,8 @@ def first_diverging(
 class _Prefixes:
     """What is known of each number of operations."""
 
-    def __init__(
-        self,
-        whole: Candidate,
-        failing: str,
-        runner: CandidateRunner,
-        oracle: Oracle,
-        budget: Budget,
-        emit: Callable[..., None],
-        seconds: float,
-    ) -> None:
-        self._whole, self._failing, self._runner, self._oracle = whole, failing, runner, oracle
-        self._budget, self._emit, self._seconds = budget, emit, seconds
+    def __init__(self, whole: Candidate, inquiry: Inquiry) -> None:
+        self._whole, self._inquiry = whole, inquiry
         self._wiring = Wiring(whole.case)
         self.units, self._nodes = self._wiring.units, self._wiring.nodes
         self._known: dict[int, Verdict] = {0: Verdict.NO_FAILURE}
@@ -135,7 +115,7 @@ class _Prefixes:
         return self._judged(place) is Verdict.NO_FAILURE
 
     def _may_ask(self) -> bool:
-        return self._asked < MOST and not self._budget.spent()
+        return self._asked < MOST and not self._inquiry.budget.spent()
 
     def _judged(self, place: int) -> Verdict:
         if place not in self._known:
@@ -150,10 +130,10 @@ class _Prefixes:
         except (RefusedError, Unprintable):
             return Verdict.UNRESOLVED
         self._asked += 1
-        result = self._runner.run(source, rung=self._failing, timeout=min(self._seconds, self._budget.left()))
-        verdict = self._oracle.judge(result).verdict
+        result = self._inquiry.runner.run(source, rung=self._inquiry.rung, timeout=self._inquiry.limit())
+        verdict = self._inquiry.oracle.judge(result).verdict
         self._wrongs[place] = result.notes.wrongs
-        self._emit(
+        self._inquiry.emit(
             "prefix_asked",
             operations=place,
             of=len(self.units),

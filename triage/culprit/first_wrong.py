@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from triage.culprit.inquiry import Inquiry
 from triage.culprit.zero_signs import signed_by
-from triage.judge.asking import Budget
-from triage.judge.judgement import CandidateResult, Oracle
+from triage.judge.judgement import CandidateResult
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
-from triage.trial.interface import CandidateRunner
 
 MOST = 12
 TIMEOUT_SECONDS = 120.0
@@ -30,9 +29,7 @@ class FirstWrong(NamedTuple):
     by_sign: bool = False
 
 
-def first_wrong(
-    case: GraphCase, form: Form | None, failing: str, runner: CandidateRunner, oracle: Oracle, budget: Budget
-) -> FirstWrong | None:
+def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWrong | None:
     """The operation whose result is the first that is wrong; None where none is alone, or the graph is too large."""
     inner = [node for node in case.nodes if len(node.out) == 1 and node.out[0] is not None and not node.multi]
     if case.backward or form is None or not form.compares_values or len(inner) > MOST:
@@ -42,15 +39,15 @@ def first_wrong(
 
     def run(case: GraphCase, form: Form) -> CandidateResult | None:
         try:
-            source = None if budget.spent() else print_case(case, form=form)
+            source = None if inquiry.budget.spent() else print_case(case, form=form)
         except Unprintable:
             return None
-        limit = min(TIMEOUT_SECONDS, budget.left())
-        return None if source is None else runner.run(source, rung=failing, timeout=limit)
+        limit = min(TIMEOUT_SECONDS, inquiry.budget.left())
+        return None if source is None else inquiry.runner.run(source, rung=inquiry.rung, timeout=limit)
 
     for node in inner:
         result = run(replace(case, outputs=(trees.ref(node.name),)), form)
-        if result is not None and oracle.judge(result).verdict is Verdict.SAME_FAILURE:
+        if result is not None and inquiry.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
             signed = signed_by(case, node, form, run)
             return FirstWrong(made_by(case, signed or node), by_sign=signed is not None)
     return None

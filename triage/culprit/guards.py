@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from triage.culprit.parts import Asking, TellingRunner
+from triage.culprit.inquiry import Inquiry
+from triage.culprit.parts import Asking
 from triage.culprit.settings import GENTLE, Setting, inserted
 from triage.culprit.subsystem import Searched
-from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle
 from triage.model.report import AblationRow, KnownCause, SubsystemRow, SubsystemSearch
 
 GUARDS = "guards"
@@ -41,29 +39,21 @@ LEFT_OUT = (
 )
 
 
-def search_guards(
-    source: str,
-    rung: str,
-    runner: TellingRunner,
-    oracle: Oracle,
-    budget: Budget,
-    emit: Callable[..., None],
-    seconds: float,
-) -> Searched | None:
-    """Ask it of a program that gives a wrong result on `rung`; None where there is no time for it, or no answer.
+def search_guards(source: str, inquiry: Inquiry) -> Searched | None:
+    """Ask it of a program that gives a wrong result; None where there is no time for it, or no answer.
 
     A guard decides whether the graph of an earlier call holds for this one. Where the program passes without such graphs, one
     is missing or too weak, and those that torch leaves out are asked for; where it fails all the same, the graph itself is
     wrong, or what Dynamo does beside it.
     """
-    if budget.spent():
+    asking = Asking(source, inquiry)
+    if asking.spent():
         return None
-    asking = Asking(source, rung, runner, oracle, budget, emit, seconds)
     outcome, _ = asking.several([(ANEW, inserted(source, _INSTALL))]).get(ANEW, ("not_run", ""))
     if outcome not in ("ok", "same_failure"):
         return None
     passes = outcome == "ok"
-    settings = [each.setting for each in LEFT_OUT] if passes and not budget.spent() else []
+    settings = [each.setting for each in LEFT_OUT] if passes and not asking.spent() else []
     answers = asking.several([(each.text, inserted(source, f"{_imported(each)}\n{each.text}")) for each in settings])
     rows = tuple(AblationRow(text, told, asking.took[text], why or None) for text, (told, why) in answers.items())
     cures = tuple(each for each in settings if answers.get(each.text, ("", ""))[0] == "ok")

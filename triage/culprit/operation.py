@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.culprit.called_as import method_operator, other_name
-from triage.culprit.known_causes import lies_in_environment
+from triage.culprit.matching import lies_in_environment
 from triage.locate.conclude import Conclusion
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode

@@ -11,10 +11,11 @@ The parts, and what each of them is called, are those of PyTorch's `torch._induc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.culprit.parts import AFTER, BEFORE, COUNTS, Asking, TellingRunner, applications, counting, known_settings
+from triage.culprit.inquiry import Inquiry
+from triage.culprit.parts import AFTER, BEFORE, COUNTS, Asking, applications, counting, known_settings
 from triage.culprit.settings import (
     GRAPH_PASSES,
     INDUCTOR,
@@ -28,8 +29,6 @@ from triage.culprit.settings import (
     why_not,
     with_switch,
 )
-from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle
 from triage.model.report import AblationRow, SubsystemRow, SubsystemSearch
 
 LOWERINGS = "lowerings"
@@ -51,26 +50,16 @@ class Searched:
     lowered: tuple[str, ...] = ()
 
 
-def search_parts(
-    source: str,
-    rung: str,
-    runner: TellingRunner,
-    oracle: Oracle,
-    budget: Budget,
-    emit: Callable[..., None],
-    seconds: float,
-    *,
-    refused: bool = False,
-) -> Searched | None:
-    """Search the parts of the stage whose backend is `rung`; None where it has none that could be switched off.
+def search_parts(source: str, inquiry: Inquiry, *, refused: bool = False) -> Searched | None:
+    """Search the parts of the stage whose backend is the failing rung; None where it has none that could be switched off.
 
     `refused`: the failure is that the C++ compiler refuses the text of a kernel.
     """
-    switches = switches_for(rung)
-    if not switches or budget.spent():
+    switches = switches_for(inquiry.rung)
+    if not switches or inquiry.budget.spent():
         return None
-    asking = Asking(source, rung, runner, oracle, budget, emit, seconds)
-    known = known_settings(runner)
+    asking = Asking(source, inquiry)
+    known = known_settings(inquiry.runner)
     result, files = asking.telling(counting(source), (COUNTS,), "all")
     if result == "ok":  # nothing was switched off yet: such runs show nothing (the program brings a backend of its own)
         return None
@@ -169,7 +158,7 @@ class _Search:
             self._outcomes.update({switch.part: ("not_run", why) for switch, why in apart.items() if why})
             if asked := [switch for switch, why in apart.items() if not why]:
                 questions.append((asked, self._without(asked)))
-        if not questions or self._asking.budget.spent():
+        if not questions or self._asking.spent():
             return
         answers = self._asking.several([(_named(group), text) for group, text in questions])
         again: list[Switch] = []
@@ -191,7 +180,7 @@ class _Search:
             if switch.accepted and self._refused:
                 self._dear[switch.part] = self._outcomes[switch.part] = ("not_run", REFUSED)
                 continue
-            if self._asking.budget.spent() or why_not(switch, self._asking.source, self._known) is not None:
+            if self._asking.spent() or why_not(switch, self._asking.source, self._known) is not None:
                 continue
             text = with_switch(self._asking.source, switch, self._known)
             answer = self._asking.several([(switch.text, text)]).get(switch.text, ("not_run", NO_TIME))
@@ -233,7 +222,7 @@ class _Search:
             # Where one number says nothing, its neighbours may.
             middle = (passes + fails) // 2
             for number in [middle, *(each for each in (middle + 1, middle - 1) if passes < each < fails)]:
-                if self._asking.budget.spent():
+                if self._asking.spent():
                     return None
                 outcome, told = self._asked_of(part, number, files)
                 if outcome == "ok":
@@ -245,7 +234,7 @@ class _Search:
             else:
                 return None
         if self._off or (graphs is None and files):
-            if self._asking.budget.spent():
+            if self._asking.spent():
                 return None
             off, self._off = self._off, ()
             outcome, graphs = self._asked_of(part, fails, files)
@@ -269,7 +258,7 @@ class _Search:
             if switch.change is not None and self._dear.get(switch.part, ("", ""))[0] == "ok"
         ]
         one = _without_pass(names, what) if f"{INDUCTOR}.disabled_passes" in (self._known or {}) else None
-        if one is not None and not self._asking.budget.spent():
+        if one is not None and not self._asking.spent():
             text = inserted(self._asking.source, f"import {INDUCTOR}\n{one.text}")
             if self._asking.several([(one.text, text)]).get(one.text, ("", ""))[0] == "ok":
                 found.append(one)

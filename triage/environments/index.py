@@ -49,7 +49,7 @@ class IndexUnreachableError(Exception):
     """An index did not answer, or not with anything that can be read. The text says which and why."""
 
 
-def project_wheels(project: str, index: str, cert: str | None = None, timeout: float = TIMEOUT_SECONDS) -> list[Wheel]:
+def project_wheels(project: str, index: str, cert: str | None = None) -> list[Wheel]:
     """The wheels of a project on one simple index; none where the index does not have it.
 
     Raises IndexUnreachableError.
@@ -58,21 +58,21 @@ def project_wheels(project: str, index: str, cert: str | None = None, timeout: f
     if urlsplit(index).scheme in ("", "file"):
         text = _local_page(page)
     else:
-        text = fetch(page, cert, timeout)
+        text = fetch(page, cert)
     if text is None:
         return []
     wheels = parse_page(text, page, public(index))
     if wheels and all(wheel.size is None for wheel in wheels) and index.rstrip("/").endswith("/simple"):
-        wheels = _with_details(wheels, project, index, cert, timeout)
+        wheels = _with_details(wheels, project, index, cert)
     return wheels
 
 
-def linked_wheels(project: str, place: str, cert: str | None = None, timeout: float = TIMEOUT_SECONDS) -> list[Wheel]:
+def linked_wheels(project: str, place: str, cert: str | None = None) -> list[Wheel]:
     """The wheels of a project in a directory, or on a page of links (pip's find-links). Raises IndexUnreachableError."""
     if urlsplit(place).scheme in ("http", "https"):
         return [
             wheel
-            for wheel in parse_page(fetch(place, cert, timeout) or "", place, public(place))
+            for wheel in parse_page(fetch(place, cert) or "", place, public(place))
             if _is_project(wheel.filename, project)
         ]
     directory = Path(unquote(urlsplit(place).path) if place.startswith("file:") else place).expanduser()
@@ -85,9 +85,7 @@ def linked_wheels(project: str, place: str, cert: str | None = None, timeout: fl
     return [wheel for wheel in wheels if wheel is not None]
 
 
-def all_wheels(
-    project: str, settings: IndexSettings, first: Sequence[str] = (), timeout: float = TIMEOUT_SECONDS
-) -> tuple[list[Wheel], list[str]]:
+def all_wheels(project: str, settings: IndexSettings, first: Sequence[str] = ()) -> tuple[list[Wheel], list[str]]:
     """(wheels, problems) of the configured indexes, and before them of the indexes `first`.
 
     A problem is an index that could not be read, in words.
@@ -96,12 +94,12 @@ def all_wheels(
     problems: list[str] = []
     for index in dict.fromkeys([*first, *settings.indexes]):
         try:
-            wheels += project_wheels(project, index, settings.cert, timeout)
+            wheels += project_wheels(project, index, settings.cert)
         except IndexUnreachableError as error:
             problems.append(str(error))
     for place in settings.find_links:
         try:
-            wheels += linked_wheels(project, place, settings.cert, timeout)
+            wheels += linked_wheels(project, place, settings.cert)
         except IndexUnreachableError as error:
             problems.append(str(error))
     return wheels, problems
@@ -129,11 +127,11 @@ def parse_page(text: str, base: str, index: str) -> list[Wheel]:
     return found
 
 
-def fetch(url: str, cert: str | None = None, timeout: float = TIMEOUT_SECONDS) -> str | None:
+def fetch(url: str, cert: str | None = None) -> str | None:
     """The text at an address; None where there is none (404). Raises IndexUnreachableError."""
     request = urllib.request.Request(bare(url), headers={"Accept": ACCEPT, "User-Agent": "torch-triage", **_login(url)})
     try:
-        with urllib.request.urlopen(request, timeout=timeout, context=_tls(cert)) as answer:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=_tls(cert)) as answer:
             body: bytes = answer.read(LONGEST)
             return body.decode("utf-8", "replace")
     except urllib.error.HTTPError as error:
@@ -144,11 +142,11 @@ def fetch(url: str, cert: str | None = None, timeout: float = TIMEOUT_SECONDS) -
         raise IndexUnreachableError(f"{public(url)}: {getattr(error, 'reason', None) or error}") from error
 
 
-def exists(url: str, cert: str | None = None, timeout: float = TIMEOUT_SECONDS) -> int | None:
+def exists(url: str, cert: str | None = None) -> int | None:
     """The size of the file at an address (0 where it is not told), None where there is none. Raises IndexUnreachableError."""
     request = urllib.request.Request(bare(url), method="HEAD", headers={"User-Agent": "torch-triage", **_login(url)})
     try:
-        with urllib.request.urlopen(request, timeout=timeout, context=_tls(cert)) as answer:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=_tls(cert)) as answer:
             return int(answer.headers.get("Content-Length") or 0)
     except urllib.error.HTTPError as error:
         if error.code in (403, 404, 410):  # an object store answers 403 for what it does not have
@@ -209,10 +207,10 @@ def _is_project(filename: str, project: str) -> bool:
         return False
 
 
-def _with_details(wheels: list[Wheel], project: str, index: str, cert: str | None, timeout: float) -> list[Wheel]:
+def _with_details(wheels: list[Wheel], project: str, index: str, cert: str | None) -> list[Wheel]:
     """Sizes and dates from PyPI's JSON API, which many mirrors have beside the simple index."""
     try:
-        text = fetch(f"{index.rstrip('/').removesuffix('/simple')}/pypi/{project}/json", cert, timeout)
+        text = fetch(f"{index.rstrip('/').removesuffix('/simple')}/pypi/{project}/json", cert)
         releases = json.loads(text)["releases"] if text else {}
         known = {file["filename"]: file for files in releases.values() for file in files}
     except (IndexUnreachableError, ValueError, KeyError, TypeError, AttributeError):

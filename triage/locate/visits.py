@@ -294,7 +294,6 @@ class Visits(Leftovers):
         limit: float,
         enough: float,
         comparison: Comparison | None = None,
-        cancel: Cancel | None = None,
     ) -> Probe:
         """Run the script on a rung with another text in the place of some of its files, for `limit` seconds at most.
 
@@ -317,9 +316,9 @@ class Visits(Leftovers):
             extra_env=_few_logs(),  # nobody asks how it passes
             verbose_logs=False,
         )
-        return self._ask(rung, request, patience, cancel)
+        return self._ask(rung, request, patience)
 
-    def _ask(self, rung: Rung, request: ProbeRequest, patience: float, cancel: Cancel | None) -> Probe:
+    def _ask(self, rung: Rung, request: ProbeRequest, patience: float, cancel: Cancel | None = None) -> Probe:
         self.session.emit("probe_started", rung=rung.name, name=request.name, timeout=request.timeout)
         probe = self.probe(request, cancel or self.session.cancel)
         outcome = probe.outcome

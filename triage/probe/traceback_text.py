@@ -13,7 +13,7 @@ from triage.model.outcome import Frame, RaisedException
 
 _START = "Traceback (most recent call last):"
 _LOGGING = "--- Logging error ---"
-MOST_READ, LONGEST = 100, 200_000  # tracebacks; characters of one
+MOST_READ, LONGEST, MOST_LINES = 100, 200_000, 400  # tracebacks; characters and lines of one
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _RANK = re.compile(r"^\[(?:rank|default)(?P<rank>\d+)\]:\s?")
 _LOGGER = re.compile(r"^[EW]\d{4} \S+ \d+ \S+\]\s?(?:\[[\d/]+\]\s?)?")
@@ -23,7 +23,7 @@ _END = ("Traceback", "During handling", "The above exception")
 _LAUNCHERS = ("ChildFailedError", "CalledProcessError")  # torchrun; a Python program that runs another
 
 
-def last_traceback(text: str, limit: int = 400) -> RaisedException | None:
+def last_traceback(text: str) -> RaisedException | None:
     """The last complete traceback in `text`, without ranks' and loggers' prefixes. None where there is none.
 
     A program may print thousands, in megabytes: of those that do not tell, only the last ones are read.
@@ -34,7 +34,7 @@ def last_traceback(text: str, limit: int = 400) -> RaisedException | None:
         begin = text.rfind("\n", 0, place) + 1
         # A logger whose stream is closed (pytest's, at exit) tells of it and goes on.
         if not text[max(0, begin - len(_LOGGING) - 2) : begin].rstrip().endswith(_LOGGING):
-            found, left = _parse(text[begin : begin + LONGEST].splitlines()[:limit]), left - 1
+            found, left = _parse(text[begin : begin + LONGEST].splitlines()[:MOST_LINES]), left - 1
             if found is not None and not found.type.endswith(_LAUNCHERS):
                 return found
             launcher = launcher or found

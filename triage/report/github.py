@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
-from triage.report.limits import Part, fit, whole_in
+from triage.report.limits import Part, fit, whole_in_report
 
 REPOSITORY = "pytorch/pytorch"
 FORM = "pt2-bug-report.yml"
@@ -24,9 +24,7 @@ def new_issue_url(title: str, parts: Mapping[str, Part], body: Callable[[Mapping
     """
     prefix = f"https://github.com/{REPOSITORY}/issues/new?"
     head = f"{prefix}title={_quoted(title)}&body="
-    text = fit(
-        whole_in(parts, "report.md"), body, URL_LIMIT - len(head), lambda text: len(_quoted(text)), cut_precious=False
-    )
+    text = fit(whole_in_report(parts), body, URL_LIMIT - len(head), lambda text: len(_quoted(text)), cut_precious=False)
     return f"{prefix}template={FORM}&title={_quoted(title)}" if text is None else head + _quoted(text)
 
 

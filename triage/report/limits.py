@@ -77,9 +77,9 @@ def fit(
         rooms[name] = max(0, min(rooms[name] - min(excess, rooms[name] // 2), rooms[name] * 7 // 8))
 
 
-def whole_in(parts: Mapping[str, Part], file: str) -> dict[str, Part]:
-    """The same parts, with cuts pointing at one file."""
-    return {name: replace(part, file=file) for name, part in parts.items()}
+def whole_in_report(parts: Mapping[str, Part]) -> dict[str, Part]:
+    """The same parts, with cuts pointing at the report on disk."""
+    return {name: replace(part, file="report.md") for name, part in parts.items()}
 
 
 def _biggest(parts: Mapping[str, Part], rooms: Mapping[str, int], cut_precious: bool) -> str | None:

@@ -20,6 +20,7 @@ from triage.report.redact import Redactor
 from triage.report.render import render, renderer_of
 from triage.report.sources import ERROR_LOG, Sources, failing_log, read_sources
 from triage.report.trace import TRACE_LOG, TraceWork, redacted_trace
+from triage.report.writing import writing
 
 FILES = {row.name: row.file for row in FORMATS}
 
@@ -58,18 +59,12 @@ def write_report(
         )
     sources = replace(sources, error_log=log)
     clean, sources = _with_template(clean, sources, template)
-    try:
+    with writing("The report", run_dir):
         for name, text in attached.values():
             if text:
                 write_whole(run_dir / name, text)
         for name in wanted:
             write_whole(run_dir / FILES[name], render(clean, name, sources))
-    except OSError as error:
-        raise UsageError(
-            f"The report could not be written to {run_dir}.",
-            f"{type(error).__name__}: {error.strerror or error}",
-            "Name a directory that can be written, with room on its disk: --out DIR",
-        ) from error
     return clean
 
 

@@ -13,6 +13,7 @@ from triage.report.junit import junit
 from triage.report.redact import Redactor
 from triage.report.sweep import sweep_markdown
 from triage.report.sweep_html import sweep_html
+from triage.report.writing import writing
 
 FILE, PAGE, HTML, JUNIT = "sweep.json", "sweep.md", "sweep.html", "junit.xml"
 
@@ -20,18 +21,12 @@ FILE, PAGE, HTML, JUNIT = "sweep.json", "sweep.md", "sweep.html", "junit.xml"
 def write_sweep(directory: Path, found: SweepReport, redactor: Redactor, *, live: bool = False) -> SweepReport:
     """Writes all of it; returns what was written. A `live` page reads itself anew. Raises UsageError where it cannot be."""
     clean = decode(SweepReport, redactor.tree(encode(found), field_names(SweepReport)))
-    try:
+    with writing(FILE, directory):
         write_whole(directory / FILE, json.dumps(encode(clean), indent=1, ensure_ascii=False) + "\n")
         write_whole(directory / HTML, sweep_html(clean, live=live))
         if not live:
             write_whole(directory / PAGE, sweep_markdown(clean))
             write_whole(directory / JUNIT, junit(clean))
-    except OSError as error:
-        raise UsageError(
-            f"{FILE} could not be written to {directory}.",
-            f"{type(error).__name__}: {error.strerror or error}",
-            "Name a directory that can be written, with room on its disk: --out DIR",
-        ) from error
     return clean
 
 

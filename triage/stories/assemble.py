@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import triage
-from triage.culprit.known_causes import lies_in_environment
+from triage.culprit.matching import lies_in_environment
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved

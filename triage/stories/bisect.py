@@ -35,6 +35,7 @@ from triage.report.bisection import bisection_html
 from triage.report.issue import bisection_page
 from triage.report.redact import Redactor, redactor_here
 from triage.report.store import FILES, load_report, write_report
+from triage.report.writing import writing
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter, Journal
 from triage.session.session import Session, neutral_store, open_session
@@ -299,16 +300,10 @@ def _to_be_taken_up(error: TargetError, directory: Path) -> TargetError:
 def _write(found: Bisection, directory: Path, subject: Subject, redactor: Redactor) -> Path | None:
     """`bisect.json`, `bisect.md` and `bisect.html`, and the report of the run where there is one. All of it redacted."""
     tree = redactor.tree(to_json(found))
-    try:
+    with writing("The result", directory):
         write_whole(directory / "bisect.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
         write_whole(directory / "bisect.md", bisection_page(from_json(tree)))
         write_whole(directory / "bisect.html", bisection_html(from_json(tree)))
-    except OSError as error:
-        raise UsageError(
-            what=f"The result could not be written to {directory}.",
-            why=str(error),
-            next="Name a directory that can be written, with room on its disk: --out DIR",
-        ) from error
     if subject.run is None:
         return None
     for row in tree["tested"]:

@@ -19,10 +19,10 @@ from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, 
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.guards import does_not_matter, search_guards
+from triage.culprit.inquiry import Inquiry
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.environments.files import write_whole
-from triage.judge.asking import Budget
 from triage.judge.comparison import AnyWrong, ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import is_refused
@@ -36,6 +36,7 @@ from triage.reduce.graph.starts import starts
 from triage.reduce.interface import Problem
 from triage.reduce.verifying import Reproduced
 from triage.stories.findings import Findings
+from triage.trial.interface import CandidateRunner
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
 from triage.trial.share import share_of
@@ -56,24 +57,24 @@ def blame(
     """Fill what the findings say of the culprit. `oracle` is the one that judged `made`, reduced from the `problem`."""
     session, rung = found.session, problem.rung
     limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
-    share = share_of(session.clock, made.seconds)
+    inquiry = Inquiry(rung, runner, oracle, share_of(session.clock, made.seconds), session.emit, limit)
     hangs, by_sign = patience is not None, False
     with session.timed("ablate"):
         # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.
-        parts = None if hangs else _Parts(found, made, rung, runner, oracle, share, limit)
+        parts = None if hangs else _Parts(found, made, replace(inquiry, runner=runner.beside()))
         settings = settings_of(made, rung, own_backend=problem.stage is Stage.BACKEND)
-        found.ablation, found.cures = ablate(settings, runner, oracle, share, session.emit, limit, hangs=hangs)
+        found.ablation, found.cures = ablate(settings, inquiry, hangs=hangs)
         found.workarounds = tuple(cure.text for cure in cures_of(settings, found.ablation)[:MOST_CURES])
         if made.form is not None and made.graph is not None:
-            wrong = first_wrong(made.graph, made.form, rung, runner, oracle, share)
+            wrong = first_wrong(made.graph, made.form, inquiry)
             found.first_wrong, by_sign = wrong or (None, False)
         if parts is not None:
             parts.take()
-    share = share_of(session.clock, made.seconds)
+    inquiry = replace(inquiry, budget=share_of(session.clock, made.seconds))
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
         with session.timed("diverge"), runner.signs_compared(by_sign):
-            _diverging(found, made, problem, runner, oracle, share_of(session.clock, made.seconds), limit)
-    _conditions(found, made, rung, runner, oracle, share, limit, patience is None)
+            _diverging(found, made, problem, inquiry)
+    _conditions(found, made, inquiry, patience is None)
 
 
 def settings_of(made: Reproduced, rung: str, *, own_backend: bool = False) -> list[Variant]:
@@ -89,29 +90,19 @@ class _Parts:
     The findings are filled by whoever asks for the answer, so an interrupt finds them whole.
     """
 
-    def __init__(
-        self,
-        found: Findings,
-        made: Reproduced,
-        rung: str,
-        runner: ForkServerRunner,
-        oracle: Oracle,
-        budget: Budget,
-        limit: float,
-    ) -> None:
+    def __init__(self, found: Findings, made: Reproduced, inquiry: Inquiry) -> None:
         self._found = found
-        of_guards = made.case == "source" and rung == DYNAMO_ALONE
+        of_guards = made.case == "source" and inquiry.rung == DYNAMO_ALONE
         wrong = found.walk.conclusion().symptom is Symptom.WRONG_RESULT
         search: Callable[..., Searched | None] = search_guards
         if not (of_guards and wrong):
             search = partial(search_parts, refused=is_refused(found.walk.conclusion().signature))
         self._answer: Future[Searched | None] = Future()
-        asked = (made.source, rung, runner.beside(), oracle, budget, found.session.emit, limit)
-        threading.Thread(target=self._work, args=(search, asked), name="parts", daemon=True).start()
+        threading.Thread(target=self._work, args=(search, made.source, inquiry), name="parts", daemon=True).start()
 
-    def _work(self, search: Callable[..., Searched | None], asked: tuple[object, ...]) -> None:
+    def _work(self, search: Callable[..., Searched | None], source: str, inquiry: Inquiry) -> None:
         try:
-            self._answer.set_result(search(*asked))
+            self._answer.set_result(search(source, inquiry))
         except BaseException as error:  # noqa: BLE001  raised where it is asked for
             self._answer.set_exception(error)
 
@@ -141,15 +132,7 @@ def _with_graphs(searched: Searched, directory: Path) -> SubsystemSearch:
     return replace(searched.search, before=names.get(BEFORE), after=names.get(AFTER))
 
 
-def _diverging(
-    found: Findings,
-    made: Reproduced,
-    problem: Problem,
-    runner: ForkServerRunner,
-    oracle: Oracle,
-    budget: Budget,
-    limit: float,
-) -> None:
+def _diverging(found: Findings, made: Reproduced, problem: Problem, inquiry: Inquiry) -> None:
     """Of the program's own graph with the program's own values; the reproducer's operations are where to look first."""
     assert made.graph is not None
     first = [found.first_wrong] if found.first_wrong is not None else []
@@ -157,33 +140,20 @@ def _diverging(
     nodes = {node.name: node for node in (*made.graph.nodes, *first)}
     wholes = [start for group in starts(problem, made.form) for start in group]
     wholes.sort(key=lambda start: not start.recorded)
+    oracle = inquiry.oracle
     found.diverging = first_diverging(
-        (_seen(start.candidate, runner) for start in wholes[:MOST_WHOLES]),
+        (_seen(start.candidate, inquiry.runner) for start in wholes[:MOST_WHOLES]),
         [nodes[name] for name in likely],
-        problem.rung,
-        runner,
-        AnyWrong(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle,
-        budget,
-        found.session.emit,
-        limit,
+        replace(inquiry, oracle=AnyWrong(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle),
     )
 
 
-def _seen(whole: Candidate, runner: ForkServerRunner) -> Candidate:
+def _seen(whole: Candidate, runner: CandidateRunner) -> Candidate:
     """With the gradients that were seen to arrive inside, where the failure needs a backward pass."""
     return observed(whole, runner) if whole.case.backward and hangs_on_values(whole) else whole
 
 
-def _conditions(
-    found: Findings,
-    made: Reproduced,
-    rung: str,
-    runner: ForkServerRunner,
-    oracle: Oracle,
-    budget: Budget,
-    limit: float,
-    asks: bool,
-) -> None:
+def _conditions(found: Findings, made: Reproduced, inquiry: Inquiry, asks: bool) -> None:
     """Fill `conditions` and `indifferent`; questions about the data only of a graph, and where `asks`."""
     graph = made.graph if made.case == "graph" else None
     shown, indifferent = conditions.of_settings(graph, found.ablation)
@@ -192,7 +162,7 @@ def _conditions(
     data: tuple[Condition, ...] = ()
     if graph is not None and asks:
         with found.session.timed("conditions"):
-            told = conditions.ask(graph, made.form, rung, runner, oracle, budget, found.session.emit, limit)
+            told = conditions.ask(graph, made.form, inquiry)
         found.ablation += told.rows
         found.spellings, data = told.spellings, told.conditions
         writes = any(mutated(node) for case in found.cases for node in case.nodes)  # a copy would take what is written

@@ -22,7 +22,7 @@ NAME = "repro.py"
 MARK = "# NOT VERIFIED YET: triage is still at work on this.\n"
 
 
-def named_early(found: Findings, conclusion: Conclusion) -> str | None:
+def named_early(conclusion: Conclusion) -> str | None:
     """The operation that the error itself names, before anything is reduced."""
     culprit = culprit_of(conclusion, None, None)
     return culprit.op if culprit is not None else None

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.errors import TargetError
 from triage.explain import breaks, recompiles, times
 from triage.explain.cures import Trial
 from triage.explain.fullgraph import first_to_fail
@@ -24,7 +23,7 @@ from triage.model.text import clip, first_line
 from triage.probe import stdin
 from triage.probe.interpret import Event, events_in
 from triage.probe.run import Probe, ProbeRequest, run_probe
-from triage.probe.target import Target, check_module, check_syntax
+from triage.probe.target import Target, check_syntax
 from triage.report.explanation_files import write_explanation
 from triage.report.redact import redactor_here
 from triage.session.clock import BudgetSpentError
@@ -35,6 +34,7 @@ from triage.stories.explain_modes import ModesWanted, step_marked
 from triage.stories.explain_profile import profiled
 from triage.stories.run import Run
 from triage.stories.run import run as triaged
+from triage.stories.target import check_started
 
 EXIT_PARTIAL, EXIT_INTERRUPTED = 5, 130
 # A program that goes on and on is ended once nothing was compiled for so many calls and seconds: what is compiled at all is
@@ -96,7 +96,7 @@ def explain(
     try:
         with _caches(wanted=warm) as caches:
             seen = _watched(session, target, "as_is", whole=whole, caches=caches)
-            _check_usable(seen.probe, target)
+            check_started(seen.probe, target, "explain")
             found = _read(seen, command, target.cwd)
             if caches is not None and not seen.probe.outcome.failed:
                 found = _warm(session, target, found, caches, whole=whole)
@@ -187,23 +187,6 @@ def _told(outcome: Outcome) -> Mapping[str, object]:
     error = outcome.exception
     facts = {"exception": error.type, "message": error.message} if error is not None else {}
     return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
-
-
-def _check_usable(probe: Probe, target: Target) -> None:
-    """Raise TriageError where the command could not be run, or we could not get in."""
-    if probe.outcome.kind is OutcomeKind.INVALID:
-        raise TargetError(
-            what="The command could not be started.",
-            why=probe.outcome.detail or "The operating system refused.",
-            next="Run the same command without triage first.",
-        )
-    check_module(target, probe.outcome.detail)
-    if not probe.notes.started:
-        raise TargetError(
-            what="triage could not get into the target process.",
-            why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
-            next="Drop those flags, or name the script itself: triage explain script.py",
-        )
 
 
 def _read(seen: _Seen, command: tuple[str, ...], cwd: Path) -> Explanation:

@@ -66,8 +66,9 @@ def _runs_of(seeded: Mapping[int, tuple[int, int]]) -> int:
     return sum(runs for runs, _ in seeded.values())
 
 
-def wilson(failures: int, runs: int, z: float = 1.96) -> tuple[float, float]:
-    """The score interval of a rate (Wilson, 1927); `z` is the normal quantile, by default of 95 %."""
+def wilson(failures: int, runs: int) -> tuple[float, float]:
+    """The score interval of a rate with 95 % (Wilson, 1927)."""
+    z = 1.96  # the normal quantile
     rate, square = failures / runs, z * z / runs
     middle = (rate + square / 2) / (1 + square)
     half = z * math.sqrt(rate * (1 - rate) / runs + square / (4 * runs)) / (1 + square)

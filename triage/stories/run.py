@@ -14,28 +14,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.environments.describe import (
-    WARM_FILE,
-    WARM_SCRIPT,
-    TargetEnvironment,
-    describe_target,
-    require_torch,
-    told_of,
-)
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
-from triage.errors import TargetError, TriageError
+from triage.errors import TriageError
 from triage.locate import comparing, printed
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.walk import Walk
-from triage.model.outcome import Outcome
 from triage.model.own_code import SIGNAL_HANDLER
 from triage.model.report import TriageReport
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import Stage, Symptom
 from triage.probe import stdin
-from triage.probe.launch import Cancel
-from triage.probe.run import Probe
-from triage.probe.target import Target, check_module, check_syntax
+from triage.probe.target import Target, check_syntax
 from triage.report.redact import Redactor, redactor_here
 from triage.report.store import write_report
 from triage.report.trace import TraceWork
@@ -48,16 +37,15 @@ from triage.stories.captured import captured
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier, has_verified
+from triage.stories.target import LAST_WORDS_SECONDS, AskedTarget
 from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding, own_code
-from triage.trial.runner import ForkServerRunner
 
 SCREENED = "it was only screened (--screen); triage run --resume goes on with it"
 OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
 )
 NOT_YET = "Ways round had not been tried on the script when this was written."
-LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
 
 
 @dataclass(frozen=True)
@@ -100,7 +88,7 @@ def run(
     found.trace_work = TraceWork(_redactor(found))
     if settings.reduce and not settings.screen:
         candidate_runner(found)
-    asked = _Asked(target, found.runner if usable_cores() > 1 else None)
+    asked = AskedTarget(target, found.runner if usable_cores() > 1 else None)
     if not settings.screen:
         asked.begin()
     interrupted, bug = False, None
@@ -142,7 +130,7 @@ def run(
     return Run(report, session.directory, exit_code(report, interrupted))
 
 
-def _find_out(found: Findings, asked: _Asked) -> None:
+def _find_out(found: Findings, asked: AskedTarget) -> None:
     """All that is asked about a failure: where it comes from, how little shows it, what avoids it."""
     session = found.session
     _locate(found)
@@ -204,13 +192,13 @@ def _no_interrupts(*, later: bool = False) -> Iterator[None]:
             signal.raise_signal(arrived[0])
 
 
-def _run_script(found: Findings, asked: _Asked) -> None:
+def _run_script(found: Findings, asked: AskedTarget) -> None:
     """The script as it is."""
     with found.session.timed("script"):
         if not found.session.settings.screen:  # the engines are read while the script runs, and nobody waits for them
             threading.Thread(target=importlib.import_module, args=("triage.stories.graph_ladder",), daemon=True).start()
         first = found.walk.first()
-        _check_usable(first, asked)
+        asked.check_usable(first)
         if found.runner is not None and first.outcome.failed:
             found.runner.warm()  # its seconds pass while the ladder runs
 
@@ -315,34 +303,6 @@ def _write_reproducer(found: Findings) -> None:
         write_whole(folder / f"{signature.fingerprint}.py", source)
 
 
-def _check_usable(first: Probe, asked: _Asked) -> None:
-    """Raise TargetError where the first probe shows that the target cannot be triaged at all."""
-    if first.outcome.kind is OutcomeKind.INVALID:
-        raise TargetError(
-            what="The command could not be started.",
-            why=first.outcome.detail or "The operating system refused.",
-            next="Run the same command without triage first.",
-        )
-    check_module(asked.target, first.outcome.detail)
-    if not first.notes.started:
-        asked.answer(LAST_WORDS_SECONDS)  # where it is no Python at all, that is the better thing to say
-        raise TargetError(
-            what="triage could not get into the target process.",
-            why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
-            next="Drop those flags, or name the script itself: triage run script.py",
-        )
-    if first.notes.torch_version is None and _fails_in_torch(first.outcome):
-        environment = asked.answer()
-        if environment is not None:
-            require_torch(environment)
-
-
-def _fails_in_torch(outcome: Outcome) -> bool:
-    """Whether the program ended because torch could not be imported."""
-    error = outcome.exception
-    return error is not None and ("torch" in error.message or any("/torch/" in frame.file for frame in error.frames))
-
-
 def _located_facts(found: Findings) -> dict[str, object]:
     conclusion = found.walk.conclusion()
     return {
@@ -351,67 +311,10 @@ def _located_facts(found: Findings) -> dict[str, object]:
         "settled": conclusion.settled,
         "failing": conclusion.failing.name if conclusion.failing else None,
         "fails": conclusion.symptom is not Symptom.NONE,
-        "operation": named_early(found, conclusion),
+        "operation": named_early(conclusion),
         "door": conclusion.door.name if conclusion.door is not None else None,
     }
 
 
 def _redactor(found: Findings) -> Redactor:
     return redactor_here(os.environ, found.target.cwd, redact=found.session.settings.redact).knowing(found.command)
-
-
-class _Asked:
-    """The target is asked about itself in the background, while the first probes run; for a screening only if need be.
-
-    The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the answer at hand.
-    """
-
-    def __init__(self, target: Target, runner: ForkServerRunner | None = None) -> None:
-        self.target = target
-        self._runner = runner
-        self.cancel = Cancel()
-        self._answer: TargetEnvironment | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._ask, args=(target.python,), daemon=True)
-
-    def begin(self) -> None:
-        """Ask, if it was not asked yet."""
-        if self._thread.ident is None:
-            self._thread.start()
-
-    def _ask(self, python: str) -> None:
-        try:
-            told = self._told_warm(python) if self._runner is not None else None
-            self._answer = told or describe_target(python, cancel=self.cancel)
-        except Exception as error:  # noqa: BLE001  raised where it is asked for
-            self._error = error
-
-    def _told_warm(self, python: str) -> TargetEnvironment | None:
-        assert self._runner is not None
-        with contextlib.suppress(OSError, ValueError):  # what cannot be asked there is asked of a plain interpreter
-            self._runner.warmed()
-            return told_of(python, self._runner.look(WARM_SCRIPT, WARM_FILE) or "")
-        return None
-
-    def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
-        """What it said (within that time). Raises TargetError where it cannot be run."""
-        found = self.waited(seconds)
-        if isinstance(self._error, TargetError):
-            raise self._error
-        return found
-
-    def waited(self, seconds: float | None) -> TargetEnvironment | None:
-        """What it said (within that time). The script ran, so a question that was not answered costs a section only."""
-        self.begin()
-        self._thread.join(seconds)  # the question has a time limit of its own
-        return self._answer
-
-    def last_words(self, seconds: float) -> TargetEnvironment | None:
-        """What it says within that time, then nothing of it is left running. Nothing, where it was not asked."""
-        if self._thread.ident is None:
-            return None
-        self._thread.join(seconds)
-        found = self._answer
-        self.cancel.set()
-        self._thread.join(5)
-        return found

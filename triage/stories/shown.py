@@ -9,7 +9,6 @@ from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
-from triage.reduce.verifying import Reproduced
 from triage.stories.findings import Findings
 
 
@@ -46,7 +45,7 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
         runs=made.runs,
         needs=made.needs,
         features=features_of(made.source) if of_dynamo else (),
-        doubt=made.doubt or _doubt(found, made) or None,
+        doubt=made.doubt or _doubt(found) or None,
     )
 
 
@@ -64,7 +63,7 @@ def fails_by_itself(found: Findings, own: OwnCode | None) -> bool:
     return not own_check_alone(found) and (own is None or own.role not in PASSES)
 
 
-def _doubt(found: Findings, made: Reproduced) -> str:
+def _doubt(found: Findings) -> str:
     """The settings with which the reproducer passes and the script fails as before: where they may be two wrong results."""
     if not own_check_alone(found):
         return ""

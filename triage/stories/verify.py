@@ -20,7 +20,7 @@ from triage.model.text import clip
 from triage.probe.target import find_python
 from triage.report.store import load_report
 from triage.session.session import neutral_store
-from triage.trial.runner import verify
+from triage.trial.fresh import verify
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
 
-from triage.culprit.known_causes import lies_in_environment
+from triage.culprit.matching import lies_in_environment
 from triage.culprit.settings import Setting, without_caches
 from triage.culprit.ways_round.changes import (
     KINDS,

@@ -1,14 +1,12 @@
-"""Runs candidates: in children forked from a warm interpreter, or in fresh processes where that is impossible.
+"""Candidates in children forked from a warm interpreter, or in fresh processes where that is impossible.
 
 `ForkServerRunner` is what the engines use. Its server is started at the first candidate and again when it has died; a
-candidate that was running then is run once more, in a fresh process, because it may be what killed it. `verify` judges a
-finished reproducer under the user's own settings, in a fresh process and an empty directory.
+candidate that was running then is run once more, in a fresh process, because it may be what killed it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import shutil
 import threading
 import time
@@ -18,62 +16,21 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from pathlib import Path
 
-from triage.environments.machine import usable_cores
 from triage.judge.judgement import CandidateResult
 from triage.model.accuracy import Comparison
 from triage.model.rungs import backend_of
-from triage.model.stage import OutcomeKind
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
-from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.staging import shared_with_forks
-from triage.probe.target import Target
-from triage.trial.facts import ForkFacts, facts_of_fork, left_in, not_run, printed_in, result_of_probe, warned_in
-from triage.trial.limits import default_memory_mb, meets_others
+from triage.trial.facts import ForkFacts, facts_of_fork, not_run
+from triage.trial.fresh import FreshProcessRunner
+from triage.trial.limits import default_memory_mb
 from triage.trial.pool import PooledRunner, Query
 
-SCRIPT = "repro.py"
 SERVER_STARTS = 4  # after that many, candidates keep killing it
-VERIFY_JOBS = 3  # more side by side would share too little of the machine to be the user's own settings
 ANSWER_GRACE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 LOOK_SECONDS = 60.0
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-
-
-class FreshProcessRunner(PooledRunner):
-    """A `CandidateRunner` that starts a process of the target interpreter per candidate. Slower, and works everywhere."""
-
-    def __init__(
-        self,
-        python: str,
-        *,
-        jobs: int | None = None,
-        neutral: Path | None = None,
-        kernels: Path | None = None,
-        accuracy: Comparison | None = None,
-    ) -> None:
-        super().__init__(jobs)
-        self._python = python
-        self._neutral = neutral
-        self._kernels = kernels
-        self._accuracy = accuracy
-
-    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        directory = self._new_directory()
-        try:
-            return run_fresh(
-                query,
-                self._python,
-                directory,
-                extra_env=ONE_THREAD,
-                neutral=self._neutral,
-                kernels=self._kernels,
-                cancel=cancel,
-                accuracy=self._accuracy,
-            )
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 class ForkServerRunner(PooledRunner):
@@ -272,105 +229,6 @@ class RunnerBeside(PooledRunner):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         return self._runner._run_one(query, cancel)
-
-
-def run_fresh(
-    query: Query,
-    python: str,
-    directory: Path,
-    *,
-    extra_env: dict[str, str],
-    neutral: Path | None,
-    kernels: Path | None = None,
-    cancel: Cancel | None = None,
-    accuracy: Comparison | None = None,
-    capture: bool = False,
-) -> CandidateResult:
-    """Run `python repro.py` in an empty directory below `directory`, with the agent watching."""
-    place = directory / "cwd"
-    place.mkdir(parents=True)
-    (place / SCRIPT).write_text(query.source, encoding="utf-8")
-    backend = backend_of(query.rung)
-    env = {**extra_env, **({"TORCH_COMPILE_BACKEND": backend} if backend is not None else {})}
-    request = ProbeRequest(
-        name="candidate",
-        target=Target(python, (python, SCRIPT), place),
-        rung=query.rung,
-        timeout=query.timeout,
-        directory=directory,
-        extra_env=env,
-        neutral=neutral,
-        kernels=kernels,
-        verbose_logs=False,
-        accuracy=accuracy,
-        capture=capture,
-    )
-    result = result_of_probe(run_probe(request, cancel))
-    return replace(result, left=left_in(place), warned=warned_in(directory), printed=printed_in(directory))
-
-
-def verify(
-    source: str,
-    python: str,
-    *,
-    rung: str | None = None,
-    runs: int = 3,
-    timeout: float = 120.0,
-    neutral: Path | None = None,
-    end: float = math.inf,
-) -> list[CandidateResult]:
-    """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings.
-
-    The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`).
-    """
-    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, end)
-
-
-def verify_with_control(
-    source: str,
-    python: str,
-    passing: str,
-    *,
-    runs: int = 3,
-    timeout: float = 120.0,
-    neutral: Path | None = None,
-    end: float = math.inf,
-    warm: PooledRunner | None = None,
-) -> tuple[list[CandidateResult], CandidateResult]:
-    """What `verify` gives, and beside it one run with the backend `passing`, which ought to end well.
-
-    That one is asked of the `warm` runner first; only where it does not end well there, a fresh process decides.
-    """
-    if warm is not None:
-        control = warm.run(source, rung=passing, timeout=timeout)
-        if control.outcome.kind is OutcomeKind.OK:
-            return verify(source, python, runs=runs, timeout=timeout, neutral=neutral, end=end), control
-    queries = [*[Query(source, None, timeout)] * runs, Query(source, passing, timeout)]
-    *results, control = _fresh(queries, python, neutral, end)
-    return results, control
-
-
-def _fresh(queries: Sequence[Query], python: str, neutral: Path | None, end: float) -> list[CandidateResult]:
-    alone = any(meets_others(query.source) for query in queries)
-    # One more than there are cores: the last of three does not leave one idle.
-    runner = _Verifier(python, neutral, 1 if alone else min(len(queries), usable_cores() + 1, VERIFY_JOBS))
-    runner.until(end)
-    try:
-        answers = dict(runner.run_queries(queries))
-        return [answers[number] for number in sorted(answers)]
-    finally:
-        runner.close()
-
-
-class _Verifier(FreshProcessRunner):
-    def __init__(self, python: str, neutral: Path | None, jobs: int) -> None:
-        super().__init__(python, jobs=jobs, neutral=neutral)
-
-    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        directory = self._new_directory()
-        return run_fresh(
-            query, self._python, directory, extra_env={}, neutral=self._neutral, cancel=cancel, capture=True
-        )
 
 
 def _texts(directory: Path, files: Sequence[str]) -> dict[str, str]:

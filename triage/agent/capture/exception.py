@@ -173,24 +173,22 @@ def _user_code(error, message):
 
 def rank():
     """The number of this process in its group; None where there is no group."""
-    distributed = sys.modules.get("torch.distributed")
-    try:
-        if distributed is not None and distributed.is_available() and distributed.is_initialized():
-            return distributed.get_rank()
-    except Exception:
-        return None
-    return _launched_as("RANK")
+    return _of_group("get_rank", "RANK")
 
 
 def world():
     """How many processes its group has; None where there is no group."""
+    return _of_group("get_world_size", "WORLD_SIZE")
+
+
+def _of_group(question, variable):
     distributed = sys.modules.get("torch.distributed")
     try:
         if distributed is not None and distributed.is_available() and distributed.is_initialized():
-            return distributed.get_world_size()
+            return getattr(distributed, question)()
     except Exception:
         return None
-    return _launched_as("WORLD_SIZE")
+    return _launched_as(variable)
 
 
 def _launched_as(name):

@@ -125,44 +125,27 @@ def _of_call(source: Source, call: ast.Call, spelling: Spelling) -> Respelled | 
     if opening < 0 or (root is not None and root in _NO_TENSORS) or _asks_super(function):
         return None
     named = source.source(function)
+    owner: str | None = named
     if isinstance(function, ast.Name):
         by_name = function.id not in own and function.id in global_names(source)
         helper = _free(source, function.id if by_name else "call", spelling)
-        if by_name:
-            return _made(
-                source,
-                spelling,
-                named,
-                helper,
-                "*args, **kwargs",
-                f"{named}(*args, **kwargs)",
-                Edit(start, opening, helper),
-            )
-        given = f"{named}, " if call.args or call.keywords else named
-        edit = Edit(start, opening + 1, f"{helper}({given}")
-        return _made(source, spelling, named, helper, "function, *args, **kwargs", "function(*args, **kwargs)", edit)
-    if not isinstance(function, ast.Attribute):
+        short, first, result = named, "function", "function"
+    elif isinstance(function, ast.Attribute):
+        by_name = root is not None and root in imported_names(source) and root not in own
+        helper = _free(source, function.attr, spelling)
+        owner = _owner(source, call, function)
+        short = named if len(named) < 40 and "\n" not in named else f".{function.attr}"
+        first, result = "owner", f"owner.{function.attr}"
+    else:
         return None
-    helper = _free(source, function.attr, spelling)
-    if root is not None and root in imported_names(source) and root not in own:
-        return _made(
-            source,
-            spelling,
-            named,
-            helper,
-            "*args, **kwargs",
-            f"{named}(*args, **kwargs)",
-            Edit(start, opening, helper),
-        )
-    owner = _owner(source, call, function)
+    if by_name:
+        edit = Edit(start, opening, helper)
+        return _made(source, spelling, named, helper, "*args, **kwargs", f"{named}(*args, **kwargs)", edit)
     if owner is None:
         return None
     given = f"{owner}, " if call.args or call.keywords else owner
     edit = Edit(start, opening + 1, f"{helper}({given}")
-    short = named if len(named) < 40 and "\n" not in named else f".{function.attr}"
-    return _made(
-        source, spelling, short, helper, "owner, *args, **kwargs", f"owner.{function.attr}(*args, **kwargs)", edit
-    )
+    return _made(source, spelling, short, helper, f"{first}, *args, **kwargs", f"{result}(*args, **kwargs)", edit)
 
 
 def _of_operator(source: Source, node: ast.BinOp, spelling: Spelling) -> Respelled | None:

@@ -76,7 +76,7 @@ def exception_lines(calls: Calls) -> list[str]:
 
 def _backward_outside(calls: Calls, call: str) -> list[str]:
     """Gradients are taken outside of autocast, as programs do."""
-    return [*in_modes(calls.modes, [f"out = {call}"]), backward_of("out", calls)]
+    return [*in_modes(calls.modes, [f"out = {call}"]), backward_of_out(calls)]
 
 
 def _second_order(calls: Calls) -> list[str]:
@@ -109,9 +109,9 @@ def total(name: str, calls: Calls) -> str:
     return " + ".join(terms)
 
 
-def backward_of(name: str, calls: Calls) -> str:
-    """A backward pass of all differentiable outputs of a result called `name`."""
-    text = total(name, calls)
+def backward_of_out(calls: Calls) -> str:
+    """A backward pass of all differentiable outputs of the result `out`."""
+    text = total("out", calls)
     return f"({text}).backward()" if " + " in text else f"{text}.backward()"
 
 
@@ -149,7 +149,7 @@ def used(calls: Calls, call: str) -> list[str]:
     if len(wanted) == 1:
         position = calls.outputs.index(wanted[0])
         return [loss(f"{call}[{position}]", wanted[0]) + ".backward()"]
-    return [f"out = {call}", backward_of("out", calls)]
+    return [f"out = {call}", backward_of_out(calls)]
 
 
 def loss(text: str, output: Output) -> str:

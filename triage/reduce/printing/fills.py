@@ -74,10 +74,10 @@ def creation(item: GraphInput, *, requires_grad: bool) -> str:
     if meta.dtype not in DTYPES:
         raise NoFillError(f"the input {item.name} has dtype {meta.dtype}")
     if meta.lazy:
-        return _grad(_undone(item, meta), requires_grad, leaf_argument=False)
+        return _grad(_undone(item, meta), requires_grad)
     fill = effective_fill(item)
     if fill == "values":
-        return _grad(_strided_values(item, meta), requires_grad, leaf_argument=False)
+        return _grad(_strided_values(item, meta), requires_grad)
     shape, view = layout(meta)
     text = fresh(shape, meta, fill, requires_grad=requires_grad and not view)
     return text + view + (".requires_grad_()" if requires_grad and not text.endswith("requires_grad=True)") else "")
@@ -241,10 +241,10 @@ def _sliced(shape: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Lay
     return tuple(full), f"[{', '.join(slices)}]" if slices else ""
 
 
-def _grad(text: str, requires_grad: bool, *, leaf_argument: bool) -> str:
+def _grad(text: str, requires_grad: bool) -> str:
     if not requires_grad:
         return text
-    if leaf_argument or (text.startswith("torch.tensor(") and text.count(")") == 1):
+    if text.startswith("torch.tensor(") and text.count(")") == 1:
         return text[:-1] + ", requires_grad=True)"
     return text + ".requires_grad_()"
 

@@ -28,10 +28,10 @@ from triage.reduce.text.harmless import with_harmless
 from triage.reduce.text.left_files import LeftFiles
 from triage.reduce.text.reached import OwnFailure
 from triage.trial.facts import not_run
+from triage.trial.fresh import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.trial.interface import CandidateRunner
 from triage.trial.limits import meets_others
 from triage.trial.pool import PooledRunner, Query
-from triage.trial.runner import ONE_THREAD, FreshProcessRunner, run_fresh
 
 CONFINE = "TRIAGE_CONFINE"
 # Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.

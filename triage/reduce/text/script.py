@@ -77,6 +77,10 @@ class Script:
             node = self.parents[node]
             yield node
 
+    def in_fstring(self, node: ast.AST) -> bool:
+        """Whether it is a part of an f-string."""
+        return any(isinstance(above, ast.JoinedStr) for above in self.above(node))
+
     @cached_property
     def _lines(self) -> list[str]:
         return self.text.splitlines(keepends=True)

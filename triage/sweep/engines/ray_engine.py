@@ -16,6 +16,7 @@ from typing import Any
 
 from triage.errors import UsageError
 from triage.probe.launch import Cancel
+from triage.sweep.engines.extras import imported
 from triage.sweep.engines.interface import Done, Work
 from triage.sweep.engines.local import run_here
 
@@ -35,7 +36,7 @@ class RayEngine:
     name = "ray"
 
     def __init__(self, address: str | None = None, slots: int | None = None) -> None:
-        self._ray = _imported()
+        self._ray = imported("ray", "Ray", "ray")
         try:
             _check_reachable(address)
             self._ray.init(
@@ -104,15 +105,3 @@ def _check_reachable(address: str | None) -> None:
     place = _PLACE.fullmatch(address or "")
     if place is not None:
         socket.create_connection((place["host"].strip("[]"), int(place["port"])), REACHED_SECONDS).close()
-
-
-def _imported() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise UsageError(
-            what="The engine ray needs Ray.",
-            why=f"It cannot be imported: {error}.",
-            next="pip install 'torch-triage[ray]'",
-        ) from error
-    return ray

@@ -14,6 +14,7 @@ from typing import Any
 
 from triage.errors import UsageError
 from triage.probe.launch import Cancel
+from triage.sweep.engines.extras import imported
 from triage.sweep.engines.interface import Done, Work
 from triage.sweep.engines.local import run_here
 
@@ -33,7 +34,7 @@ class SlurmEngine:
     def __init__(
         self, folder: Path, slots: int, cluster: str | None = "slurm", parameters: Mapping[str, Any] | None = None
     ) -> None:
-        submitit = _imported()
+        submitit = imported("slurm", "submitit", "submitit")
         try:
             self._executor = submitit.AutoExecutor(folder=str(folder / "%j"), cluster=cluster)
         except RuntimeError as error:
@@ -92,15 +93,3 @@ def _told(job: Any, work: Work, seconds: float) -> Done:
 
 def _run(work: Work) -> Done:
     return run_here(work, Cancel())
-
-
-def _imported() -> Any:
-    try:
-        import submitit
-    except ImportError as error:
-        raise UsageError(
-            what="The engine slurm needs submitit.",
-            why=f"It cannot be imported: {error}.",
-            next="pip install 'torch-triage[slurm]'",
-        ) from error
-    return submitit

@@ -19,10 +19,10 @@ def propose(script: Script) -> Iterator[Choice]:
     for node in script.nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and changes([Edit(*script.span(node))], held):
             continue
-        if isinstance(node, ast.Constant) and not _within_fstring(script, node) and not isinstance(node.value, bool):
+        if isinstance(node, ast.Constant) and not script.in_fstring(node) and not isinstance(node.value, bool):
             if isinstance(node.value, int | float | str):
                 places.setdefault((type(node.value).__name__, node.value), []).append(node)
-        elif isinstance(node, ast.JoinedStr) and not _within_fstring(script, node):
+        elif isinstance(node, ast.JoinedStr) and not script.in_fstring(node):
             places.setdefault(("f-string", script.source(node)), []).append(node)
     for (_, value), nodes in places.items():
         told = _texts(value, nodes[0])
@@ -50,11 +50,3 @@ def _texts(value: object, node: ast.expr) -> list[str]:
         short += [repr("".join(lines[:count])) for count in sorted({1, 2, len(lines) // 2}) if 0 < count < len(lines)]
         return [text for text in short if len(text) < len(value) + 2]
     return []
-
-
-def _within_fstring(script: Script, node: ast.AST) -> bool:
-    while node in script.parents:
-        node = script.parents[node]
-        if isinstance(node, ast.JoinedStr):
-            return True
-    return False

@@ -22,7 +22,7 @@ def propose(script: Script) -> Iterator[Choice]:
     done: list[Edit] = []
     for node in script.nodes:
         text = _plain(script, node)
-        if text is None or _in_fstring(script, node):
+        if text is None or script.in_fstring(node):
             continue
         edit = Edit(*script.span(node), text)
         if text != script.source(node) and not any(old.start <= edit.start < old.end for old in done):
@@ -116,11 +116,3 @@ def _shape(node: ast.expr) -> tuple[tuple[int, ...], set[object]]:
 def _is_number(node: ast.expr, value: float) -> bool:
     number = node.value if isinstance(node, ast.Constant) else None
     return isinstance(number, int | float) and not isinstance(number, bool) and number == value
-
-
-def _in_fstring(script: Script, node: ast.AST) -> bool:
-    while node in script.parents:
-        node = script.parents[node]
-        if isinstance(node, ast.JoinedStr):
-            return True
-    return False

@@ -1,0 +1,50 @@
+"""Everything that touches private parts of torch: a function returns the feature, or `Missing(reason)`.
+
+The rest of the agent asks here and never by `getattr` of its own, so what a torch release moves is found in one place.
+"""
+
+from .autocast import NothingLeftEntered, autocast_as_now, autocast_is_on, autocast_of, autocast_off
+from .dynamo import (
+    compile_id,
+    compile_metrics,
+    compile_phases,
+    forget_compiles,
+    graph_break_id,
+    recompile_limit,
+    registered_backend,
+    repro_input_reader,
+    without_repro_copy,
+)
+from .feature import Feature, Missing
+from .inductor import (
+    compiler_parts,
+    header_precompiler,
+    inductor_phases,
+    keep_headers_in,
+    kernel_builder,
+    report_output_strides,
+    vec_isa_probe,
+    without_graph_caches,
+)
+from .installed import default_setting, home_of_torch, imported_when_named, loaded, may_use_accelerator
+from .operators import (
+    custom_op_definition,
+    dispatcher_text,
+    fake_results,
+    known_operators,
+    loaded_libraries,
+    opcheck,
+    operator_types,
+    registered_at,
+)
+from .tensors import (
+    base_of,
+    copy_graph,
+    copy_graph_deeply,
+    dispatch_mode,
+    file_writer,
+    flattened,
+    is_functional,
+    left_undone,
+    tracing_modes_off,
+)

@@ -1,0 +1,138 @@
+"""Dynamo: the names, counts and times of its compiles, its backends, and the scripts of PyTorch's own minifier."""
+
+import os
+import sys
+
+from .feature import Missing
+
+_graph_break_ids = {}
+
+
+def compile_id():
+    """Dynamo's own name of the graph that is being compiled, `frame/recompile`, e.g. 0/1."""
+    try:
+        found = sys.modules["torch._guards"].CompileContext.current_compile_id()
+        return str(found).strip("[]") if found is not None else "?"
+    except Exception:
+        return "?"
+
+
+def forget_compiles():
+    """As if nothing had been compiled in this process yet; more than `torch._dynamo.reset` does before 2.7."""
+    torch = sys.modules["torch"]
+    torch._dynamo.reset()
+    try:
+        sys.modules["torch._dynamo.utils"].counters.clear()
+        convert_frame = sys.modules["torch._dynamo.convert_frame"]
+        convert_frame.FRAME_COUNTER = 0
+        convert_frame.FRAME_COMPILE_COUNTER.clear()
+    except (KeyError, AttributeError):
+        pass
+    # The table that compiles read is a copy made by the first of them: later registrations would not be seen.
+    module = sys.modules.get("torch._inductor.decomposition")
+    for function in list(vars(module).values()) if module is not None else ():
+        if callable(getattr(function, "cache_clear", None)):
+            function.cache_clear()
+
+
+def recompile_limit():
+    """How many compiled versions of one function Dynamo keeps; None where this torch does not say."""
+    config = sys.modules.get("torch._dynamo.config")
+    for name in ("recompile_limit", "cache_size_limit"):  # the latter before 2.6
+        try:
+            return int(getattr(config, name))
+        except Exception:
+            continue
+    return None
+
+
+def graph_break_id(kind):
+    """The id (`GB0059`) of a kind of graph break in torch's registry (2.8 and newer), None where it has none."""
+    import json
+
+    if not _graph_break_ids:
+        _graph_break_ids[""] = None
+        try:
+            home = os.path.dirname(sys.modules["torch._dynamo"].__file__)
+            with open(os.path.join(home, "graph_break_registry.json"), encoding="utf-8") as file:
+                for number, entries in json.load(file).items():
+                    _graph_break_ids.update({entry["Gb_type"]: number for entry in entries})
+        except Exception:
+            pass
+    return _graph_break_ids.get(kind)
+
+
+def compile_phases():
+    """Seconds by Dynamo's own name of the phase, which may lie inside another; empty where nothing was compiled."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    nanoseconds = getattr(utils, "cumulative_time_spent_ns", None)  # 2.6 and newer
+    if nanoseconds:
+        return {str(name): float(spent) / 1e9 for name, spent in dict(nanoseconds).items()}
+    for name in ("compilation_time_metrics", "compilation_metrics"):
+        found = getattr(utils, name, None)
+        try:
+            return {str(phase): float(sum(spent)) for phase, spent in dict(found).items()}
+        except Exception:
+            continue
+    return {}
+
+
+def compile_metrics():
+    """What Dynamo noted of each of its last 64 compiles: the frame, the seconds, the size; empty before 2.2."""
+    ask = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", None)
+    try:
+        return [
+            {
+                "graph": getattr(each, "compile_id", None) or getattr(each, "frame_key", None),
+                "function": getattr(each, "co_name", None),
+                "file": getattr(each, "co_filename", None),
+                "line": getattr(each, "co_firstlineno", None),
+                "seconds": getattr(each, "entire_frame_compile_time_s", None),
+                "backend_seconds": getattr(each, "backend_compile_time_s", None),
+                "inductor_seconds": getattr(each, "inductor_compile_time_s", None),
+                "code_seconds": getattr(each, "code_gen_time_s", None),
+                "us": getattr(each, "duration_us", None),
+                "ops": getattr(each, "graph_op_count", None),
+                "forward": getattr(each, "is_forward", None),
+                "failed": getattr(each, "fail_type", None),
+            }
+            for each in (ask() if ask is not None else ())
+        ]
+    except Exception:
+        return []
+
+
+def registered_backend(name):
+    """The function that torch.compile takes for a backend's name, loaded as torch.compile loads it; None where there is none."""
+    try:
+        from torch._dynamo.backends.registry import lookup_backend
+
+        return lookup_backend(name)
+    except Exception:
+        return None
+
+
+def repro_input_reader():
+    """The class that gives the inputs of a script of PyTorch's minifier: `InputReader(save_dir=...)`, then `.args`."""
+    try:
+        from torch._dynamo.debug_utils import InputReader
+    except Exception as error:
+        return Missing("torch._dynamo.debug_utils.InputReader cannot be imported: %s" % error)
+    return InputReader
+
+
+def without_repro_copy(after_aot):
+    """Keep `torch._dynamo.repro.after_aot` from copying checkpoints to `repro.py` in the program's own directory.
+
+    The file may be the user's. The module names `shutil` for nothing else, and a copy that fails is only logged.
+    """
+    import shutil
+
+    class Shutil(object):
+        copyfile = staticmethod(lambda source, goal: goal)
+
+        def __getattr__(self, name):
+            return getattr(shutil, name)
+
+    if hasattr(after_aot, "shutil"):
+        after_aot.shutil = Shutil()

@@ -1,0 +1,78 @@
+"""Operators: who registered them, where, and what their fake kernels give."""
+
+import os
+import sys
+
+from .feature import Missing
+from .tensors import flattened
+
+
+def custom_op_definition(qualified):
+    """The object `torch.library.custom_op` made for an operator `ns::name` (2.4 and newer), None where there is none."""
+    try:
+        return sys.modules["torch._library.custom_ops"].OPDEFS.get(qualified)
+    except Exception:
+        return None
+
+
+def dispatcher_text(qualified):
+    """What the dispatcher knows of an operator, with the files its kernels were registered in; empty where unknown."""
+    try:
+        return sys.modules["torch"]._C._dispatch_dump(qualified)
+    except Exception:
+        return ""
+
+
+def registered_at(qualified):
+    """`file:line` of what registered an operator `ns::name`, None where that is not known."""
+    import re
+
+    code = getattr(getattr(custom_op_definition(qualified), "_init_fn", None), "__code__", None)
+    if code is not None:
+        return "%s:%d" % (code.co_filename, code.co_firstlineno)
+    sites = re.findall(r"registered at (\S.*?:\d+)(?= ::|$)", dispatcher_text(qualified), re.M)
+    home = os.path.dirname(sys.modules["torch"].__file__) + os.sep
+    return next((site for site in sites if site[0] == "/" and not site.startswith((home, "/dev/null"))), None)
+
+
+def known_operators():
+    """Names `ns::name` of the operators that were asked for through `torch.ops` so far."""
+    found = []
+    try:
+        for space, names in list(vars(sys.modules["torch"].ops).items()):
+            found += ["%s::%s" % (space, name) for name in getattr(names, "_dir", ())]
+    except Exception:
+        return []
+    return found
+
+
+def loaded_libraries():
+    """Paths of the shared libraries that `torch.ops.load_library` loaded."""
+    try:
+        return sorted(sys.modules["torch"].ops.loaded_libraries)
+    except Exception:
+        return []
+
+
+def operator_types():
+    """The types of `torch.ops.ns.name` and `torch.ops.ns.name.overload`."""
+    ops = sys.modules["torch"]._ops
+    return tuple(getattr(ops, name) for name in ("OpOverload", "OpOverloadPacket") if hasattr(ops, name))
+
+
+def opcheck():
+    """`torch.library.opcheck` (2.4 and newer)."""
+    check = getattr(sys.modules["torch"].library, "opcheck", None)
+    return check if check is not None else Missing("this torch has no torch.library.opcheck")
+
+
+def fake_results(operator, args, kwargs):
+    """What the fake kernel of an operator gives, as a list of leaves."""
+    from torch._subclasses import FakeTensorMode
+
+    mode = FakeTensorMode()
+    flat, put_back = flattened((args, kwargs))
+    tensor = sys.modules["torch"].Tensor
+    args, kwargs = put_back([mode.from_tensor(item) if isinstance(item, tensor) else item for item in flat])
+    with mode:
+        return flattened(operator(*args, **kwargs))[0]

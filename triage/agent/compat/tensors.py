@@ -1,0 +1,83 @@
+"""Tensors and graphs: what autograd, functionalization and dispatch modes know of them."""
+
+import sys
+
+from .feature import Feature, Missing
+
+
+def flattened(tree):
+    """(leaves of nested tuples, lists and dictionaries, the function that puts others in their places)."""
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+
+    flat, spec = tree_flatten(tree)
+    return flat, lambda leaves: tree_unflatten(leaves, spec)
+
+
+def copy_graph(gm):
+    """A GraphModule with the same parameters and a graph of its own."""
+    import copy
+
+    from torch.fx import GraphModule
+
+    return GraphModule(gm, copy.deepcopy(gm.graph))
+
+
+def copy_graph_deeply(gm):
+    """As `copy_graph`, with the graphs of nested functions copied too: a backend may rewrite them in place."""
+    copied = copy_graph(gm)
+    for name, child in list(copied.named_children()):
+        if type(child).__name__ == type(copied).__name__ or hasattr(child, "graph"):
+            setattr(copied, name, copy_graph_deeply(child))
+    return copied
+
+
+def is_functional(tensor):
+    """Whether a tensor is the wrapper of functionalization, which has no values to read."""
+    try:
+        return sys.modules["torch"]._is_functional_tensor(tensor)
+    except Exception:
+        return False
+
+
+def left_undone(tensor):
+    """What a tensor's elements still wait for: conj, neg, zero (it has no storage: a gradient known to be 0), or nothing."""
+    for name, question in (("zero", "_is_zerotensor"), ("conj", "is_conj"), ("neg", "is_neg")):
+        try:
+            if getattr(tensor, question)():
+                return name
+        except Exception:  # a layout or a subclass that cannot be asked
+            continue
+    return ""
+
+
+def base_of(tensor):
+    """The tensor that autograd has this one be a view of; None where it is none."""
+    try:
+        return tensor._base if tensor._is_view() else None
+    except Exception:  # a subclass that cannot be asked
+        return None
+
+
+def dispatch_mode():
+    """The base class of modes that see every ATen operation."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    return TorchDispatchMode
+
+
+def tracing_modes_off():
+    """A context manager that leaves all dispatch modes (fake, functional, proxy) for a while."""
+    import contextlib
+
+    try:
+        from torch.utils._python_dispatch import _disable_current_modes
+    except ImportError:
+        return contextlib.nullcontext()
+    return _disable_current_modes()
+
+
+def file_writer(torch):
+    """The class (`owner`, `name`) with which torch.save opens its file, given a path or a stream."""
+    if hasattr(getattr(torch, "_C", None), "PyTorchFileWriter"):
+        return Feature(owner=torch._C, name="PyTorchFileWriter")
+    return Missing("torch._C.PyTorchFileWriter is not there")

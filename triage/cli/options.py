@@ -1,0 +1,26 @@
+"""Arguments and options that several commands take, and how a command line is told again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+WORDS = typer.Argument(
+    None,
+    metavar="SCRIPT [ARGS]...",
+    help="The script and its arguments, or after -- a whole command.",
+    show_default=False,
+)
+MODULE = typer.Option(None, "-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does.")
+PYTHON = typer.Option(None, metavar="PATH", help="Target interpreter (default: that of the active environment).")
+NO_REDACT = typer.Option(
+    False, "--no-redact", help="Leave names, paths and secrets in what is written: for your own eyes."
+)
+QUIET = typer.Option(False, "--quiet", "-q", help="Print only where the result lies.")
+RAW = typer.Option(False, "--raw-command", hidden=True)
+
+
+def command_of(words: Sequence[str] | None, module: str | None, raw: bool) -> tuple[str, ...]:
+    """What is to be run, as it was typed: `-m MODULE ARGS`, `-- COMMAND`, or the script and its arguments."""
+    return (*(("-m", module) if module else ()), *(("--",) if raw else ()), *map(str, words or ()))

@@ -1,0 +1,55 @@
+"""How the reproducer is asked what is to blame: run with something changed, within its time, and judged in the report's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from triage.judge.asking import Budget
+from triage.judge.judgement import CandidateResult, Oracle
+from triage.model.stage import Verdict
+from triage.model.text import clip
+from triage.trial.interface import CandidateRunner
+
+_OUTCOMES = {Verdict.SAME_FAILURE: "same_failure", Verdict.NO_FAILURE: "ok"}
+
+
+class TellingRunner(CandidateRunner, Protocol):
+    """A runner that can read files which a candidate writes; None, or no file, where it cannot."""
+
+    def look(self, source: str, file: str) -> str | None: ...
+
+    def run_telling(
+        self, source: str, files: Sequence[str], *, rung: str | None = None, timeout: float = 60.0
+    ) -> tuple[CandidateResult, Mapping[str, str]]: ...
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What every question needs. `rung` is the failing one, `seconds` the limit of one run; `emit` is told of each answer."""
+
+    rung: str
+    runner: TellingRunner
+    oracle: Oracle
+    budget: Budget
+    emit: Callable[..., None]
+    seconds: float
+
+    def limit(self) -> float:
+        """The seconds of a run that begins now."""
+        return max(0.1, min(self.seconds, self.budget.left()))
+
+    def run_many(self, texts: Sequence[str], rung: str | None) -> Iterator[tuple[int, CandidateResult]]:
+        """(index, result) of each text as they end, until the budget is spent. Without a rung: on that of the text itself."""
+        for done, found in enumerate(self.runner.run_many(texts, rung=rung, timeout=self.limit()), 1):
+            yield found
+            if done < len(texts) and self.budget.spent():
+                return
+
+    def judged(self, result: CandidateResult) -> tuple[str, str]:
+        """(the outcome as a row of the report has it, why it is neither the same failure nor a pass)."""
+        judgement = self.oracle.judge(result)
+        if judgement.verdict in _OUTCOMES:
+            return _OUTCOMES[judgement.verdict], ""
+        return "other_failure" if result.compiled else "not_run", clip(judgement.reason, 200)

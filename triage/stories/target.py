@@ -1,0 +1,115 @@
+"""What is asked of the target beside its runs: whether it can be triaged at all, and what it holds."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+
+from triage.environments.describe import (
+    WARM_FILE,
+    WARM_SCRIPT,
+    TargetEnvironment,
+    describe_target,
+    require_torch,
+    told_of,
+)
+from triage.errors import TargetError
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe
+from triage.probe.target import Target, check_module
+from triage.trial.runner import ForkServerRunner
+
+LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
+
+
+def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], object] = lambda: None) -> None:
+    """Raise TriageError where the command could not be run, or, when `ask` had nothing better to say, we could not get in."""
+    if probe.outcome.kind is OutcomeKind.INVALID:
+        raise TargetError(
+            what="The command could not be started.",
+            why=probe.outcome.detail or "The operating system refused.",
+            next="Run the same command without triage first.",
+        )
+    check_module(target, probe.outcome.detail)
+    if not probe.notes.started:
+        ask()
+        raise TargetError(
+            what="triage could not get into the target process.",
+            why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
+            next=f"Drop those flags, or name the script itself: triage {command} script.py",
+        )
+
+
+class AskedTarget:
+    """The target is asked about itself in the background, while the first probes run; for a screening only if need be.
+
+    The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the answer at hand.
+    """
+
+    def __init__(self, target: Target, runner: ForkServerRunner | None = None) -> None:
+        self.target = target
+        self._runner = runner
+        self.cancel = Cancel()
+        self._answer: TargetEnvironment | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._ask, args=(target.python,), daemon=True)
+
+    def begin(self) -> None:
+        """Ask, if it was not asked yet."""
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def _ask(self, python: str) -> None:
+        try:
+            told = self._told_warm(python) if self._runner is not None else None
+            self._answer = told or describe_target(python, cancel=self.cancel)
+        except Exception as error:  # noqa: BLE001  raised where it is asked for
+            self._error = error
+
+    def _told_warm(self, python: str) -> TargetEnvironment | None:
+        assert self._runner is not None
+        with contextlib.suppress(OSError, ValueError):  # what cannot be asked there is asked of a plain interpreter
+            self._runner.warmed()
+            return told_of(python, self._runner.look(WARM_SCRIPT, WARM_FILE) or "")
+        return None
+
+    def check_usable(self, first: Probe) -> None:
+        """Raise TargetError where the first probe shows that the target cannot be triaged at all."""
+        # Where it is no Python at all, that is the better thing to say than that we could not get in.
+        check_started(first, self.target, "run", lambda: self.answer(LAST_WORDS_SECONDS))
+        if first.notes.torch_version is None and _fails_in_torch(first.outcome):
+            environment = self.answer()
+            if environment is not None:
+                require_torch(environment)
+
+    def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
+        """What it said (within that time). Raises TargetError where it cannot be run."""
+        found = self.waited(seconds)
+        if isinstance(self._error, TargetError):
+            raise self._error
+        return found
+
+    def waited(self, seconds: float | None) -> TargetEnvironment | None:
+        """What it said (within that time). The script ran, so a question that was not answered costs a section only."""
+        self.begin()
+        self._thread.join(seconds)  # the question has a time limit of its own
+        return self._answer
+
+    def last_words(self, seconds: float) -> TargetEnvironment | None:
+        """What it says within that time, then nothing of it is left running. Nothing, where it was not asked."""
+        if self._thread.ident is None:
+            return None
+        self._thread.join(seconds)
+        found = self._answer
+        self.cancel.set()
+        self._thread.join(5)
+        return found
+
+
+def _fails_in_torch(outcome: Outcome) -> bool:
+    """Whether the program ended because torch could not be imported."""
+    error = outcome.exception
+    return error is not None and ("torch" in error.message or any("/torch/" in frame.file for frame in error.frames))
