@@ -145,7 +145,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
             early = True
         elif kind == "wrong":
             with contextlib.suppress(TypeError, ValueError, KeyError):
-                wrongs.append(decode(WrongResult, event["result"]))
+                wrongs.append(decode(WrongResult, {**event["result"], "file": event.get("file") or ""}))
         elif kind == "rounding":
             with contextlib.suppress(TypeError, ValueError, KeyError):
                 rounding = decode(Rounding, event["result"])

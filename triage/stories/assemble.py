@@ -48,6 +48,7 @@ from triage.stories.comparison import (
     rounding_notes,
     unsteady_note,
     unwritten_memory,
+    wrong_besides,
 )
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first
@@ -340,6 +341,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     shown = operators_of(made.graph) if made is not None and made.graph is not None else ()
     notes += filter(None, [another_operation(found.diverging, shown)])
     notes += filter(None, [another_failure(found.also_wrong, conclusion.passing)])
+    notes += filter(None, [wrong_besides(found.walk.apart)])
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

@@ -12,6 +12,7 @@ from triage.culprit.first_diverging import Diverging
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.locate.walk import Walk
+from triage.locate.which_graph import Apart
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
@@ -40,7 +41,7 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
         if notes.rounding is not None:
             facts["rounding"] = {name: _json(value) for name, value in encode(notes.rounding).items()}
         return facts
-    facts |= {name: _json(value) for name, value in encode(notes.wrong).items()}
+    facts |= {name: _json(value) for name, value in encode(notes.wrong).items() if name != "file"}
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
     facts["made_by"] = next(filter(None, (_made_by(case, notes.wrong) for case in found.cases)), None)
     facts["first_wrong"] = first_wrong_words(found.first_wrong)
@@ -274,3 +275,23 @@ def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None) -> str 
         f"Another value of the same call is wrong as well, and is another failure: so it is with `{passing.name}`, where the "
         f"script passes. {told[:1].upper()}{told[1:]}{more}."
     )
+
+
+def wrong_besides(apart: Apart | None) -> str | None:
+    """What a reader must know of other graphs that are wrong by themselves, where a check of the program's fails by one."""
+    if apart is None:
+        return None
+    told = "; ".join(f"graph {wrong.graph}, {wrong.sentence()}" for wrong in apart.others[:MOST_TOLD])
+    more = f" (and {len(apart.others) - MOST_TOLD} more)" if len(apart.others) > MOST_TOLD else ""
+    besides = f"Compared with eager on what it was called with, this is wrong as well: {told}{more}."
+    if not apart.mended:
+        return f"{besides} Which of these graphs the script's check fails by was not found: it fails with each of them uncompiled."
+    fails = f", and fails with {_listed(apart.harmless)} uncompiled" if apart.harmless else ""
+    return (
+        f"{besides} The script's check fails by graph {apart.wrong.graph}: it passes where that graph alone is not "
+        f"compiled{fails}."
+    )
+
+
+def _listed(graphs: Sequence[str]) -> str:
+    return ", or with ".join(f"graph {graph}" for graph in graphs)
