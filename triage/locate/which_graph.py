@@ -23,13 +23,13 @@ ASKED_AT_MOST = 4
 class Apart:
     """`wrong` is the value by which the check fails, as far as that is known; `others` are wrong in other graphs.
 
-    `mended`: the check passes where the graph of `wrong` alone is not compiled; `harmless`: and fails with these still.
+    `mended`: the check passes where the graph of `wrong` alone is not compiled; with each of `in_vain` uncompiled it fails.
     """
 
     wrong: WrongResult
     others: tuple[WrongResult, ...]
     mended: bool
-    harmless: tuple[str, ...]
+    in_vain: tuple[str, ...]
 
 
 def apart(visits: Visits, rung: Rung, probe: Probe, failed: Outcome) -> Apart | None:
@@ -37,16 +37,16 @@ def apart(visits: Visits, rung: Rung, probe: Probe, failed: Outcome) -> Apart | 
     graphs = tuple(dict.fromkeys(wrong.graph for wrong in probe.notes.wrongs))
     if len(graphs) < 2 or visits.spoiled is not None or probe.notes.distributed:
         return None
-    guilty, harmless = None, []
+    guilty, in_vain = None, []
     for number, graph in enumerate(graphs[:ASKED_AT_MOST], start=1):
         told = visits.ask(rung, f"{rung.name}-without-{number}", uncompiled_graphs=(graph,))
         if not fails_at_the_same_check(told.outcome, failed):
             guilty = graph
             break
-        harmless.append(graph)
+        in_vain.append(graph)
     by = next(wrong for wrong in probe.notes.wrongs if wrong.graph == (guilty or graphs[0]))
     others = tuple(wrong for wrong in probe.notes.wrongs if wrong.graph != by.graph)
-    return Apart(by, others, guilty is not None, tuple(harmless) if guilty is not None else ())
+    return Apart(by, others, guilty is not None, tuple(in_vain))
 
 
 def that_first(probe: Probe, found: Apart) -> Probe:
@@ -61,5 +61,7 @@ def fails_at_the_same_check(outcome: Outcome, failed: Outcome) -> bool:
     if one is None or other is None:
         return outcome.failed
     lines = [[(frame.file, frame.line) for frame in error.frames if is_user_frame(frame)] for error in (one, other)]
-    shapes = [(error.check.how, error.check.shape, error.check.dtype) if error.check else None for error in (one, other)]
+    shapes = [
+        (error.check.how, error.check.shape, error.check.dtype) if error.check else None for error in (one, other)
+    ]
     return one.type == other.type and lines[0] == lines[1] and (shapes[0] == shapes[1] or None in shapes)

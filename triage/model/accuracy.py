@@ -27,8 +27,8 @@ class Comparison:
     """What the agent is asked to do.
 
     `gradients`: the program takes gradients, compare them too. `stop`: end the program at the first wrong value. `until`: end
-    it after this call. `own_check`: a check of the program's own fails, so every call is compared up to that, whatever was
-    wrong before, and what only rounds otherwise is told. `signs`: of zeros, too. `seconds`: what all comparisons of the probe may take.
+    it after this call. `own_check`: a check of the program's own fails, so every call is compared up to that, whatever was wrong
+    before, and what only rounds otherwise is told. `signs`: of zeros, too. `seconds`: what all comparisons of the probe may take.
     """
 
     gradients: bool = False

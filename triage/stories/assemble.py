@@ -18,6 +18,7 @@ from triage.culprit.settings import not_disproved
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
+from triage.locate.which_value import begin_above
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.model.own_code import OwnCode
@@ -44,6 +45,7 @@ from triage.stories.comparison import (
     accuracy_facts,
     another_failure,
     another_operation,
+    begins_above,
     comparison_note,
     rounding_notes,
     unsteady_note,
@@ -342,6 +344,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     notes += filter(None, [another_operation(found.diverging, shown)])
     notes += filter(None, [another_failure(found.also_wrong, conclusion.passing)])
     notes += filter(None, [wrong_besides(found.walk.apart)])
+    notes += filter(None, [begins_above(begin_above(found.walk), conclusion.failing)])
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

@@ -13,6 +13,7 @@ from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.locate.walk import Walk
 from triage.locate.which_graph import Apart
+from triage.locate.which_value import Above
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
@@ -277,6 +278,18 @@ def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None) -> str 
     )
 
 
+def begins_above(found: Sequence[Above], failing: Rung | None) -> str | None:
+    """What a reader must know of other values of the call that are right on the rung to blame."""
+    if not found or failing is None:
+        return None
+    told = "; ".join(f"{each.wrong.sentence()}, from `{each.first.name}` on" for each in found[:MOST_TOLD])
+    more = f" (and {len(found) - MOST_TOLD} more)" if len(found) > MOST_TOLD else ""
+    return (
+        f"Another value of the same call is wrong as well, and is another failure: with `{failing.name}` it is what eager gives. "
+        f"{told[:1].upper()}{told[1:]}{more}. Run triage again once this failure is mended, or on a call that gives that alone."
+    )
+
+
 def wrong_besides(apart: Apart | None) -> str | None:
     """What a reader must know of other graphs that are wrong by themselves, where a check of the program's fails by one."""
     if apart is None:
@@ -285,8 +298,9 @@ def wrong_besides(apart: Apart | None) -> str | None:
     more = f" (and {len(apart.others) - MOST_TOLD} more)" if len(apart.others) > MOST_TOLD else ""
     besides = f"Compared with eager on what it was called with, this is wrong as well: {told}{more}."
     if not apart.mended:
-        return f"{besides} Which of these graphs the script's check fails by was not found: it fails with each of them uncompiled."
-    fails = f", and fails with {_listed(apart.harmless)} uncompiled" if apart.harmless else ""
+        asked = _listed(apart.in_vain)
+        return f"{besides} By which of them the script's check fails was not found: it does with {asked} uncompiled."
+    fails = f", and fails with {_listed(apart.in_vain)} uncompiled" if apart.in_vain else ""
     return (
         f"{besides} The script's check fails by graph {apart.wrong.graph}: it passes where that graph alone is not "
         f"compiled{fails}."

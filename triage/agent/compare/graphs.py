@@ -3,8 +3,9 @@
 One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
 program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
 probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared up to
-that, for the first wrong value need not be the one it looks at, and what rounds otherwise is told), `signs` (of zeros are compared, too), `seconds` that comparisons may take. The program itself
-goes on with what the compiled graph gives it. How one call is judged stands in `call`.
+that, for the first wrong value need not be the one it looks at, and what rounds otherwise is told), `signs` (of zeros are
+compared, too), `seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. How one
+call is judged stands in `call`.
 """
 
 import json
@@ -91,7 +92,9 @@ class Comparer:
             return False
         if self._is_last(graph_id, number):
             return True
-        often = (self.own_check and graph_id not in self.known) or number <= ALWAYS_COMPARED or number & (number - 1) == 0
+        often = (
+            (self.own_check and graph_id not in self.known) or number <= ALWAYS_COMPARED or number & (number - 1) == 0
+        )
         return self.left > 0 and often
 
     def _is_last(self, graph_id, number):
