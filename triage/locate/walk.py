@@ -29,6 +29,7 @@ from triage.locate.ladder import ladder_for, suspect
 from triage.locate.lateness import Lateness
 from triage.locate.leftovers import AS_IT_IS, looks_alike
 from triage.locate.visits import Visits
+from triage.locate.which_graph import Apart
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
@@ -52,6 +53,7 @@ class Walk(Visits):
     compared: Probe | None = None
     checked: Probe | None = None  # the graphs compared, of a script whose own check fails
     checked_first: Probe | None = None  # that, of the rung of the script as it is, asked before the ladder
+    apart: Apart | None = None  # of the run in `checked`: which of several wrong graphs the check fails by
     rounded_otherwise: Probe | None = None  # uncompiled, each result a rounding off: whether its check bears that
     operators_break: bool = (
         False  # custom operators do not what they say, so that no comparison with eager is a measure

@@ -27,8 +27,8 @@ class Comparison:
     """What the agent is asked to do.
 
     `gradients`: the program takes gradients, compare them too. `stop`: end the program at the first wrong value. `until`: end
-    it after this call. `own_check`: a check of the program's own fails, so every call is compared, and what only rounds
-    otherwise is told. `signs`: of zeros, too. `seconds`: what all comparisons of the probe may take.
+    it after this call. `own_check`: a check of the program's own fails, so every call is compared up to that, whatever was wrong
+    before, and what only rounds otherwise is told. `signs`: of zeros, too. `seconds`: what all comparisons of the probe may take.
     """
 
     gradients: bool = False
@@ -103,7 +103,8 @@ class WrongResult:
     `words` tells what differs where that is no number (a gradient is None); where it is a fact that both have (strides, ...),
     `compiled_is` and `eager_is` are that of each. Errors are the largest distances from the double-precision reference
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
-    nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`.
+    nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`. `file` has the
+    graph as it was called then.
     """
 
     graph: str
@@ -127,6 +128,7 @@ class WrongResult:
     eager: float | None = None
     compiled: float | None = None
     exact: float | None = None
+    file: str = ""
 
     @property
     def wrongness(self) -> Wrongness:

@@ -145,7 +145,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
             early = True
         elif kind == "wrong":
             with contextlib.suppress(TypeError, ValueError, KeyError):
-                wrongs.append(decode(WrongResult, event["result"]))
+                wrongs.append(decode(WrongResult, {**event["result"], "file": event.get("file") or ""}))
         elif kind == "rounding":
             with contextlib.suppress(TypeError, ValueError, KeyError):
                 rounding = decode(Rounding, event["result"])
@@ -203,10 +203,12 @@ def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
     """The outcome of a program that saw nothing amiss while a compiled graph gave a wrong value."""
     if outcome.kind is not OutcomeKind.OK or notes.wrong is None:
         return outcome
-    exception = RaisedException(
-        accuracy.TYPE, notes.wrong.headline(), phase=accuracy.PHASE, wrong=notes.wrong.wrongness
-    )
-    return replace(outcome, kind=OutcomeKind.WRONG_RESULT, exception=exception)
+    return replace(outcome, kind=OutcomeKind.WRONG_RESULT, exception=wrong_result(notes.wrong))
+
+
+def wrong_result(wrong: WrongResult) -> RaisedException:
+    """What stands for a wrong value that nobody raised."""
+    return RaisedException(accuracy.TYPE, wrong.headline(), phase=accuracy.PHASE, wrong=wrong.wrongness)
 
 
 def _with_later(

@@ -53,6 +53,7 @@ class ProbeRequest:
     settle: tuple[int, float] | None = None  # end it after so many calls and seconds in which nothing was compiled
     compile_arguments: Mapping[str, object] = field(default_factory=dict)  # given to torch.compile besides
     dynamo_settings: Mapping[str, object] = field(default_factory=dict)  # with `explain` alone
+    uncompiled_graphs: tuple[str, ...] = ()  # Dynamo's names of graphs that are run as they are
     opcheck: tuple[str, ...] = ()  # custom operators to check, `ns::name` (uncompiled rung only)
     overlay: Mapping[Path, bytes] = field(
         default_factory=dict
@@ -160,6 +161,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent["seed"] = request.seed
     if request.accuracy is not None:
         agent["accuracy"] = encode(request.accuracy)
+    if request.uncompiled_graphs:
+        agent["uncompiled_graphs"] = list(request.uncompiled_graphs)
     if request.opcheck:
         agent["opcheck"] = list(request.opcheck)
     if request.overlay:

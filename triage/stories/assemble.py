@@ -18,6 +18,7 @@ from triage.culprit.settings import not_disproved
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
+from triage.locate.which_value import begin_above
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.model.own_code import OwnCode
@@ -44,10 +45,12 @@ from triage.stories.comparison import (
     accuracy_facts,
     another_failure,
     another_operation,
+    begins_above,
     comparison_note,
     rounding_notes,
     unsteady_note,
     unwritten_memory,
+    wrong_besides,
 )
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first
@@ -340,6 +343,8 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     shown = operators_of(made.graph) if made is not None and made.graph is not None else ()
     notes += filter(None, [another_operation(found.diverging, shown)])
     notes += filter(None, [another_failure(found.also_wrong, conclusion.passing)])
+    notes += filter(None, [wrong_besides(found.walk.apart)])
+    notes += filter(None, [begins_above(begin_above(found.walk), conclusion.failing)])
     if conclusion.random_check:
         notes.append(
             "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

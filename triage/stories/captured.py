@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.walk import Walk
@@ -25,10 +26,11 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
     unread: list[str] = []
     missing: list[str] = []
     for probe in _failing_probes(walk, conclusion):
-        found = read_graphs(probe.graphs)
+        found = read_graphs(_told_first(probe))
         unread += found.problems
         missing += probe.notes.missing
-        cases += [each for case in found.cases for each in directed(case, conclusion, probe)]
+        kept = [case for case in found.cases if case.graph_id not in _wrong_otherwise(walk, conclusion)]
+        cases += [each for case in kept for each in directed(case, conclusion, probe)]
     unique = list({_key(case): case for case in reversed(cases)}.values())[::-1]
     note = f"A captured graph could not be read, and was left out: {unread[0]}." if unread else None
     if not unique and note is None:
@@ -69,6 +71,20 @@ def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:
     names = [conclusion.failing.name] if conclusion.failing is not None else []
     for name in dict.fromkeys([*names, walk.rungs[walk.top].name]):
         yield from reversed(walk.seen.get(name, []))
+
+
+def _told_first(probe: Probe) -> list[Path]:
+    """Its graphs; first that of the call whose value is told as wrong, and none of another call that is wrong otherwise."""
+    told = probe.notes.wrong.file if probe.notes.wrong is not None else ""
+    others = {wrong.file for wrong in probe.notes.wrongs} - {told}
+    return sorted((path for path in probe.graphs if path.name not in others), key=lambda path: path.name != told)
+
+
+def _wrong_otherwise(walk: Walk, conclusion: Conclusion) -> set[str]:
+    """The graphs that are wrong by themselves and are not told as that: what fails in one of them is another failure."""
+    if conclusion.wrong is None or walk.checked is None:
+        return set()
+    return {wrong.graph for wrong in walk.checked.notes.wrongs} - {conclusion.wrong.graph}
 
 
 def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[GraphCase]:

@@ -12,6 +12,8 @@ from triage.culprit.first_diverging import Diverging
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.locate.walk import Walk
+from triage.locate.which_graph import Apart
+from triage.locate.which_value import Above
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
@@ -40,7 +42,7 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
         if notes.rounding is not None:
             facts["rounding"] = {name: _json(value) for name, value in encode(notes.rounding).items()}
         return facts
-    facts |= {name: _json(value) for name, value in encode(notes.wrong).items()}
+    facts |= {name: _json(value) for name, value in encode(notes.wrong).items() if name != "file"}
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
     facts["made_by"] = next(filter(None, (_made_by(case, notes.wrong) for case in found.cases)), None)
     facts["first_wrong"] = first_wrong_words(found.first_wrong)
@@ -274,3 +276,36 @@ def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None) -> str 
         f"Another value of the same call is wrong as well, and is another failure: so it is with `{passing.name}`, where the "
         f"script passes. {told[:1].upper()}{told[1:]}{more}."
     )
+
+
+def begins_above(found: Sequence[Above], failing: Rung | None) -> str | None:
+    """What a reader must know of other values of the call that are right on the rung to blame."""
+    if not found or failing is None:
+        return None
+    told = "; ".join(f"{each.wrong.sentence()}, from `{each.first.name}` on" for each in found[:MOST_TOLD])
+    more = f" (and {len(found) - MOST_TOLD} more)" if len(found) > MOST_TOLD else ""
+    return (
+        f"Another value of the same call is wrong as well, and is another failure: with `{failing.name}` it is what eager gives. "
+        f"{told[:1].upper()}{told[1:]}{more}. Run triage again once this failure is mended, or on a call that gives that alone."
+    )
+
+
+def wrong_besides(apart: Apart | None) -> str | None:
+    """What a reader must know of other graphs that are wrong by themselves, where a check of the program's fails by one."""
+    if apart is None:
+        return None
+    told = "; ".join(f"graph {wrong.graph}, {wrong.sentence()}" for wrong in apart.others[:MOST_TOLD])
+    more = f" (and {len(apart.others) - MOST_TOLD} more)" if len(apart.others) > MOST_TOLD else ""
+    besides = f"Compared with eager on what it was called with, this is wrong as well: {told}{more}."
+    if not apart.mended:
+        asked = _listed(apart.in_vain)
+        return f"{besides} By which of them the script's check fails was not found: it does with {asked} uncompiled."
+    fails = f", and fails with {_listed(apart.in_vain)} uncompiled" if apart.in_vain else ""
+    return (
+        f"{besides} The script's check fails by graph {apart.wrong.graph}: it passes where that graph alone is not "
+        f"compiled{fails}."
+    )
+
+
+def _listed(graphs: Sequence[str]) -> str:
+    return ", or with ".join(f"graph {graph}" for graph in graphs)

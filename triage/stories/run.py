@@ -17,7 +17,7 @@ from pathlib import Path
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TriageError
-from triage.locate import comparing, printed
+from triage.locate import comparing, printed, which_value
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.walk import Walk
 from triage.model.own_code import SIGNAL_HANDLER
@@ -219,9 +219,17 @@ def _locate(found: Findings) -> None:
 
     walk = found.walk
     with found.session.timed("locate"):
-        if graph_ladder.worth_asking(found) and graph_ladder.asked(found):
-            return  # `_confirm` waits for the script's own answers
-        walk.settle()
+        if not (
+            graph_ladder.worth_asking(found) and graph_ladder.asked(found)
+        ):  # else `_confirm` waits for the script's own
+            walk.settle()
+        _tell_what_is_wrong(found)
+
+
+def _tell_what_is_wrong(found: Findings) -> None:
+    """Of several wrong values of a call, one that is wrong on the rung to blame; what was asked of another says nothing."""
+    if which_value.tell_what_is_wrong_there(found.walk):
+        found.asked = None
 
 
 def _confirm(found: Findings) -> None:
@@ -235,6 +243,7 @@ def _confirm(found: Findings) -> None:
         withdraw(found.session.directory, verified=True)
         with found.session.timed("locate"):
             found.walk.settle()
+            _tell_what_is_wrong(found)
         _check_comparison(found)
         found.session.emit("located", **_located_facts(found))
         _reproduce(found)

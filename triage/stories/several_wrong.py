@@ -33,13 +33,15 @@ def told_apart(found: Findings, conclusion: Conclusion, runner: ForkServerRunner
     except Unprintable:
         return conclusion
     there = {wrong.item for wrong in result.notes.wrongs}
-    others = [wrong for wrong in checked.notes.wrongs if wrong.item not in there]
+    others = [wrong for wrong in several if wrong.item not in there]
     if not others:  # which of them it is cannot be told this way
         return conclusion
     found.also_wrong = tuple(wrong for wrong in several if wrong.item in there)
     if checked.notes.wrong in others or found.asked is not None:
         return conclusion
-    found.walk.checked = replace(checked, notes=replace(checked.notes, wrongs=(*others, *found.also_wrong)))
+    rest = tuple(wrong for wrong in checked.notes.wrongs if wrong not in others and wrong not in found.also_wrong)
+    wrongs = (*others, *found.also_wrong, *rest)
+    found.walk.checked = replace(checked, notes=replace(checked.notes, wrongs=wrongs))
     return found.walk.conclusion()
 
 

@@ -8,6 +8,7 @@ Searches and passes propose; the driver renders, runs, judges, remembers. Its in
 * Another failure is kept as a sibling and counts as "not the same".
 * Where failures are flaky, a candidate is run up to `Repeats.runs` times and is the same failure if `needed` runs were;
   once one was seen to fail every time (`steady`), one run each is enough.
+* What fails the same way is no such failure where something speaks against it (`otherwise`).
 
 It is generic: candidates only need a key and a weight, and `render` turns one into a script (or refuses).
 """
@@ -85,10 +86,12 @@ class Driver(Generic[C]):
         patience: Patience | None = None,
         repeats: Repeats | None = None,
         recalled: Mapping[str, Verdict] | None = None,
+        otherwise: Callable[[str], str] | None = None,
     ) -> None:
         self._runner, self._oracle, self._budget, self._emit = runner, oracle, budget, emit
         self._render, self._measure = render, measure
         self._rung, self._patience, self._repeats = rung, patience, repeats or Repeats()
+        self._otherwise = otherwise  # what speaks against a text that fails the same way, in words
         # The verdict on one run out of several is no verdict on the candidate.
         self._recalled = (recalled or {}) if self._repeats == Repeats() else {}
         self._by_key: dict[Hashable, Judgement] = {}
@@ -249,7 +252,15 @@ class Driver(Generic[C]):
 
     def _from_earlier(self, source: str) -> Judgement | None:
         verdict = self._recalled.get(digest(self._rung, source))
-        return None if verdict is None else Judgement(verdict, "as it was when it was asked before")
+        return (
+            None if verdict is None else self._doubted(source, Judgement(verdict, "as it was when it was asked before"))
+        )
+
+    def _doubted(self, source: str, judgement: Judgement) -> Judgement:
+        """The judgement, unless something speaks against a text that fails the same way."""
+        same = judgement.verdict is Verdict.SAME_FAILURE
+        told = self._otherwise(source) if same and self._otherwise is not None else ""
+        return Judgement(Verdict.UNRESOLVED, told) if told else judgement
 
     def _run(self, texts: Sequence[str]) -> Iterator[tuple[str, Judgement]]:
         """Runs each text, yielding its final judgement as soon as it is certain."""
@@ -264,6 +275,7 @@ class Driver(Generic[C]):
                     judgement = self._record(source, result)
                     final = tallies[source].add(judgement)
                     if final is not None:
+                        final = self._doubted(source, final)
                         del tallies[source]
                         self._by_source[source] = final
                         yield source, final

@@ -2,9 +2,10 @@
 
 One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
 program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
-probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared, and
-what rounds otherwise is told), `signs` (of zeros are compared, too), `seconds` that comparisons may take. The program itself
-goes on with what the compiled graph gives it. How one call is judged stands in `call`.
+probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared up to
+that, for the first wrong value need not be the one it looks at, and what rounds otherwise is told), `signs` (of zeros are
+compared, too), `seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. How one
+call is judged stands in `call`.
 """
 
 import json
@@ -35,6 +36,7 @@ class Comparer:
         self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
         self.left = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
+        self.known = {}  # by graph, the values that were told as wrong, each with its kind
         self.roughest = (False, False, 0.0, False, 0.0)  # the rank of the roundings that were told
         self.busy = threading.local()
         self.waiting = Waiting()
@@ -90,7 +92,9 @@ class Comparer:
             return False
         if self._is_last(graph_id, number):
             return True
-        often = self.own_check or number <= ALWAYS_COMPARED or number & (number - 1) == 0
+        often = (
+            (self.own_check and graph_id not in self.known) or number <= ALWAYS_COMPARED or number & (number - 1) == 0
+        )
         return self.left > 0 and often
 
     def _is_last(self, graph_id, number):
@@ -136,8 +140,9 @@ class Comparer:
         try:
             if found:
                 self._tell(found, kept, graph, number, call)
-            spent = self.left <= 0 and not self.until
-            if (self.stop and (found or spent)) or self._is_last(graph["id"], number):
+            # Each call is compared on the inputs that it really got, so a later one is wrong by itself or not at all.
+            spent, shown = self.left <= 0 and not self.until, found and not self.own_check
+            if (self.stop and (shown or spent)) or self._is_last(graph["id"], number):
                 self.recorder.leave_early()
         except Exception as error:
             self._not_compared(graph["id"], error)
@@ -161,7 +166,12 @@ class Comparer:
             self.recorder.channel.say("rounding", result=dict(rounding, graph=graph_id, call=number))
 
     def _tell(self, found, kept, graph, number, call):
-        """All that is wrong with one call; the graph is captured once."""
+        """All that is wrong with one call, and was not told of an earlier one; the graph is captured with it."""
+        known = self.known.setdefault(graph["id"], set())
+        found = [facts for facts in found if (facts["item"], facts["kind"]) not in known]
+        known.update((facts["item"], facts["kind"]) for facts in found)
+        if not found:
+            return
         self.told += 1
         if self.told > TOLD_AT_MOST:
             return

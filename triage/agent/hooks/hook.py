@@ -3,7 +3,8 @@
 `install(config)` is called once, before the program starts (or after torch has been imported, in the fork server). The config
 is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, one of `doors`, or null for as it is), `capture`
 (write every graph before it is compiled), `record_values`, `accuracy` (compare compiled graphs with eager, see `compare`),
-`opcheck` (names of custom operators to check, see `opchecks`), `explain` (tell breaks, recompilations and times), `settle` (so
+`uncompiled_graphs` (Dynamo's names of graphs that are given to no backend), `opcheck` (names of custom operators to check, see
+`opchecks`), `explain` (tell breaks, recompilations and times), `settle` (so
 many calls and seconds without a compile end a program that is explained), `compile_arguments` (what torch.compile is told
 besides), `seed` (of all random numbers), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled
 functions are measured), `turns` (so, in turns with other modes, see `turns`), `shared` (where answers about the machine's

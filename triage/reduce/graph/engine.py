@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from triage.judge.asking import Budget, Held, StopReductionError
+from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle, RefusedError
-from triage.model.stage import Verdict
+from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.evidence import suspects
 from triage.reduce.graph.neighbour import Neighbour, nearest_passing
@@ -33,6 +34,7 @@ from triage.trial.patience import Patience
 
 Render = Callable[[Candidate], str]
 MOST_LARGER = 2
+QUICK_RUNGS = ("eager", "aot_eager", "aot_eager_decomp_partition")  # nothing is built
 PREPARED = "It first does to torch what the program's own files did to it, as far as the failure needs that."
 OWN_BACKEND = "It brings the program's own backend, as far as the failure needs that."
 
@@ -76,6 +78,7 @@ class NativeEngine:
     ) -> Reduction | NoReduction:
         """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         render = self._own_render or printed(header_of(problem) if self._header is None else self._header)
+        groups = starts(problem, self._form)
         driver: Driver[Candidate] = Driver(
             focused(runner, problem.signature),
             oracle,
@@ -87,6 +90,7 @@ class NativeEngine:
             patience=self._patience,
             repeats=self._repeats,
             recalled=problem.recalled,
+            otherwise=self._otherwise(problem, runner, oracle, groups, render),
         )
 
         def passes(source: str) -> bool:
@@ -97,7 +101,35 @@ class NativeEngine:
         def seen(candidate: Candidate) -> Candidate:
             return observed(candidate, runner) if hangs_on_values(candidate) else candidate
 
-        return _Reducing(problem, driver, render, starts(problem, self._form), passes, seen).run()
+        return _Reducing(problem, driver, render, groups, passes, seen).run()
+
+    def _otherwise(
+        self,
+        problem: Problem,
+        runner: CandidateRunner,
+        oracle: Oracle,
+        groups: list[tuple[Start, ...]],
+        render: Render,
+    ) -> Callable[[str], str] | None:
+        """What says of a wrong result that it is wrong with the passing rung too: then it is another failure.
+
+        Little but words is known of one, so a slice may fail by another. Not asked where a whole graph is wrong there itself, by
+        what its slices have in common, nor where asking takes a build.
+        """
+        if not isinstance(oracle, ComparisonOracle) or problem.passing not in QUICK_RUNGS or not groups:
+            return None
+
+        def fails_below(source: str) -> bool:
+            outcome = runner.run(source, rung=problem.passing).outcome
+            # As a reproducer is verified: its own comparison counts.
+            return outcome.kind not in (OutcomeKind.OK, OutcomeKind.INVALID) and outcome.exit_code != 0
+
+        try:
+            if any(fails_below(render(group[0].candidate)) for group in groups if group):
+                return None
+        except RefusedError:
+            return None
+        return lambda source: f"fails with {problem.passing} too" if fails_below(source) else ""
 
 
 class _Reducing:
