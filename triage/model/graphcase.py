@@ -61,6 +61,11 @@ class GraphInput:
     source: str = ""  # what the script calls it, e.g. L['self'].lin.weight
     gradient_of: str | None = None
 
+    @property
+    def recorded(self) -> bool:
+        """Whether its elements are those that the program had."""
+        return self.fill == "values" and self.role != "constant"
+
 
 @dataclass(frozen=True)
 class GraphNode:
@@ -152,3 +157,8 @@ class GraphCase:
     own_backend: tuple[str, ...] = ()  # of the program's own: an expression for it, then the statements that this needs
     backend_code: str = ""  # such an expression, where the preamble holds the statements: printed in the name's place
     unprintable: tuple[str, ...] = ()  # why it cannot be printed as a whole, empty where it can
+
+    @property
+    def holds_values(self) -> bool:
+        """Whether inputs hold elements that the program had. Small constants of its code are none."""
+        return any(item.recorded for item in self.inputs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from triage.judge.judgement import Oracle, RefusedError
 from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.evidence import suspects
+from triage.reduce.graph.generated import made_up
 from triage.reduce.graph.neighbour import Neighbour, nearest_passing
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.removal import removable, thinned
@@ -24,7 +26,7 @@ from triage.reduce.graph.search import every_kind, from_whole, small_first
 from triage.reduce.graph.shrink import Shrinker
 from triage.reduce.graph.starts import Start, starts
 from triage.reduce.graph.wiring import Wiring
-from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
+from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
 from triage.trial.cutoff import focused
 from triage.trial.driver import Driver, Repeats
@@ -179,18 +181,31 @@ class _Reducing:
         driver, seconds = self._driver, time.monotonic() - self._began
         held = driver.best
         if held is None:
-            return NoReduction("native", self._reason(), driver.queries, seconds, driver.siblings, self._interrupted)
+            return NoReduction("native", self._reason(), driver.queries, seconds, self._met(), self._interrupted)
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,
             larger=tuple(self._as_reduction(other, seconds) for other in self._larger(held)),
             passing=_passing(self._render(self._neighbour.candidate), self._neighbour) if self._neighbour else None,
             passing_difference=self._neighbour.difference if self._neighbour else None,
-            siblings=driver.siblings,
+            siblings=self._met(),
             notes=tuple(self._notes(held.candidate)),
             statistics=driver.statistics.as_data(),
             interrupted=self._interrupted,
         )
+
+    def _met(self) -> tuple[Met, ...]:
+        return tuple(Met(signature, source, self._made_up(each)) for signature, source, each in self._driver.siblings)
+
+    def _made_up(self, candidate: Candidate) -> tuple[str, ...] | None:
+        """The same on values that are made up; None where the candidate has no others."""
+        if not candidate.case.holds_values:
+            return None
+        texts = []
+        for case in made_up(candidate.case):
+            with suppress(RefusedError):
+                texts.append(self._render(replace(candidate, case=case)))
+        return tuple(texts)
 
     def _as_reduction(self, held: Held[Candidate], seconds: float) -> Reduction:
         return Reduction(
@@ -232,7 +247,7 @@ class _Reducing:
             )
         if self._rough:
             notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
-        if any(item.fill == "values" and item.role != "constant" for item in best.case.inputs):
+        if best.case.holds_values:
             notes.append("Some inputs keep the values that the script had.")
         if best.case.prepared and best.case.preamble:
             notes.append(OWN_BACKEND if best.case.backend_code else PREPARED)
