@@ -10,6 +10,7 @@ import pytest
 from printer_cases import case, grad_off, meta, node, ref, tensor
 
 from triage.model.graphcase import Context, GraphCase, GraphInput
+from triage.reduce.printing.fills import creation
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 COMPILED = 'torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "inductor"))'
@@ -450,3 +451,41 @@ def body(one: GraphCase, form: Form | None = None) -> list[str]:
     lines = print_case(one, form=form).splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith("def f("))
     return list(itertools.takewhile(bool, lines[start:]))
+
+
+def test_a_long_table_of_nearly_one_number_is_told_in_runs() -> None:
+    rows = [[0.0] * 6 for _ in range(4)]
+    rows[2][1], rows[2][2] = "nan", 0.3  # type: ignore[call-overload]
+    assert creation(tensor("x", 4, 6, fill="values", data=rows), requires_grad=False) == (
+        'torch.tensor([0.0] * 13 + [float("nan"), 0.3] + [0.0] * 9).reshape(4, 6)'
+    )
+    flags = [*[False] * 20, True]
+    assert (
+        creation(tensor("m", 21, dtype="bool", fill="values", data=flags), requires_grad=False)
+        == "torch.tensor([False] * 20 + [True])"
+    )
+    # A short one, and one of many different numbers, are written as they are.
+    assert (
+        creation(tensor("x", 3, fill="values", data=[0.0, 0.0, 1.5]), requires_grad=False)
+        == "torch.tensor([0.0, 0.0, 1.5])"
+    )
+    mixed = [float(number % 2) for number in range(12)]
+    assert creation(tensor("x", 12, fill="values", data=mixed), requires_grad=False) == f"torch.tensor({mixed})"
+
+
+@pytest.mark.parametrize(
+    ("fill", "dtype", "text"),
+    [
+        ("linspace:-1.0:2.5", "float32", "torch.linspace(-1.0, 2.5, 6).reshape(2, 3)"),
+        ("linspace:-1.0:2.5", "float64", "torch.linspace(-1.0, 2.5, 6, dtype=torch.float64).reshape(2, 3)"),
+        ("uniform:-1.0:2.5", "float32", "torch.empty(2, 3).uniform_(-1.0, 2.5)"),
+        ("uniform:-1.0:2.5", "bfloat16", "torch.empty(2, 3, dtype=torch.bfloat16).uniform_(-1.0, 2.5)"),
+        ("uniform:-1.0:2.5", "int64", "torch.randint(0, 2, (2, 3))"),
+        ("linspace:-1.0:2.5", "bool", "torch.randint(0, 2, (2, 3), dtype=torch.bool)"),
+        ("uniform:-1.0:2.5", "complex64", "torch.randn(2, 3, dtype=torch.complex64)"),
+    ],
+)
+def test_numbers_of_a_range_are_generated(fill: str, dtype: str, text: str) -> None:
+    assert creation(tensor("x", 2, 3, dtype=dtype, fill=fill), requires_grad=False) == text
+    if dtype == "float32":
+        assert creation(tensor("x", 2, 3, fill=fill), requires_grad=True) == f"{text}.requires_grad_()"

@@ -268,6 +268,28 @@ def test_what_was_met_on_values_of_the_program_comes_with_made_up_ones_to_try():
     assert fills == ["randn", 'full:float("nan")', "ones", "zeros"]
 
 
+def test_of_a_table_that_the_failure_needs_the_numbers_that_matter_are_left():
+    def judge(graph):
+        """A NaN behind a number below -0.5, both in one row: what neither one number everywhere nor random ones have."""
+        data = graph.inputs[0].data
+        rows = (
+            data if isinstance(data, list) and isinstance(data[0], list) else [data] if isinstance(data, list) else []
+        )
+        fails = any("nan" in row[1:] and isinstance(row[0], float) and row[0] < -0.5 for row in rows)
+        return failure("the planted failure") if fails else None
+
+    table = [[round(0.013 * (8 * row + place) - 0.3, 3) for place in range(8)] for row in range(12)]
+    table[7][0], table[7][5], table[2][3] = -0.8125, "nan", "nan"
+    graph = case(
+        [replace(tensor("x", 12, 8), fill="values", data=table)], [op("y", "torch.relu", "%x", out=meta(12, 8))], "y"
+    )
+    found, runner = reduce(judge, graph)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert found.graph.inputs[0].data == [-0.8, "nan"]
+    assert len(runner.asked) < 70
+    assert any("keep 2 values that the script had" in note for note in found.notes)
+
+
 def test_a_graph_that_never_fails_as_a_whole_is_searched_kind_by_kind():
     def judge(graph):
         return failure("the planted failure") if names(graph) == ["n60"] else None

@@ -15,8 +15,10 @@ from typing import Any
 
 from triage.judge.asking import Budget, Held, StopReductionError
 from triage.judge.judgement import Oracle, RefusedError
+from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.cropping import ground
 from triage.reduce.graph.evidence import suspects
 from triage.reduce.graph.generated import made_up
 from triage.reduce.graph.neighbour import Neighbour, nearest_passing
@@ -27,6 +29,7 @@ from triage.reduce.graph.shrink import Shrinker
 from triage.reduce.graph.starts import Start, starts
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of
+from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
 from triage.trial.cutoff import focused
 from triage.trial.driver import Driver, Repeats
@@ -248,7 +251,7 @@ class _Reducing:
         if self._rough:
             notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
         if best.case.holds_values:
-            notes.append("Some inputs keep the values that the script had.")
+            notes.append(_told_of_values(best.case))
         if best.case.prepared and best.case.preamble:
             notes.append(OWN_BACKEND if best.case.backend_code else PREPARED)
         if best.case.level != "dynamo":
@@ -262,6 +265,14 @@ def _passing(source: str, neighbour: Neighbour) -> str:
     """The text that passes, saying so on top where the reproducer says what fails."""
     _, _, code = source.partition("\nimport ")
     return f"# The nearest variant that passes. {neighbour.difference}\nimport {code}" if code else source
+
+
+def _told_of_values(case: GraphCase) -> str:
+    """How much of the program's data is in the reproducer."""
+    tables = [list(numbers_in(item.data)) for item in case.inputs if item.recorded]
+    kept = sum(1 for flat in tables for number in flat if repr(number) != repr(ground(flat)))
+    many = f"{kept} value{'s' if kept != 1 else ''}" if kept else "values"
+    return f"Its inputs keep {many} that the script had, as they were or rounded: none that were made up showed the failure."
 
 
 def printed(header: str) -> Render:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from triage.model.graphcase import GraphCase, GraphInput
-from triage.reduce.graph.slices import is_floating, numbers_in
-
-ODD = ("nan", "inf", "-inf")
+from triage.reduce.graph.cropping import ODD
+from triage.reduce.graph.slices import is_floating
+from triage.reduce.printing.literals import numbers_in
 
 
 def made_up(case: GraphCase) -> Iterator[GraphCase]:
