@@ -454,23 +454,17 @@ def body(one: GraphCase, form: Form | None = None) -> list[str]:
 
 
 def test_a_long_table_of_nearly_one_number_is_told_in_runs() -> None:
-    rows = [[0.0] * 6 for _ in range(4)]
-    rows[2][1], rows[2][2] = "nan", 0.3  # type: ignore[call-overload]
-    assert creation(tensor("x", 4, 6, fill="values", data=rows), requires_grad=False) == (
-        'torch.tensor([0.0] * 13 + [float("nan"), 0.3] + [0.0] * 9).reshape(4, 6)'
-    )
-    flags = [*[False] * 20, True]
-    assert (
-        creation(tensor("m", 21, dtype="bool", fill="values", data=flags), requires_grad=False)
-        == "torch.tensor([False] * 20 + [True])"
-    )
+    def text(*shape: int, data: Any, dtype: str = "float32") -> str:
+        return creation(tensor("x", *shape, dtype=dtype, fill="values", data=data), requires_grad=False)
+
+    rows: list[list[Any]] = [[0.0] * 6 for _ in range(4)]
+    rows[2][1], rows[2][2] = "nan", 0.3
+    assert text(4, 6, data=rows) == 'torch.tensor([0.0] * 13 + [float("nan"), 0.3] + [0.0] * 9).reshape(4, 6)'
+    assert text(21, data=[*[False] * 20, True], dtype="bool") == "torch.tensor([False] * 20 + [True])"
     # A short one, and one of many different numbers, are written as they are.
-    assert (
-        creation(tensor("x", 3, fill="values", data=[0.0, 0.0, 1.5]), requires_grad=False)
-        == "torch.tensor([0.0, 0.0, 1.5])"
-    )
+    assert text(3, data=[0.0, 0.0, 1.5]) == "torch.tensor([0.0, 0.0, 1.5])"
     mixed = [float(number % 2) for number in range(12)]
-    assert creation(tensor("x", 12, fill="values", data=mixed), requires_grad=False) == f"torch.tensor({mixed})"
+    assert text(12, data=mixed) == f"torch.tensor({mixed})"
 
 
 @pytest.mark.parametrize(
