@@ -73,6 +73,13 @@ def test_what_is_wrong_where_the_script_passes_is_another_failure() -> None:
     assert met.signature.fingerprint != SIGNATURE.fingerprint
 
 
+def test_a_nan_is_looked_for_in_what_eager_gives_alone() -> None:
+    found = findings(LOSS, ENERGY)
+    for kind, referred in (("values", True), ("nan", False)):
+        found.also_wrong = (replace(LOSS, kind=kind),)
+        assert (".double()" in shown_alone(found, SIGNATURE)[0].source) is referred
+
+
 def test_another_wrong_value_comes_with_scripts_that_hold_no_values_of_the_program() -> None:
     recorded = replace(GRAPH.inputs[0], fill="values", data=[0.125, 2.5, 3.75, 4.25])
     found = findings(LOSS, ENERGY)

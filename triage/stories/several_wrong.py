@@ -12,7 +12,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS
 from triage.reduce.alone import alone, of_one_call
-from triage.reduce.compare import VALUES
+from triage.reduce.compare import VALUES, forms_of
 from triage.reduce.graph.generated import made_up
 from triage.reduce.interface import Met
 from triage.reduce.printing.printer import Unprintable, print_case
@@ -67,7 +67,10 @@ def shown_alone(found: Findings, signature: FailureSignature) -> tuple[Met, ...]
 
 
 def _met(other: FailureSignature, case: GraphCase, header: str) -> Met:
-    source, *texts = (print_case(each, header=header, form=FORM) for each in (case, *made_up(case)))
+    wrong = other.wrong
+    # Where a double-precision reference has a NaN as well, a comparison with it says nothing.
+    form = replace(FORM, reference=False) if wrong is not None and wrong.kind in ("nan", "inf") else forms_of(wrong)[0]
+    source, *texts = (print_case(each, header=header, form=form) for each in (case, *made_up(case)))
     return Met(other, source, tuple(texts) if case.holds_values else None)
 
 
