@@ -287,7 +287,7 @@ def test_of_a_table_that_the_failure_needs_the_numbers_that_matter_are_left():
     assert isinstance(found, Reduction) and found.graph is not None
     assert found.graph.inputs[0].data == [-0.8, "nan"]
     assert len(runner.asked) < 70
-    assert any("keep 2 values that the script had" in note for note in found.notes)
+    assert any("hold 2 values that the script had" in note for note in found.notes)
 
 
 def test_a_graph_that_never_fails_as_a_whole_is_searched_kind_by_kind():

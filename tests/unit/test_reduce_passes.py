@@ -195,6 +195,7 @@ def test_a_table_is_cut_down_to_where_it_is_odd():
     # Without an odd one what comes first stays; among equal ones another is odd.
     assert cropped([[1.0, 2.0], [3.0, 4.0]], (1, 1)) == [[1.0]]
     assert cropped([[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]], (1, 1)) == [[0.5]]
+    assert cropped([0.0, 9.45], (1,)) == [9.45] and cropped([0, 2], (1,)) == [0]
 
 
 def test_all_tables_are_cut_down_at_the_same_places():

@@ -60,10 +60,10 @@ def ground(numbers: Sequence[Any]) -> Any:
 
 
 def common_of(data: Any) -> str | None:
-    """The number that more than half of the elements are, as JSON."""
+    """The number that more than half of the elements are, as JSON; 0.0, which a reducer writes, if half of them are that."""
     counted = Counter(map(json.dumps, numbers_in(data)))
-    (number, times), *_ = counted.most_common(1) or [("", 0)]
-    return number if 2 * times > counted.total() else None
+    half = counted.total() / 2
+    return next((number for number, times in counted.items() if times > half or (number, times) == ("0.0", half)), None)
 
 
 def _notes(data: Any, common: str | None) -> int:

@@ -250,8 +250,7 @@ class _Reducing:
             )
         if self._rough:
             notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
-        if best.case.holds_values:
-            notes.append(_told_of_values(best.case))
+        notes += filter(None, [_told_of_values(best.case)])
         if best.case.prepared and best.case.preamble:
             notes.append(OWN_BACKEND if best.case.backend_code else PREPARED)
         if best.case.level != "dynamo":
@@ -268,11 +267,13 @@ def _passing(source: str, neighbour: Neighbour) -> str:
 
 
 def _told_of_values(case: GraphCase) -> str:
-    """How much of the program's data is in the reproducer."""
+    """How much of the program's data is in the reproducer; empty where nothing is."""
     tables = [list(numbers_in(item.data)) for item in case.inputs if item.recorded]
     kept = sum(1 for flat in tables for number in flat if repr(number) != repr(ground(flat)))
-    many = f"{kept} value{'s' if kept != 1 else ''}" if kept else "values"
-    return f"Its inputs keep {many} that the script had, as they were or rounded: none that were made up showed the failure."
+    kept += sum(item.fill.startswith("full:") and "float(" not in item.fill for item in case.inputs)
+    if not (kept or tables):
+        return ""
+    return f"Its inputs hold {kept or 'some'} value{'s' if kept != 1 else ''} that the script had, perhaps rounded."
 
 
 def printed(header: str) -> Render:
