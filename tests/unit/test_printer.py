@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -483,3 +484,26 @@ def test_numbers_of_a_range_are_generated(fill: str, dtype: str, text: str) -> N
     assert creation(tensor("x", 2, 3, dtype=dtype, fill=fill), requires_grad=False) == text
     if dtype == "float32":
         assert creation(tensor("x", 2, 3, fill=fill), requires_grad=True) == f"{text}.requires_grad_()"
+
+
+def test_recorded_values_that_overlap_are_one_table_of_which_each_is_a_view() -> None:
+    def made_of(*inputs: GraphInput) -> list[str]:
+        text = print_case(case(list(inputs), [node("z", "operator.add", "%x", "%y", out=meta(3))], "%z"))
+        return [line for line in text.splitlines() if line.startswith(("x = ", "y = "))]
+
+    x = tensor("x", 3, fill="values", data=[1.5, 2.5, 3.5])
+    y = tensor("y", 3, base="x", storage_offset=2, fill="values", data=[3.5, 4.5, 5.5])
+    assert made_of(x, y) == ["x = torch.tensor([1.5, 2.5, 3.5, 4.5, 5.5])[:3]", "y = x.as_strided((3,), (1,), 2)"]
+    # Elements that nobody recorded, and an owner that does not begin where its storage does.
+    late, gone = replace_offset(x, 2), replace_offset(y, 5)
+    assert made_of(late, gone)[0] == "x = torch.tensor([0.0, 0.0, 1.5, 2.5, 3.5, 3.5, 4.5, 5.5])[2:5]"
+    # A view of a part of it needs no table.
+    part = tensor("y", 2, base="x", storage_offset=1, fill="values", data=[2.5, 3.5])
+    assert made_of(x, part) == ["x = torch.tensor([1.5, 2.5, 3.5])", "y = x[1:]"]
+    # Of a storage far larger than what is seen of it none is made.
+    assert made_of(x, replace_offset(y, 5000))[1] == "y = torch.tensor([3.5, 4.5, 5.5])"
+
+
+def replace_offset(item: GraphInput, offset: int) -> GraphInput:
+    assert item.meta is not None
+    return replace(item, meta=replace(item.meta, storage_offset=offset))

@@ -359,5 +359,10 @@ def view_of(base: TensorMeta, meta: TensorMeta, room: int = 0) -> str | None:
             return f"[{offset // rows}]"
         if len(base.shape) == 2 and meta.shape == base.shape[::-1] and meta.stride == base.stride[::-1] and not offset:
             return ".t()"
+    return as_strided(replace(meta, storage_offset=offset))
+
+
+def as_strided(meta: TensorMeta) -> str:
+    """The suffix that makes a view with `meta` of any tensor with its storage."""
     tail = f", {meta.storage_offset}" if meta.storage_offset else ""
     return f".as_strided({_tuple(meta.shape)}, {_tuple(meta.stride)}{tail})"

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce.printing import fills
+from triage.reduce.printing import fills, storages
 from triage.reduce.printing.body import changes_something, node_references
 from triage.reduce.printing.calls import Output
 from triage.reduce.printing.comparison import Creation
@@ -143,12 +143,15 @@ def creations(
 ) -> list[Creation]:
     """How each tensor argument is made, in order. Raises Unprintable."""
     known = {item.name: item for item in arguments}
+    # A leaf that is changed is copied, and a copy has a storage of its own.
+    copied = {item.name for item in arguments if item.name in changed and wants_grad(item, case)}
+    tables = {name: table for name, table in storages.shared(arguments).items() if name not in copied}
     made = []
     for item in arguments:
         if item.kind == "tensor" and item.meta is not None:
             try:
-                view = _view(item, known, titles)
-                text = view or _creation(case, item, item.name in changed)
+                view = _view(item, known, titles, tables)
+                text = view or _creation(case, item, item.name in changed, tables.get(item.name))
             except fills.NoFillError as error:
                 raise Unprintable(str(error)) from None
             dtype = item.meta.dtype if item.meta.dtype in DIFFERENTIABLE else None
@@ -156,10 +159,18 @@ def creations(
     return made
 
 
-def _view(item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str, str]) -> str | None:
+def _view(
+    item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str, str], tables: Mapping[str, GraphInput]
+) -> str | None:
+    """The base, and the suffix that makes the input of it."""
     base = known.get(item.base or "")
     if base is None or base.meta is None or item.meta is None:
         return None
+    table = tables.get(base.name)
+    if table is not None and table.meta is not None:
+        # The base is but a part of that table: what lies beyond it is told by its place in the storage.
+        inside = fills.view_of(table.meta, item.meta) is not None
+        return titles[base.name] + fills.as_strided(item.meta) if inside else None
     if fills.effective_fill(base) == "values" and fills.layout(base.meta)[1]:
         return None  # its storage is laid out by the values, not by a view
     owner = fills.based(base)
@@ -167,8 +178,11 @@ def _view(item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str
     return None if view is None else titles[base.name] + view
 
 
-def _creation(case: GraphCase, item: GraphInput, changed: bool) -> str:
+def _creation(case: GraphCase, item: GraphInput, changed: bool, table: GraphInput | None) -> str:
     grad, based = wants_grad(item, case), fills.based(item)
+    if table is not None and table.meta is not None and item.meta is not None:
+        suffix = fills.view_of(table.meta, item.meta)
+        return f"{fills.creation(table, requires_grad=False)}{suffix}{'.requires_grad_()' if grad else ''}"
     if based is None:
         text = fills.creation(item, requires_grad=grad)
         # A leaf that requires grad cannot be changed in place.
