@@ -251,7 +251,7 @@ def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:
         def inputs():
             torch.manual_seed(0)
             x = torch.randn(4, 6, requires_grad=True).clone()
-            y = x[1]
+            y = x.detach()[1]
             return x, y, 3
 
 
@@ -259,6 +259,18 @@ def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:
         COMPILED(*inputs()).sum().backward()
         """
     ).join(["\n\n", ""])
+
+
+def test_of_two_inputs_in_one_memory_each_requires_grad_as_it_did() -> None:
+    def view(above: bool, below: bool, target: str = "torch.sin") -> str:
+        inputs = [tensor("x", 4, requires_grad=above), tensor("y", 4, base="x", requires_grad=below)]
+        nodes = [node("m", target, "%y", out=meta(4)), node("z", "operator.add", "%x", "%m", out=meta(4))]
+        lines = print_case(case(inputs, nodes, "%z")).splitlines()
+        return next(line.strip() for line in lines if line.strip().startswith("y = "))
+
+    assert view(True, True) == view(False, False) == "y = x[:]"
+    assert view(True, False) == view(True, False, ".neg_") == "y = x.detach()[:]"
+    assert view(False, True) == "y = x[:].requires_grad_()"
 
 
 def made(item: GraphInput, *, changed: bool = False, **rest: Any) -> str:

@@ -150,7 +150,9 @@ def creations(
     for item in arguments:
         if item.kind == "tensor" and item.meta is not None:
             try:
-                view = _view(item, known, titles, tables)
+                view = _view(item, known, tables)
+                if view is not None and item.base is not None:
+                    view = _of_base(case, item, known[item.base], titles, view, item.name in changed)
                 text = view or _creation(case, item, item.name in changed, tables.get(item.name))
             except fills.NoFillError as error:
                 raise Unprintable(str(error)) from None
@@ -159,10 +161,18 @@ def creations(
     return made
 
 
-def _view(
-    item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str, str], tables: Mapping[str, GraphInput]
-) -> str | None:
-    """The base, and the suffix that makes the input of it."""
+def _of_base(
+    case: GraphCase, item: GraphInput, base: GraphInput, titles: Mapping[str, str], view: str, changed: bool
+) -> str:
+    """A view of another input that requires grad where it was seen to: an average of weights may lie in their memory."""
+    above, grad = wants_grad(base, case), wants_grad(item, case)
+    text = f"{titles[base.name]}{'.detach()' if above and not grad else ''}{view}"
+    # A leaf that requires grad cannot be changed in place.
+    return text + ".requires_grad_()" * (grad and not above and not changed)
+
+
+def _view(item: GraphInput, known: Mapping[str, GraphInput], tables: Mapping[str, GraphInput]) -> str | None:
+    """The suffix that makes an input of its base."""
     base = known.get(item.base or "")
     if base is None or base.meta is None or item.meta is None:
         return None
@@ -170,12 +180,11 @@ def _view(
     if table is not None and table.meta is not None:
         # The base is but a part of that table: what lies beyond it is told by its place in the storage.
         inside = fills.view_of(table.meta, item.meta) is not None
-        return titles[base.name] + fills.as_strided(item.meta) if inside else None
+        return fills.as_strided(item.meta) if inside else None
     if fills.effective_fill(base) == "values" and fills.layout(base.meta)[1]:
         return None  # its storage is laid out by the values, not by a view
     owner = fills.based(base)
-    view = fills.view_of(base.meta, item.meta, room=fills.storage_size(owner[0]) if owner is not None else 0)
-    return None if view is None else titles[base.name] + view
+    return fills.view_of(base.meta, item.meta, room=fills.storage_size(owner[0]) if owner is not None else 0)
 
 
 def _creation(case: GraphCase, item: GraphInput, changed: bool, table: GraphInput | None) -> str:
