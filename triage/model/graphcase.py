@@ -44,9 +44,10 @@ class GraphInput:
     `kind` is tensor, int, float, bool or opaque; `role` input, parameter, buffer, constant or gradient. `value` holds the
     number of a scalar. `fill` says how a tensor's values are made: randn, rand, zeros, ones, arange, full:NUMBER (as Python
     writes it), randint:LOW:HIGH, linspace:LOW:HIGH, uniform:LOW:HIGH, empty, values; with `values`, `data` is the nested
-    list of its elements (numbers, or the strings nan, inf, -inf). `base` names an earlier input of whose storage this one is a view; `view_of` is the tensor that
-    autograd has it be a view of, which need not be an input. `parameter` inputs are leaves that require grad. One of role
-    `gradient` is no argument: a backward pass begins with it, at the output `gradient_of`; where there is none, with ones.
+    list of its elements (numbers, or the strings nan, inf, -inf). `base` names an earlier input of whose storage this one
+    is a view; `view_of` is the tensor that autograd has it be a view of, which need not be an input. `parameter` inputs are
+    leaves that require grad. One of role `gradient` is no argument: a backward pass begins with it, at the output
+    `gradient_of`; where there is none, with ones.
     """
 
     name: str
