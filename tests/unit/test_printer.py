@@ -262,15 +262,19 @@ def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:
 
 
 def test_of_two_inputs_in_one_memory_each_requires_grad_as_it_did() -> None:
-    def view(above: bool, below: bool, target: str = "torch.sin") -> str:
-        inputs = [tensor("x", 4, requires_grad=above), tensor("y", 4, base="x", requires_grad=below)]
+    def view(above: bool, below: bool, *, seen: bool = True, target: str = "torch.sin") -> str:
+        y = tensor("y", 4, base="x", requires_grad=below, view_of=meta(4) if seen else None)
+        inputs = [tensor("x", 4, requires_grad=above), y]
         nodes = [node("m", target, "%y", out=meta(4)), node("z", "operator.add", "%x", "%m", out=meta(4))]
         lines = print_case(case(inputs, nodes, "%z")).splitlines()
         return next(line.strip() for line in lines if line.strip().startswith("y = "))
 
     assert view(True, True) == view(False, False) == "y = x[:]"
-    assert view(True, False) == view(True, False, ".neg_") == "y = x.detach()[:]"
+    assert view(True, False) == view(True, False, target=".neg_") == "y = x.detach()"
     assert view(False, True) == "y = x[:].requires_grad_()"
+    # What shares memory and is no view: a parameter made of another, `.data`.
+    assert view(False, False, seen=False) == "y = x.detach()"
+    assert view(False, True, seen=False) == view(True, True, seen=False) == "y = x.detach().requires_grad_()"
 
 
 def made(item: GraphInput, *, changed: bool = False, **rest: Any) -> str:
@@ -505,13 +509,16 @@ def test_recorded_values_that_overlap_are_one_table_of_which_each_is_a_view() ->
 
     x = tensor("x", 3, fill="values", data=[1.5, 2.5, 3.5])
     y = tensor("y", 3, base="x", storage_offset=2, fill="values", data=[3.5, 4.5, 5.5])
-    assert made_of(x, y) == ["x = torch.tensor([1.5, 2.5, 3.5, 4.5, 5.5])[:3]", "y = x.as_strided((3,), (1,), 2)"]
+    assert made_of(x, y) == [
+        "x = torch.tensor([1.5, 2.5, 3.5, 4.5, 5.5])[:3]",
+        "y = x.detach().as_strided((3,), (1,), 2)",
+    ]
     # Elements that nobody recorded, and an owner that does not begin where its storage does.
     late, gone = replace_offset(x, 2), replace_offset(y, 5)
     assert made_of(late, gone)[0] == "x = torch.tensor([0.0, 0.0, 1.5, 2.5, 3.5, 3.5, 4.5, 5.5])[2:5]"
     # A view of a part of it needs no table.
     part = tensor("y", 2, base="x", storage_offset=1, fill="values", data=[2.5, 3.5])
-    assert made_of(x, part) == ["x = torch.tensor([1.5, 2.5, 3.5])", "y = x[1:]"]
+    assert made_of(x, part) == ["x = torch.tensor([1.5, 2.5, 3.5])", "y = x.detach()[1:]"]
     # Of a storage far larger than what is seen of it none is made.
     assert made_of(x, replace_offset(y, 5000))[1] == "y = torch.tensor([3.5, 4.5, 5.5])"
 

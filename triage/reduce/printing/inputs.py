@@ -16,6 +16,7 @@ from triage.reduce.printing.calls import Output
 from triage.reduce.printing.comparison import Creation
 from triage.reduce.printing.spelling import Unprintable
 
+WHOLE = ("[:]", ".view(())")  # views of all of a tensor
 DIFFERENTIABLE = fills.FLOATS | fills.COMPLEX
 
 
@@ -164,11 +165,16 @@ def creations(
 def _of_base(
     case: GraphCase, item: GraphInput, base: GraphInput, titles: Mapping[str, str], view: str, changed: bool
 ) -> str:
-    """A view of another input that requires grad where it was seen to: an average of weights may lie in their memory."""
+    """Of the memory of another input, requiring grad where it was seen to: an average of weights may lie in that of the weights.
+
+    Autograd knows nothing of tensors that share memory and are no views (`.data`, a parameter made of another).
+    """
     above, grad = wants_grad(base, case), wants_grad(item, case)
-    text = f"{titles[base.name]}{'.detach()' if above and not grad else ''}{view}"
+    detached = (above and not grad) or (item.view_of is None and base.view_of is None)
+    if detached:
+        view = f".detach(){'' if view in WHOLE else view}"
     # A leaf that requires grad cannot be changed in place.
-    return text + ".requires_grad_()" * (grad and not above and not changed)
+    return titles[base.name] + view + ".requires_grad_()" * (grad and (detached or not above) and not changed)
 
 
 def _view(item: GraphInput, known: Mapping[str, GraphInput], tables: Mapping[str, GraphInput]) -> str | None:
