@@ -516,6 +516,10 @@ def test_recorded_values_that_overlap_are_one_table_of_which_each_is_a_view() ->
     # Elements that nobody recorded, and an owner that does not begin where its storage does.
     late, gone = replace_offset(x, 2), replace_offset(y, 5)
     assert made_of(late, gone)[0] == "x = torch.tensor([0.0, 0.0, 1.5, 2.5, 3.5, 3.5, 4.5, 5.5])[2:5]"
+    # What is generated has no more elements than it takes, either.
+    assert made_of(replace(x, fill="ones", data=None), y)[0] == "x = torch.ones(5)[:3]"
+    turned = replace(tensor("x", 3, 2, stride=(1, 3)), fill="randn")
+    assert made_of(turned, tensor("y", 3, base="x"))[0] == "x = torch.randn(2, 3).t()"
     # A view of a part of it needs no table.
     part = tensor("y", 2, base="x", storage_offset=1, fill="values", data=[2.5, 3.5])
     assert made_of(x, part) == ["x = torch.tensor([1.5, 2.5, 3.5])", "y = x.detach()[1:]"]

@@ -1,6 +1,6 @@
-"""Storages with recorded values that several inputs share: one table of all that was recorded, of which each input is a view.
+"""Storages that several inputs share and none of them reaches whole: made once, and each input is a view of it.
 
-Written out one by one, overlapping inputs would have memory of their own, and what is done to one in place would not be seen
+Made one by one, overlapping inputs would have memory of their own, and what is done to one in place would not be seen
 in the other.
 """
 
@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from triage.model.graphcase import GraphInput, TensorMeta
-from triage.reduce.printing.fills import effective_fill, layout, storage_size, view_of
+from triage.reduce.printing.fills import based, effective_fill, layout, storage_size, view_of
 from triage.reduce.printing.literals import numbers_in
 
-ROOM = 2  # times as many elements as were recorded, that a storage may have to be written out
+ROOM = 2  # times as many elements as its inputs have, that a storage may have to be made
 
 
 def shared(arguments: Sequence[GraphInput]) -> dict[str, GraphInput]:
@@ -24,16 +24,19 @@ def shared(arguments: Sequence[GraphInput]) -> dict[str, GraphInput]:
     found = {}
     for owner in arguments:
         views = [item for item in arguments if item.base == owner.name and _same_kind(item, owner)]
-        if views and owner.meta is not None and effective_fill(owner) == "values":
-            table = None if all(_fits(owner.meta, item) for item in views) else _table(owner, views)
+        written = effective_fill(owner) == "values"
+        if views and (written or based(owner) is None):
+            table = None if all(_fits(owner, item, written) for item in views) else _table(owner, views)
             if table is not None:
                 found[owner.name] = table
     return found
 
 
-def _fits(owner: TensorMeta, item: GraphInput) -> bool:
-    """Whether the input is a view of the owner as it is written out by itself."""
-    return item.meta is not None and not layout(owner)[1] and view_of(owner, item.meta) is not None
+def _fits(owner: GraphInput, item: GraphInput, written: bool) -> bool:
+    """Whether the input is a view of the owner as that is made by itself. `written` out, it has the memory that is seen of it."""
+    if owner.meta is None or item.meta is None or (written and layout(owner.meta)[1]):
+        return False
+    return view_of(owner.meta, item.meta) is not None
 
 
 def _same_kind(item: GraphInput, owner: GraphInput) -> bool:
@@ -45,21 +48,23 @@ def _same_kind(item: GraphInput, owner: GraphInput) -> bool:
 
 
 def _table(owner: GraphInput, views: Sequence[GraphInput]) -> GraphInput | None:
-    """All elements that were recorded of the storage, those of its owner first; 0 where nobody looked."""
+    """All of the storage, made as its owner is; what was recorded of it is that of its owner first, and 0 where nobody looked."""
     assert owner.meta is not None
     members = [owner, *views]
     size = max((storage_size(item.meta) for item in members if item.meta is not None), default=0)
+    meta = replace(owner.meta, shape=(size,), stride=(1,), storage_offset=0, symbols={}, requires_grad=False)
+    whole = replace(owner, meta=meta, base=None, view_of=None)
+    if size > ROOM * sum(_count(item.meta) for item in members if item.meta is not None):
+        return None
+    if effective_fill(owner) != "values":
+        return whole
     told: dict[int, Any] = {}
     for item in members:
         if item.meta is not None and effective_fill(item) == "values":
             for place, number in zip(_places(item.meta), numbers_in(item.data), strict=True):
                 told.setdefault(place, number)
-    if not told or size > ROOM * sum(_count(item.meta) for item in members if item.meta is not None):
-        return None
     nothing = _nothing(next(iter(told.values())))
-    meta = replace(owner.meta, shape=(size,), stride=(1,), storage_offset=0, symbols={}, requires_grad=False)
-    data = [told.get(place, nothing) for place in range(size)]
-    return replace(owner, meta=meta, fill="values", data=data, base=None, view_of=None)
+    return replace(whole, data=[told.get(place, nothing) for place in range(size)])
 
 
 def _places(meta: TensorMeta) -> list[int]:
