@@ -13,6 +13,7 @@ from printer_cases import case, meta, node, tensor
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature, signature_of
+from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
@@ -326,6 +327,33 @@ def test_another_failure_is_shown_on_made_up_values_or_not_at_all(
     )
     met = Met(OTHER.signature, "x = 0.125\n", ("x = randn\n", "x = ones\n"))
     assert without_values(met, problem, Made(telling), Left(spent=False)) == shown  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fails", "shown", "note"),
+    [
+        ("torch.relu", "torch.randn(2)", "The captured graph is shown unreduced."),
+        ("0.125", "0.125", "The captured graph is shown unreduced, on values that the script had."),
+    ],
+)
+def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_needs_them(
+    fails: str, shown: str, note: str
+) -> None:
+    class Nothing(Finds):
+        def reduce(self, *_: Any) -> Any:
+            return NoReduction("native", "nothing was found")
+
+    recorded = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[0.125, 2.5])
+    node = GraphNode("y", "call_function", "torch.relu", [{"ref": "x"}], out=[TensorMeta((2,), (1,), "float32")])
+    case = GraphCase("dynamo", (recorded,), (node,), ({"ref": "y"},))
+    assert SIGNATURE is not None
+    found, _ = choose(
+        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (case,), Path(), passing="aot_eager"),
+        [Attempt(Nothing(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS if fails in source else PASSES] * runs),
+        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found is not None and shown in found.source and found.notes[-1] == note
 
 
 def test_a_failure_whose_script_is_left_out_is_told_with_what_to_type_for_it() -> None:

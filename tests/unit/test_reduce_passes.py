@@ -161,13 +161,13 @@ def test_of_a_table_few_numbers_are_left_and_those_in_few_digits():
     table = [[0.314159, "nan", 2.0], [-1.5, 0.25, "inf"]]
     graph = one(tensor("x", 2, 3, fill="values", data=table))
     choices = list(tables.propose(graph))
-    assert after(choices, "ordinary numbers of x 6 0.0", graph).inputs[0].data == [[0.0, "nan", 0.0], [0.0, 0.0, "inf"]]
+    assert after(choices, "ordinary numbers of x 6", graph).inputs[0].data == [[0.0, "nan", 0.0], [0.0, 0.0, "inf"]]
     assert after(choices, "digits of x 6", graph).inputs[0].data == [[0.3, "nan", 2.0], [-2.0, 0.2, "inf"]]
     assert after(choices, "elements of x 6 1:1:1", graph).inputs[0].data == [[0.314159, 0.0, 2.0], [-1.5, 0.25, "inf"]]
     found = graph
     for choice in choices:
-        found = found if choice.slot.startswith("digits") else choice.edits[0].apply(found)
-        assert weight(found) < weight(graph)
+        found = choice.edits[0].apply(found) if choice.slot.startswith("elements") else found
+        assert weight(choice.edits[0].apply(graph)) < weight(graph)
     assert (found.inputs[0].fill, found.inputs[0].data) == ("zeros", None)
 
 

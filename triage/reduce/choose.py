@@ -9,7 +9,7 @@ script.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -216,8 +216,7 @@ def _unreduced(
     notes: list[str],
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
-    whole = problem.cases[:3]
-    for case in dict.fromkeys(each for one in whole for each in (synthetic_values(one), one)):
+    for case in _on_values(problem.cases[:3]):
         try:
             source = print_case(case, header=header, form=form)
         except Unprintable:
@@ -230,6 +229,14 @@ def _unreduced(
         if count.same:
             notes.append(f"The captured graph by itself {drifted(count.control)}.")
     return None
+
+
+def _on_values(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
+    """Each graph on values that are made up, before those that the script had."""
+    for case in cases:
+        if case.holds_values:
+            yield synthetic_values(case)
+        yield case
 
 
 def _script(

@@ -44,23 +44,18 @@ def propose(case: GraphCase) -> Iterator[Choice]:
             continue
         flat = list(numbers_in(item.data))
         one = ground(flat)
-        for number in dict.fromkeys((one, *_plain(one))):
-            others = tuple(
-                (place, number) for place, each in enumerate(flat) if each not in ODD and repr(each) != repr(number)
-            )
-            if others and any(each in ODD for each in flat):
-                slot = f"ordinary numbers of {item.name} {len(flat)} {element(number)}"
-                yield Choice(slot, (SetElements(item.name, others, f"with {element(number)} in place of others"),))
-        rounded = [_rounded_all(item.name, flat, digits) for digits in DIGITS]
-        if any(rounded):
-            yield Choice(f"digits of {item.name} {len(flat)}", tuple(edit for edit in rounded if edit is not None))
+        alike = [_all_alike(item.name, flat, number) for number in dict.fromkeys((one, *_plain(one)))]
+        rounded = [_rounded(item.name, flat, digits) for digits in DIGITS]
+        for slot, edits in (("ordinary numbers", alike), ("digits", rounded)):
+            if any(edits):
+                yield Choice(f"{slot} of {item.name} {len(flat)}", tuple(edit for edit in edits if edit is not None))
         left = [place for place, number in enumerate(flat) if repr(number) != repr(one)]
         step = -(-len(left) // GROUPS) or 1
         for start in range(0, len(left), step):
             group = left[start : start + step]
             told = f"with {element(one)} in place of {len(group)} element{'s' if len(group) > 1 else ''}"
-            edits: list[Edit] = [SetElements(item.name, tuple((place, one) for place in group), told)]
-            yield Choice(f"elements of {item.name} {len(flat)} {group[0]}:{group[-1]}:{len(group)}", tuple(edits))
+            edit = SetElements(item.name, tuple((place, one) for place in group), told)
+            yield Choice(f"elements of {item.name} {len(flat)} {group[0]}:{group[-1]}:{len(group)}", (edit,))
 
 
 def _is_table(item: GraphInput) -> bool:
@@ -76,7 +71,15 @@ def _plain(number: Any) -> tuple[Any, ...]:
     return (0.0, 1.0) if isinstance(number, (float, str)) else (0, 1)
 
 
-def _rounded_all(name: str, flat: Sequence[Any], digits: int) -> Edit | None:
+def _all_alike(name: str, flat: Sequence[Any], number: Any) -> Edit | None:
+    """One number in the place of all others, but for a NaN and infinities, where there are some."""
+    changed = [(place, number) for place, each in enumerate(flat) if each not in ODD and repr(each) != repr(number)]
+    if not changed or not any(each in ODD for each in flat):
+        return None
+    return SetElements(name, tuple(changed), f"with {element(number)} in place of other numbers")
+
+
+def _rounded(name: str, flat: Sequence[Any], digits: int) -> Edit | None:
     changed = []
     for place, number in enumerate(flat):
         if isinstance(number, float) and number != (short := float(f"{number:.{digits}g}")):
