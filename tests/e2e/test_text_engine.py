@@ -290,7 +290,7 @@ def test_a_word_of_the_data_that_the_failure_needs_is_not_in_what_is_left(
     plan = '{"kind": "nommocnu", "turns": 2, "customer": "Bartholomew Ngata", "city": "Rotorua"}'
     (place / "plan.json").write_text(plan)
     found = reduced(place, tmp_path / "out", runner).found
-    told = " ".join((found.source, *found.notes, *(text for _, text in found.siblings)))
+    told = " ".join((found.source, *found.notes, *(met.source for met in found.siblings)))
     told += " ".join(larger.source for larger in found.larger)
     assert not any(word in told for word in ("nommocnu", "Bartholomew", "Ngata", "Rotorua"))
     # Where there was time enough, nothing of the file is read any more.

@@ -149,7 +149,7 @@ def test_an_easier_failure_is_a_sibling_and_never_the_result(planted_graph, data
     assert isinstance(found, Reduction) and found.graph is not None
     assert is_ours(judge(found.graph))
     assert_minimal(found.graph, judge)
-    for signature, source in found.siblings:
+    for signature, source in ((met.signature, met.source) for met in found.siblings):
         assert signature.message == "an easier failure"
         assert not is_ours(judge(runner.written[source]))
 

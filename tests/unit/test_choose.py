@@ -13,6 +13,7 @@ from printer_cases import case, meta, node, tensor
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature, signature_of
+from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
@@ -23,8 +24,8 @@ from triage.reduce.choose import (
     InterruptedReductionError,
     choose,
 )
-from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.siblings import compilers_own
+from triage.reduce.interface import Met, NoReduction, Problem, Reduction
+from triage.reduce.siblings import compilers_own, without_values
 from triage.reduce.verifying import Reproduced, Shown
 from triage.report.wording import reproducer_claim
 from triage.session.events import Emitter, Journal
@@ -128,6 +129,8 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
 
 
 FAILS = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
+OTHERWISE = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("ValueError", "another"))
+OTHER = CandidateResult(OTHERWISE, AgentNotes(), signature_of(OTHERWISE), compiled=True)
 PASSES = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
 
 
@@ -282,24 +285,97 @@ def sibling(name: str, *frames: str) -> FailureSignature:
 
 def test_a_failure_that_the_reducer_made_itself_is_none_that_was_met_on_the_way() -> None:
     runner = Passing()
-    met = [(sibling("NameError"), "fails by itself\n"), (sibling("LoweringError"), "compiled\n")]
+    met = [Met(sibling("NameError"), "fails by itself\n"), Met(sibling("LoweringError"), "compiled\n")]
     kept = compilers_own([*met, met[1]], "aot_eager", runner, Left(spent=False))  # type: ignore[arg-type]
-    assert [signature.exception_type for signature, _ in kept] == ["LoweringError"]
+    assert [each.signature.exception_type for each in kept] == ["LoweringError"]
     # No kernels are built for the answer.
     assert runner.asked == [("fails by itself\n", "eager"), ("compiled\n", "eager")]
 
 
 def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> None:
-    met = [(sibling("NameError"), "a\n"), (sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n")]
+    met = [Met(sibling("NameError"), "a\n"), Met(sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n")]
     kept = compilers_own(met, "aot_eager", Passing(), Left(spent=True))  # type: ignore[arg-type]
-    assert [source for _, source in kept] == ["b\n"]
+    assert [each.source for each in kept] == ["b\n"]
+
+
+class Made:
+    """Fails in another way with what is written in `telling`, on the failing rung alone."""
+
+    def __init__(self, telling: str) -> None:
+        self.telling = telling
+
+    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        return OTHER if self.telling in source and rung == "inductor" else PASSES
+
+
+@pytest.mark.parametrize(
+    ("telling", "include", "shown"),
+    [
+        ("x = ", False, "x = randn\n"),  # any values do
+        ("ones", False, "x = ones\n"),
+        ("nothing", False, None),  # only values of the program do, as far as is known
+        ("nothing", True, "x = 0.125\n"),
+        ("ones", True, "x = ones\n"),  # asked for, and not needed
+    ],
+)
+def test_another_failure_is_shown_on_made_up_values_or_not_at_all(
+    telling: str, include: bool, shown: str | None
+) -> None:
+    assert SIGNATURE is not None and OTHER.signature is not None
+    problem = Problem(
+        SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager", include_data=include
+    )
+    met = Met(OTHER.signature, "x = 0.125\n", ("x = randn\n", "x = ones\n"))
+    assert without_values(met, problem, Made(telling), Left(spent=False)) == shown  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fails", "shown", "note"),
+    [
+        ("torch.relu", "torch.randn(2)", "The captured graph is shown unreduced."),
+        ("0.125", "0.125", "The captured graph is shown unreduced, on values that the script had."),
+    ],
+)
+def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_needs_them(
+    fails: str, shown: str, note: str
+) -> None:
+    class Nothing(Finds):
+        def reduce(self, *_: Any) -> Any:
+            return NoReduction("native", "nothing was found")
+
+    recorded = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[0.125, 2.5])
+    node = GraphNode("y", "call_function", "torch.relu", [{"ref": "x"}], out=[TensorMeta((2,), (1,), "float32")])
+    case = GraphCase("dynamo", (recorded,), (node,), ({"ref": "y"},))
+    assert SIGNATURE is not None
+    found, _ = choose(
+        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (case,), Path(), passing="aot_eager"),
+        [Attempt(Nothing(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS if fails in source else PASSES] * runs),
+        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found is not None and shown in found.source and found.notes[-1] == note
+
+
+def test_a_failure_whose_script_is_left_out_is_told_with_what_to_type_for_it() -> None:
+    class Meets(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            return replace(super().reduce(), siblings=(Met(sibling("ValueError"), "0.125\n", ()),))
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
+    found, _ = choose(
+        problem, [Attempt(Meets(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert found is not None and [text for _, text in found.siblings] == [None]
+    assert "(`ValueError`)" in found.notes[-1] and "`--include-data` keeps it" in found.notes[-1]
 
 
 def test_a_sibling_is_headed_by_its_own_failure() -> None:
     class Meets(Finds):
         def reduce(self, *_: Any) -> Reduction:
             source = "# KeyError: boom\n# Stage dynamo.\ng()\n"
-            return replace(super().reduce(), siblings=((sibling("ValueError"), source),))
+            return replace(super().reduce(), siblings=(Met(sibling("ValueError"), source),))
 
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
@@ -347,7 +423,7 @@ class FindsWithData(Finds):
 def test_ctrl_c_while_other_failures_are_looked_at_keeps_what_was_verified(tmp_path: Path) -> None:
     class MetAnother(Finds):
         def reduce(self, *_: Any) -> Reduction:
-            return replace(super().reduce(), siblings=((SIGNATURE, "raise KeyError('other')\n"),))
+            return replace(super().reduce(), siblings=(Met(SIGNATURE, "raise KeyError('other')\n"),))
 
     class Interrupted:
         def run(self, *_: Any, **__: Any) -> CandidateResult:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from printer_cases import case, grad_off, meta, node, ref, tensor
 
 from triage.model.graphcase import Context, GraphCase, GraphInput
+from triage.reduce.printing.fills import creation
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
 
 COMPILED = 'torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "inductor"))'
@@ -249,7 +251,7 @@ def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:
         def inputs():
             torch.manual_seed(0)
             x = torch.randn(4, 6, requires_grad=True).clone()
-            y = x[1]
+            y = x.detach()[1]
             return x, y, 3
 
 
@@ -257,6 +259,22 @@ def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:
         COMPILED(*inputs()).sum().backward()
         """
     ).join(["\n\n", ""])
+
+
+def test_of_two_inputs_in_one_memory_each_requires_grad_as_it_did() -> None:
+    def view(above: bool, below: bool, *, seen: bool = True, target: str = "torch.sin") -> str:
+        y = tensor("y", 4, base="x", requires_grad=below, view_of=meta(4) if seen else None)
+        inputs = [tensor("x", 4, requires_grad=above), y]
+        nodes = [node("m", target, "%y", out=meta(4)), node("z", "operator.add", "%x", "%m", out=meta(4))]
+        lines = print_case(case(inputs, nodes, "%z")).splitlines()
+        return next(line.strip() for line in lines if line.strip().startswith("y = "))
+
+    assert view(True, True) == view(False, False) == "y = x[:]"
+    assert view(True, False) == view(True, False, target=".neg_") == "y = x.detach()"
+    assert view(False, True) == "y = x[:].requires_grad_()"
+    # What shares memory and is no view: a parameter made of another, `.data`.
+    assert view(False, False, seen=False) == "y = x.detach()"
+    assert view(False, True, seen=False) == view(True, True, seen=False) == "y = x.detach().requires_grad_()"
 
 
 def made(item: GraphInput, *, changed: bool = False, **rest: Any) -> str:
@@ -450,3 +468,65 @@ def body(one: GraphCase, form: Form | None = None) -> list[str]:
     lines = print_case(one, form=form).splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith("def f("))
     return list(itertools.takewhile(bool, lines[start:]))
+
+
+def test_a_long_table_of_nearly_one_number_is_told_in_runs() -> None:
+    def text(*shape: int, data: Any, dtype: str = "float32") -> str:
+        return creation(tensor("x", *shape, dtype=dtype, fill="values", data=data), requires_grad=False)
+
+    rows: list[list[Any]] = [[0.0] * 6 for _ in range(4)]
+    rows[2][1], rows[2][2] = "nan", 0.3
+    assert text(4, 6, data=rows) == 'torch.tensor([0.0] * 13 + [float("nan"), 0.3] + [0.0] * 9).reshape(4, 6)'
+    assert text(21, data=[*[False] * 20, True], dtype="bool") == "torch.tensor([False] * 20 + [True])"
+    # A short one, and one of many different numbers, are written as they are.
+    assert text(3, data=[0.0, 0.0, 1.5]) == "torch.tensor([0.0, 0.0, 1.5])"
+    mixed = [float(number % 2) for number in range(12)]
+    assert text(12, data=mixed) == f"torch.tensor({mixed})"
+
+
+@pytest.mark.parametrize(
+    ("fill", "dtype", "text"),
+    [
+        ("linspace:-1.0:2.5", "float32", "torch.linspace(-1.0, 2.5, 6).reshape(2, 3)"),
+        ("linspace:-1.0:2.5", "float64", "torch.linspace(-1.0, 2.5, 6, dtype=torch.float64).reshape(2, 3)"),
+        ("uniform:-1.0:2.5", "float32", "torch.empty(2, 3).uniform_(-1.0, 2.5)"),
+        ("uniform:-1.0:2.5", "bfloat16", "torch.empty(2, 3, dtype=torch.bfloat16).uniform_(-1.0, 2.5)"),
+        ("uniform:-1.0:2.5", "int64", "torch.randint(0, 2, (2, 3))"),
+        ("linspace:-1.0:2.5", "bool", "torch.randint(0, 2, (2, 3), dtype=torch.bool)"),
+        ("uniform:-1.0:2.5", "complex64", "torch.randn(2, 3, dtype=torch.complex64)"),
+    ],
+)
+def test_numbers_of_a_range_are_generated(fill: str, dtype: str, text: str) -> None:
+    assert creation(tensor("x", 2, 3, dtype=dtype, fill=fill), requires_grad=False) == text
+    if dtype == "float32":
+        assert creation(tensor("x", 2, 3, fill=fill), requires_grad=True) == f"{text}.requires_grad_()"
+
+
+def test_recorded_values_that_overlap_are_one_table_of_which_each_is_a_view() -> None:
+    def made_of(*inputs: GraphInput) -> list[str]:
+        text = print_case(case(list(inputs), [node("z", "operator.add", "%x", "%y", out=meta(3))], "%z"))
+        return [line for line in text.splitlines() if line.startswith(("x = ", "y = "))]
+
+    x = tensor("x", 3, fill="values", data=[1.5, 2.5, 3.5])
+    y = tensor("y", 3, base="x", storage_offset=2, fill="values", data=[3.5, 4.5, 5.5])
+    assert made_of(x, y) == [
+        "x = torch.tensor([1.5, 2.5, 3.5, 4.5, 5.5])[:3]",
+        "y = x.detach().as_strided((3,), (1,), 2)",
+    ]
+    # Elements that nobody recorded, and an owner that does not begin where its storage does.
+    late, gone = replace_offset(x, 2), replace_offset(y, 5)
+    assert made_of(late, gone)[0] == "x = torch.tensor([0.0, 0.0, 1.5, 2.5, 3.5, 3.5, 4.5, 5.5])[2:5]"
+    # What is generated has no more elements than it takes, either.
+    assert made_of(replace(x, fill="ones", data=None), y)[0] == "x = torch.ones(5)[:3]"
+    turned = replace(tensor("x", 3, 2, stride=(1, 3)), fill="randn")
+    assert made_of(turned, tensor("y", 3, base="x"))[0] == "x = torch.randn(2, 3).t()"
+    # A view of a part of it needs no table.
+    part = tensor("y", 2, base="x", storage_offset=1, fill="values", data=[2.5, 3.5])
+    assert made_of(x, part) == ["x = torch.tensor([1.5, 2.5, 3.5])", "y = x.detach()[1:]"]
+    # Of a storage far larger than what is seen of it none is made.
+    assert made_of(x, replace_offset(y, 5000))[1] == "y = torch.tensor([3.5, 4.5, 5.5])"
+
+
+def replace_offset(item: GraphInput, offset: int) -> GraphInput:
+    assert item.meta is not None
+    return replace(item, meta=replace(item.meta, storage_offset=offset))

@@ -140,9 +140,9 @@ def test_the_best_is_the_lightest_that_was_decided_upon():
 def test_another_failure_is_kept_as_a_sibling_with_the_candidate_that_showed_it():
     asking, _ = driver(lambda text: OTHER if int(text) < 5 else BOOM)
     assert asking.first(numbers(1, 2, 9)) == Number(9)
-    ((signature, source),) = asking.siblings
+    ((signature, source, candidate),) = asking.siblings
     assert "another one" in signature.message
-    assert source == "1"
+    assert (source, candidate) == ("1", Number(1))
 
 
 def test_a_spent_budget_stops_before_the_next_question_and_keeps_the_best():

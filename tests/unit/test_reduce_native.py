@@ -16,7 +16,8 @@ from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph import shrink
 from triage.reduce.graph.engine import NativeEngine
-from triage.reduce.graph.starts import starts, synthetic_values
+from triage.reduce.graph.generated import synthetic_values
+from triage.reduce.graph.starts import starts
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import Form
 from triage.trial.driver import Repeats
@@ -251,9 +252,43 @@ def test_another_failure_is_never_followed():
     found, runner = reduce(judge, chain(60))
     assert isinstance(found, Reduction) and found.graph is not None
     assert [node.target for node in found.graph.nodes] == ["torch.ops.demo.op_10", "torch.ops.demo.op_30"]
-    ((signature, source),) = found.siblings
-    assert signature.message == "an easier one"
-    assert runner.judge(runner.written[source]) == failure("an easier one")
+    (met,) = found.siblings
+    assert met.signature.message == "an easier one" and met.made_up is None
+    assert runner.judge(runner.written[met.source]) == failure("an easier one")
+
+
+def test_what_was_met_on_values_of_the_program_comes_with_made_up_ones_to_try():
+    def judge(graph):
+        return failure("an easier one") if any(item.fill == "values" for item in graph.inputs) else None
+
+    recorded = replace(tensor("x", 4), fill="values", data=[0.25, "nan", 3.0, 4.0])
+    found, runner = reduce(judge, case([recorded], [op("y", "torch.relu", "%x", out=M)], "y"))
+    (met,) = found.siblings
+    assert met.made_up is not None
+    fills = [item.fill for text in met.made_up for item in runner.written[text].inputs]
+    assert fills == ["randn", 'full:float("nan")', "ones", "zeros"]
+
+
+def test_of_a_table_that_the_failure_needs_the_numbers_that_matter_are_left():
+    def judge(graph):
+        """A NaN behind a number below -0.5, both in one row: what neither one number everywhere nor random ones have."""
+        data = graph.inputs[0].data
+        rows = (
+            data if isinstance(data, list) and isinstance(data[0], list) else [data] if isinstance(data, list) else []
+        )
+        fails = any("nan" in row[1:] and isinstance(row[0], float) and row[0] < -0.5 for row in rows)
+        return failure("the planted failure") if fails else None
+
+    table = [[round(0.013 * (8 * row + place) - 0.3, 3) for place in range(8)] for row in range(12)]
+    table[7][0], table[7][5], table[2][3] = -0.8125, "nan", "nan"
+    graph = case(
+        [replace(tensor("x", 12, 8), fill="values", data=table)], [op("y", "torch.relu", "%x", out=meta(12, 8))], "y"
+    )
+    found, runner = reduce(judge, graph)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert found.graph.inputs[0].data == [-0.8, "nan"]
+    assert len(runner.asked) < 70
+    assert any("hold 2 values that the script had" in note for note in found.notes)
 
 
 def test_a_graph_that_never_fails_as_a_whole_is_searched_kind_by_kind():

@@ -376,7 +376,7 @@ def test_after_a_drift_an_earlier_checkpoint_is_used_and_the_drift_is_a_sibling(
     said = " ".join(found.notes)
     assert "The script of 1 operation that PyTorch's minifier left drifted to another error" in said
     assert "does not fail" in said
-    assert [item.message for item, _ in found.siblings] == ["quite another failure"]
+    assert [met.signature.message for met in found.siblings] == ["quite another failure"]
 
 
 def test_a_lost_constant_is_never_a_result_nor_a_sibling() -> None:

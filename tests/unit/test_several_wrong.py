@@ -68,8 +68,25 @@ def test_what_is_wrong_where_the_script_passes_is_another_failure() -> None:
     assert told.wrong == ENERGY and found.also_wrong == (LOSS,) and runner.asked == [BELOW.name]
     note = another_failure(found.also_wrong, told.passing)
     assert note is not None and f"so it is with `{BELOW.name}`, where the script passes. Output 0: off by 7" in note
-    ((signature, text),) = shown_alone(found, SIGNATURE)
-    assert "torch.sin" in text and "torch.acosh" not in text and signature.fingerprint != SIGNATURE.fingerprint
+    (met,) = shown_alone(found, SIGNATURE)
+    assert "torch.sin" in met.source and "torch.acosh" not in met.source and met.made_up is None
+    assert met.signature.fingerprint != SIGNATURE.fingerprint
+
+
+def test_a_nan_is_looked_for_in_what_eager_gives_alone() -> None:
+    found = findings(LOSS, ENERGY)
+    for kind, referred in (("values", True), ("nan", False)):
+        found.also_wrong = (replace(LOSS, kind=kind),)
+        assert (".double()" in shown_alone(found, SIGNATURE)[0].source) is referred
+
+
+def test_another_wrong_value_comes_with_scripts_that_hold_no_values_of_the_program() -> None:
+    recorded = replace(GRAPH.inputs[0], fill="values", data=[0.125, 2.5, 3.75, 4.25])
+    found = findings(LOSS, ENERGY)
+    found.cases, found.also_wrong = (replace(GRAPH, inputs=(recorded,)),), (LOSS,)
+    (met,) = shown_alone(found, SIGNATURE)
+    assert "0.125" in met.source and met.made_up
+    assert "torch.randn(4)" in met.made_up[0] and not any("0.125" in text for text in met.made_up)
 
 
 @pytest.mark.parametrize(

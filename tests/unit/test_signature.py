@@ -677,6 +677,13 @@ def test_an_exception_that_dynamo_observed_is_told(raised: str, told: str):
     assert first_words(failed(UNSUPPORTED, graph_break("Logger", "", "raised exception X")).message) == "Logger"
 
 
+def test_what_a_program_calls_two_inputs_is_not_what_fails() -> None:
+    text = "not yet handled. input {} and input {} share storage but are not differentiable views of each other."
+    own = text.format("0 (G['averaged']._parameters['w'])", "2 (list(L['model'].parameters())[0])")
+    assert skeleton(own) == skeleton(text.format("1 (x)", "3 (x1)")) == text.format("N", "N")
+    assert skeleton("input 0 (float) has another dtype") == "input N (float) has another dtype"
+
+
 def test_how_a_size_was_computed_is_not_what_fails():
     long = (
         "cannot determine truth value of Relational: (((2*TruncToInt(0.6*ToFloat(s20)) + 18)//"

@@ -76,6 +76,9 @@ _STATUS = re.compile(r"\A(?:exit status \d+|\d+\Z)")  # of a program that ended 
 # Sizes: backed (s, zuf) and unbacked (u) symbols, kernel arguments; u16, i32 and the like are dtypes.
 _DIM = r"(?:s|ks|ps|zuf|u(?!(?:16|32|64)\b)|i(?!(?:16|32|64)\b))\d+(?:_\d+)*"
 
+_CALL = r"\((?:[^()\n]|\([^()\n]*\))*\)"
+_SOURCE = rf"\((?:[^()\n]|{_CALL})*\)"  # `(L['x'])`, `(G['net']._parameters['w'])`, `(x)`
+
 Replacement = str | Callable[[re.Match[str]], str]
 
 
@@ -102,6 +105,8 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r" \(unhinted: .*?\)\.(?=\s|\Z)"), "."),
     (re.compile(r"\s*\(Size-like symbols: [^)]*\)"), ""),
     (re.compile(r"\.? Did you mean: '[^']*'\?"), ""),
+    # What the program calls two inputs (torch/_functorch/_aot_autograd/runtime_wrappers.py:_format_input).
+    (re.compile(rf"\b(input \d+) {_SOURCE} and (input \d+) {_SOURCE}"), r"\1 and \2"),
     # What depends on sizes alone.
     (re.compile(r"(?:expected size -?\d+==-?\d+, stride -?\d+==-?\d+ at dim=\d+(?:; )?)+"), _size_or_stride),
     (re.compile(r"index out of bounds: 0 <= .*"), "index out of bounds"),

@@ -43,10 +43,11 @@ class GraphInput:
 
     `kind` is tensor, int, float, bool or opaque; `role` input, parameter, buffer, constant or gradient. `value` holds the
     number of a scalar. `fill` says how a tensor's values are made: randn, rand, zeros, ones, arange, full:NUMBER (as Python
-    writes it), randint:LOW:HIGH, empty, values; with `values`, `data` is the nested list of its elements (numbers, or the
-    strings nan, inf, -inf). `base` names an earlier input of whose storage this one is a view; `view_of` is the tensor that
-    autograd has it be a view of, which need not be an input. `parameter` inputs are leaves that require grad. One of role
-    `gradient` is no argument: a backward pass begins with it, at the output `gradient_of`; where there is none, with ones.
+    writes it), randint:LOW:HIGH, linspace:LOW:HIGH, uniform:LOW:HIGH, empty, values; with `values`, `data` is the nested
+    list of its elements (numbers, or the strings nan, inf, -inf). `base` names an earlier input of whose storage this one
+    is a view; `view_of` is the tensor that autograd has it be a view of, which need not be an input. `parameter` inputs are
+    leaves that require grad. One of role `gradient` is no argument: a backward pass begins with it, at the output
+    `gradient_of`; where there is none, with ones.
     """
 
     name: str
@@ -60,6 +61,11 @@ class GraphInput:
     view_of: TensorMeta | None = None
     source: str = ""  # what the script calls it, e.g. L['self'].lin.weight
     gradient_of: str | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether its elements are those that the program had."""
+        return self.fill == "values" and self.role != "constant"
 
 
 @dataclass(frozen=True)
@@ -152,3 +158,8 @@ class GraphCase:
     own_backend: tuple[str, ...] = ()  # of the program's own: an expression for it, then the statements that this needs
     backend_code: str = ""  # such an expression, where the preamble holds the statements: printed in the name's place
     unprintable: tuple[str, ...] = ()  # why it cannot be printed as a whole, empty where it can
+
+    @property
+    def holds_values(self) -> bool:
+        """Whether inputs hold elements that the program had. Small constants of its code are none."""
+        return any(item.recorded for item in self.inputs)

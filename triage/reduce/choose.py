@@ -9,7 +9,7 @@ script.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,9 +18,10 @@ from triage.judge.judgement import Oracle
 from triage.judge.signature import one_line
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
+from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
-from triage.reduce.siblings import compilers_own
+from triage.reduce.siblings import compilers_own, told_of, without_values
 from triage.reduce.verifying import (
     VERIFY_RUNS,
     Count,
@@ -136,11 +137,16 @@ def choose(
         emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
     try:
         met = compilers_own(siblings, problem.passing, runner, budget)
+        others = [(each.signature, without_values(each, problem, runner, budget)) for each in met]
     except KeyboardInterrupt:  # what was verified is not lost by it
         raise InterruptedReductionError(spare) from None
     # Their first line is the script's failure, as that of every candidate is.
-    met = tuple((signature, with_own_error(text, problem.signature, one_line(signature))) for signature, text in met)
-    return replace(spare, siblings=met), tuple(notes)
+    kept = tuple(
+        (signature, text and with_own_error(text, problem.signature, one_line(signature))) for signature, text in others
+    )
+    left_out = [one_line(signature) for signature, text in others if text is None]
+    said = (*spare.notes, *([told_of(left_out)] if left_out else []))
+    return replace(spare, siblings=kept, notes=said), tuple(notes)
 
 
 def _smallest_that_holds(
@@ -210,7 +216,7 @@ def _unreduced(
     notes: list[str],
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
-    for case in problem.cases[:3]:
+    for case in _on_values(problem.cases[:3]):
         try:
             source = print_case(case, header=header, form=form)
         except Unprintable:
@@ -218,10 +224,19 @@ def _unreduced(
         count = counted(source, oracle, verify, emit, problem)
         if count.same and not drifted(count.control):
             source = with_own_error(source, problem.signature, count.error)
-            return _plain(source, "graph", count_ops(case), count, case, "The captured graph is shown unreduced.")
+            note = "The captured graph is shown unreduced" + ", on values that the script had." * case.holds_values
+            return _plain(source, "graph", count_ops(case), count, case, f"{note.rstrip('.')}.")
         if count.same:
             notes.append(f"The captured graph by itself {drifted(count.control)}.")
     return None
+
+
+def _on_values(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
+    """Each graph on values that are made up, before those that the script had."""
+    for case in cases:
+        if case.holds_values:
+            yield synthetic_values(case)
+        yield case
 
 
 def _script(

@@ -23,6 +23,18 @@ from triage.trial.interface import CandidateRunner
 
 
 @dataclass(frozen=True)
+class Met:
+    """Another failure that was met, and a script that shows it.
+
+    `made_up`: where that holds values that the program had, scripts that hold none and may show it too; else None.
+    """
+
+    signature: FailureSignature
+    source: str
+    made_up: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Problem:
     """What an engine is given: the failure, where it was found, and everything captured of it (most suspect first)."""
 
@@ -37,7 +49,8 @@ class Problem:
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
     own_rung: str | None = None  # of the program's own backend, above `rung`, where it was seen to fail the same way
     door: bool = False  # it fails in another door of the compiler than torch.compile
-    met: tuple[tuple[FailureSignature, str], ...] = ()  # other failures, known before: as `Reduction.siblings`
+    met: tuple[Met, ...] = ()  # other failures, known before: as `Reduction.siblings`
+    include_data: bool = False  # scripts of other failures may hold values that the program had
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
     verified: Mapping[str, Any] = field(default_factory=dict)  # what fresh processes showed in it (`choose`)
 
@@ -58,7 +71,7 @@ class Reduction:
     form: Form | None = None  # how `graph` is printed
     passing: str | None = None  # nearest passing script
     passing_difference: str | None = None
-    siblings: tuple[tuple[FailureSignature, str], ...] = ()  # (signature, candidate that showed it)
+    siblings: tuple[Met, ...] = ()
     notes: tuple[str, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
@@ -75,7 +88,7 @@ class NoReduction:
     reason: str
     queries: int = 0
     seconds: float = 0.0
-    siblings: tuple[tuple[FailureSignature, str], ...] = ()
+    siblings: tuple[Met, ...] = ()
     interrupted: bool = False
 
 

@@ -5,31 +5,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.judge.asking import Budget
+from triage.judge.comparison import ComparisonOracle
+from triage.judge.judgement import Oracle
+from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature
 from triage.model.rungs import BACKENDS, DYNAMO_ALONE
-from triage.model.stage import OutcomeKind
+from triage.model.stage import OutcomeKind, Verdict
+from triage.model.text import clip
+from triage.reduce.interface import Met, Problem
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
 
 
-def compilers_own(
-    siblings: Sequence[tuple[FailureSignature, str]], passing: str, runner: CandidateRunner, budget: Budget
-) -> tuple[tuple[FailureSignature, str], ...]:
+def compilers_own(siblings: Sequence[Met], passing: str, runner: CandidateRunner, budget: Budget) -> tuple[Met, ...]:
     """Of the other failures those that the compiler made: with the passing rung, or one below it, their candidate ends well.
 
     It is asked of Dynamo alone where that is below it, which builds no kernels. What fails there too (a name that an
     edit left undefined, an argument of the wrong type) the reducer made itself. What cannot be tried any more counts
     only where it was raised inside torch.
     """
-    below = DYNAMO_ALONE if passing in BACKENDS else passing
-    found: list[tuple[FailureSignature, str]] = []
-    for signature, source in {signature.fingerprint: (signature, source) for signature, source in siblings}.values():
+    found: list[Met] = []
+    for met in {met.signature.fingerprint: met for met in siblings}.values():
         if len(found) == MOST_SIBLINGS:
             break
         if budget.spent():
-            own = bool(signature.frames)
+            own = bool(met.signature.frames)
         else:
-            own = runner.run(source, rung=below, timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
-        found += [(signature, source)] if own else []
+            own = _passes(met.source, passing, runner)
+        found += [met] if own else []
     return tuple(found)
+
+
+def without_values(met: Met, problem: Problem, runner: CandidateRunner, budget: Budget) -> str | None:
+    """The script of another failure that may be shown: one without values that the program had, if such a one fails so too.
+
+    Nothing has shown that the failure needs them: no such script was reduced. None where only one with them is known.
+    """
+    if met.made_up is None:
+        return met.source
+    for text in met.made_up:
+        if budget.spent():
+            break
+        result = runner.run(text, rung=problem.rung or None, timeout=SIBLING_SECONDS)
+        same = _oracle(met.signature).judge(result).verdict is Verdict.SAME_FAILURE
+        if same and _passes(text, problem.passing, runner):
+            return text
+    return met.source if problem.include_data else None
+
+
+def told_of(left_out: Sequence[str]) -> str:
+    """What a reader must know of other failures whose scripts are not kept."""
+    named = "; ".join(f"`{clip(each, 120)}`" for each in left_out)
+    return (
+        f"No script is kept of {'another failure' if len(left_out) == 1 else 'other failures'} ({named}): it would hold values "
+        "that the program had, and with made-up ones it was not seen. `--include-data` keeps it."
+    )
+
+
+def _oracle(signature: FailureSignature) -> Oracle:
+    return SignatureOracle(signature) if signature.wrong is None else ComparisonOracle(signature)
+
+
+def _passes(source: str, passing: str, runner: CandidateRunner) -> bool:
+    below = DYNAMO_ALONE if passing in BACKENDS else passing
+    return runner.run(source, rung=below, timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK

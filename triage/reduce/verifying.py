@@ -50,7 +50,7 @@ class Reproduced:
     oracle: Oracle | None = None
     passing: str | None = None
     passing_difference: str | None = None
-    siblings: tuple[tuple[FailureSignature, str], ...] = ()
+    siblings: tuple[tuple[FailureSignature, str | None], ...] = ()  # with a script that may be shown, if there is one
     notes: tuple[str, ...] = ()
     control: Control | None = None  # the run on the passing rung
     same_text: bool = False  # the error is that of the script to the letter, its numbers and names too

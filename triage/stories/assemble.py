@@ -143,9 +143,9 @@ def assemble(found: Findings) -> TriageReport:
             Sibling(
                 signature.fingerprint,
                 headline(signature.exception_type, clip(signature.message, 200)),
-                f"siblings/{signature.fingerprint}.py",
+                f"siblings/{signature.fingerprint}.py" if source is not None else None,
             )
-            for signature, _ in (made.siblings if made else ())
+            for signature, source in (made.siblings if made else ())
         ),
         accuracy=accuracy_facts(found),
         raised_in=raised_in(raised_by(conclusion), own),

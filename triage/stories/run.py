@@ -308,6 +308,8 @@ def _write_reproducer(found: Findings) -> None:
         write_whole(found.session.directory / "passing.py", made.passing)
     folder = found.session.directory / "siblings"
     for signature, source in made.siblings:
+        if source is None:
+            continue
         folder.mkdir(exist_ok=True)
         write_whole(folder / f"{signature.fingerprint}.py", source)
 

@@ -12,7 +12,9 @@ from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS
 from triage.reduce.alone import alone, of_one_call
-from triage.reduce.compare import VALUES
+from triage.reduce.compare import VALUES, forms_of
+from triage.reduce.graph.generated import made_up
+from triage.reduce.interface import Met
 from triage.reduce.printing.printer import Unprintable, print_case
 from triage.stories.findings import Findings
 from triage.trial.runner import ForkServerRunner
@@ -52,7 +54,7 @@ def cut_to_one(found: Findings) -> tuple[GraphCase, ...]:
     return (*alone(found.cases, wrongs[0]), *found.cases) if len(several) > 1 else found.cases
 
 
-def shown_alone(found: Findings, signature: FailureSignature) -> tuple[tuple[FailureSignature, str], ...]:
+def shown_alone(found: Findings, signature: FailureSignature) -> tuple[Met, ...]:
     """Each value that is another failure, as one, with the part of the graph that it needs as a script."""
     shown = []
     for wrong in found.also_wrong:
@@ -60,10 +62,18 @@ def shown_alone(found: Findings, signature: FailureSignature) -> tuple[tuple[Fai
         other = replace(signature, message=wrong.headline(), skeleton=wrong.kind, wrong=wrong.wrongness)
         for case in alone(found.cases, wrong)[:1]:
             try:
-                shown.append((other, print_case(case, header=header, form=FORM)))
+                shown.append(_met(other, case, header))
             except Unprintable:
                 continue
     return tuple(shown)
+
+
+def _met(other: FailureSignature, case: GraphCase, header: str) -> Met:
+    wrong = other.wrong
+    # Where a double-precision reference has a NaN as well, a comparison with it says nothing.
+    form = replace(FORM, reference=False) if wrong is not None and wrong.kind in ("nan", "inf") else forms_of(wrong)[0]
+    source, *texts = (print_case(each, header=header, form=form) for each in (case, *made_up(case)))
+    return Met(other, source, tuple(texts) if case.holds_values else None)
 
 
 def _is_of(case: GraphCase, graph: str) -> bool:

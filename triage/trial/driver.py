@@ -96,7 +96,7 @@ class Driver(Generic[C]):
         self._recalled = (recalled or {}) if self._repeats == Repeats() else {}
         self._by_key: dict[Hashable, Judgement] = {}
         self._by_source: dict[str, Judgement] = {}
-        self._siblings: dict[str, tuple[FailureSignature, str]] = {}
+        self._siblings: dict[str, tuple[FailureSignature, str, C]] = {}
         self.best: Held[C] | None = None
         self.history: list[Held[C]] = []  # what was best before, the first found first
         self.queries = 0
@@ -106,8 +106,8 @@ class Driver(Generic[C]):
         self.statistics = Statistics()
 
     @property
-    def siblings(self) -> tuple[tuple[FailureSignature, str], ...]:
-        """Other failures that were met, each with the first candidate that showed it."""
+    def siblings(self) -> tuple[tuple[FailureSignature, str, C], ...]:
+        """Other failures that were met, each with the first candidate that showed it, as text and as itself."""
         return tuple(self._siblings.values())
 
     def timeout(self) -> float | None:
@@ -149,7 +149,7 @@ class Driver(Generic[C]):
         What made a program flaky is often outside of its graph: an input, a thread, the order of a set.
         """
         times = self._repeats.runs
-        if times > 1 and self.fails(candidate) and self._each_time(self._render(candidate), times):
+        if times > 1 and self.fails(candidate) and self._each_time(candidate, self._render(candidate), times):
             self._repeats = Repeats()
         return self._repeats.runs == 1
 
@@ -160,16 +160,16 @@ class Driver(Generic[C]):
         except RefusedError:
             self.statistics.refused()
             return False
-        found = self._each_time(source, times)
+        found = self._each_time(candidate, source, times)
         if found:
             self._hold(candidate)
         return found
 
-    def _each_time(self, source: str, times: int) -> bool:
+    def _each_time(self, candidate: C, source: str, times: int) -> bool:
         self._check_budget()
         stream = self._runner.run_many([source] * times, rung=self._rung, timeout=self.timeout())
         try:
-            return all(self._record(source, result).verdict is Verdict.SAME_FAILURE for _, result in stream)
+            return all(self._record(candidate, source, result).verdict is Verdict.SAME_FAILURE for _, result in stream)
         finally:
             _close(stream)
 
@@ -223,7 +223,7 @@ class Driver(Generic[C]):
         answers += [None] * (len(candidates) - len(answers))
         if not waiting:
             return answers
-        for source, answer in self._run(list(waiting)):
+        for source, answer in self._run({source: candidates[indices[0]] for source, indices in waiting.items()}):
             for index in waiting.pop(source):
                 answers[index] = answer
                 self._by_key[candidates[index].key()] = answer
@@ -262,7 +262,7 @@ class Driver(Generic[C]):
         told = self._otherwise(source) if same and self._otherwise is not None else ""
         return Judgement(Verdict.UNRESOLVED, told) if told else judgement
 
-    def _run(self, texts: Sequence[str]) -> Iterator[tuple[str, Judgement]]:
+    def _run(self, texts: Mapping[str, C]) -> Iterator[tuple[str, Judgement]]:
         """Runs each text, yielding its final judgement as soon as it is certain."""
         tallies = {source: _Tally(self._repeats.runs, self._repeats.needed) for source in texts}
         while tallies:
@@ -272,7 +272,7 @@ class Driver(Generic[C]):
             try:
                 for index, result in stream:
                     source = sources[index]
-                    judgement = self._record(source, result)
+                    judgement = self._record(texts[source], source, result)
                     final = tallies[source].add(judgement)
                     if final is not None:
                         final = self._doubted(source, final)
@@ -284,14 +284,14 @@ class Driver(Generic[C]):
             finally:
                 _close(stream)
 
-    def _record(self, source: str, result: CandidateResult) -> Judgement:
+    def _record(self, candidate: C, source: str, result: CandidateResult) -> Judgement:
         self.queries += 1
         judgement = self._oracle.judge(result)
         self.statistics.query(judgement.verdict, result.seconds)
         if self._patience is not None:
             self._patience.saw(judgement.verdict, result.seconds)
         if judgement.sibling is not None:
-            self._siblings.setdefault(judgement.sibling.fingerprint, (judgement.sibling, source))
+            self._siblings.setdefault(judgement.sibling.fingerprint, (judgement.sibling, source, candidate))
         self._emit(
             "query",
             number=self.queries,

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from triage.judge.asking import Budget, Held, StopReductionError
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle, RefusedError
+from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.cropping import ground
 from triage.reduce.graph.evidence import suspects
+from triage.reduce.graph.generated import made_up
 from triage.reduce.graph.neighbour import Neighbour, nearest_passing
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.removal import removable, thinned
@@ -25,7 +29,8 @@ from triage.reduce.graph.search import every_kind, from_whole, small_first
 from triage.reduce.graph.shrink import Shrinker
 from triage.reduce.graph.starts import Start, starts
 from triage.reduce.graph.wiring import Wiring
-from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
+from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of
+from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
 from triage.trial.cutoff import focused
 from triage.trial.driver import Driver, Repeats
@@ -211,18 +216,31 @@ class _Reducing:
         driver, seconds = self._driver, time.monotonic() - self._began
         held = driver.best
         if held is None:
-            return NoReduction("native", self._reason(), driver.queries, seconds, driver.siblings, self._interrupted)
+            return NoReduction("native", self._reason(), driver.queries, seconds, self._met(), self._interrupted)
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,
             larger=tuple(self._as_reduction(other, seconds) for other in self._larger(held)),
             passing=_passing(self._render(self._neighbour.candidate), self._neighbour) if self._neighbour else None,
             passing_difference=self._neighbour.difference if self._neighbour else None,
-            siblings=driver.siblings,
+            siblings=self._met(),
             notes=tuple(self._notes(held.candidate)),
             statistics=driver.statistics.as_data(),
             interrupted=self._interrupted,
         )
+
+    def _met(self) -> tuple[Met, ...]:
+        return tuple(Met(signature, source, self._made_up(each)) for signature, source, each in self._driver.siblings)
+
+    def _made_up(self, candidate: Candidate) -> tuple[str, ...] | None:
+        """The same on values that are made up; None where the candidate has no others."""
+        if not candidate.case.holds_values:
+            return None
+        texts = []
+        for case in made_up(candidate.case):
+            with suppress(RefusedError):
+                texts.append(self._render(replace(candidate, case=case)))
+        return tuple(texts)
 
     def _as_reduction(self, held: Held[Candidate], seconds: float) -> Reduction:
         return Reduction(
@@ -264,8 +282,7 @@ class _Reducing:
             )
         if self._rough:
             notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
-        if any(item.fill == "values" and item.role != "constant" for item in best.case.inputs):
-            notes.append("Some inputs keep the values that the script had.")
+        notes += filter(None, [_told_of_values(best.case)])
         if best.case.prepared and best.case.preamble:
             notes.append(OWN_BACKEND if best.case.backend_code else PREPARED)
         if best.case.level != "dynamo":
@@ -279,6 +296,16 @@ def _passing(source: str, neighbour: Neighbour) -> str:
     """The text that passes, saying so on top where the reproducer says what fails."""
     _, _, code = source.partition("\nimport ")
     return f"# The nearest variant that passes. {neighbour.difference}\nimport {code}" if code else source
+
+
+def _told_of_values(case: GraphCase) -> str:
+    """How much of the program's data is in the reproducer; empty where nothing is."""
+    tables = [list(numbers_in(item.data)) for item in case.inputs if item.recorded]
+    kept = sum(1 for flat in tables for number in flat if repr(number) != repr(ground(flat)))
+    kept += sum(item.fill.startswith("full:") and "float(" not in item.fill for item in case.inputs)
+    if not (kept or tables):
+        return ""
+    return f"Its inputs hold {kept or 'some'} value{'s' if kept != 1 else ''} that the script had, perhaps rounded."
 
 
 def printed(header: str) -> Render:

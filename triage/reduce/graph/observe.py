@@ -32,9 +32,7 @@ class Looker(Protocol):
 
 def hangs_on_values(candidate: Candidate) -> bool:
     """Whether made-up values are likely to lose the failure."""
-    return candidate.form.compares_values or any(
-        item.fill == "values" and item.role != "constant" for item in candidate.case.inputs
-    )
+    return candidate.form.compares_values or candidate.case.holds_values
 
 
 def observed(candidate: Candidate, runner: object) -> Candidate:

@@ -8,7 +8,7 @@ stay returned. Whatever was not needed any more (inputs, sub-graphs) is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.effects import changed
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
+from triage.reduce.graph.cropping import cropped
 from triage.reduce.graph.wiring import Wiring, node_refs
 from triage.reduce.printing.fills import contiguous
 
@@ -120,22 +121,6 @@ def border_input(name: str, meta: TensorMeta, data: Any = None, *, backward: boo
     if data is not None:
         data, fill = cropped(data, meta.shape), "values"
     return GraphInput(name=name, meta=replace(meta, requires_grad=grad, storage_offset=0), fill=fill, data=data)
-
-
-def cropped(data: Any, shape: tuple[int, ...]) -> Any:
-    """Recorded elements, cut down to another shape of the same rank; repeated where there are too few."""
-    if not shape or not isinstance(data, list) or not data:
-        return data
-    return [cropped(data[index % len(data)], shape[1:]) for index in range(shape[0])]
-
-
-def numbers_in(data: Any) -> Iterator[Any]:
-    """The elements of recorded values, in order."""
-    if isinstance(data, list):
-        for item in data:
-            yield from numbers_in(item)
-    elif data is not None:
-        yield data
 
 
 def is_floating(dtype: str) -> bool:

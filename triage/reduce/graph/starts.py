@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from triage.judge.judgement import RefusedError
-from triage.model.graphcase import GraphCase, GraphInput
+from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS, knows_modes
 from triage.model.stage import OutcomeKind
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import inputs_for_opaque
-from triage.reduce.graph.slices import is_floating, numbers_in
+from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form
 
@@ -63,20 +63,3 @@ def _at_rung(case: GraphCase, rung: str) -> GraphCase:
         return case
     context = case.context if knows_modes(rung) else replace(case.context, mode=None, options={})
     return replace(case, backend=rung, context=context)
-
-
-def synthetic_values(case: GraphCase) -> GraphCase:
-    """Inputs made from the dtype and the range of what was recorded, instead of the recorded values. Constants stay."""
-    return replace(case, inputs=tuple(_synthetic(item) for item in case.inputs))
-
-
-def _synthetic(item: GraphInput) -> GraphInput:
-    if item.fill != "values" or item.role == "constant" or item.meta is None:
-        return item
-    if item.meta.dtype == "bool":
-        return replace(item, fill="randint:0:2", data=None)
-    if is_floating(item.meta.dtype):
-        return replace(item, fill="randn", data=None)
-    found = [int(number) for number in numbers_in(item.data) if isinstance(number, (int, float))]
-    low, high = (min(found), max(found)) if found else (0, 1)
-    return replace(item, fill=f"randint:{low}:{high + 1}", data=None)

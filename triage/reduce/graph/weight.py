@@ -6,15 +6,18 @@ that is heavier than the one it has, so a reduction ends, and never ends larger 
 
 from __future__ import annotations
 
+from typing import Any
+
 from triage.model import trees
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode
 from triage.reduce.graph.scalars import elements
 from triage.reduce.graph.wiring import Wiring
+from triage.reduce.printing.literals import numbers_in, written
 
 Weight = tuple[float, ...]
 
 TABLE = 64  # elements, from which written values count as much as an operation
-_FILLS = ("ones", "zeros", "arange", "full", "rand", "randn", "randint", "empty", "values")
+_FILLS = ("ones", "zeros", "arange", "full", "linspace", "rand", "randn", "randint", "uniform", "empty", "values")
 
 
 def operations(case: GraphCase) -> int:
@@ -65,12 +68,19 @@ def _written_out(item: GraphInput) -> int:
     """A table of numbers is as hard to take in as an operation, the more so the longer it is."""
     if item.fill != "values" or item.meta is None:
         return 0
-    return max(0, elements(item.meta) // TABLE).bit_length()
+    return max(0, written(list(numbers_in(item.data))) // TABLE).bit_length()
 
 
 def _values(item: GraphInput) -> int:
     kind = item.fill.partition(":")[0]
+    if item.fill == "values":
+        return len(_FILLS) + sum(_element(number) for number in numbers_in(item.data))
     return _FILLS.index(kind) if kind in _FILLS else len(_FILLS)
+
+
+def _element(number: Any) -> int:
+    """Of a table: 0 is nothing to read, the more digits the more."""
+    return 0 if repr(number) in ("0", "0.0", "False") else 1 if number == 1 else 1 + len(str(number))
 
 
 def _arguments(node: GraphNode) -> int:

@@ -18,11 +18,10 @@ from triage.judge.boundary import boundary, gallop
 from triage.judge.comparison import CheckOracle, ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.judge.likeness import same_failure
-from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
-from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
+from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of
 from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
 from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, minify_arguments
 from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence, refuses_options
@@ -112,7 +111,7 @@ class Attempt:
     complete: bool = True
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
-    siblings: dict[str, tuple[FailureSignature, str]] = field(default_factory=dict)
+    siblings: dict[str, Met] = field(default_factory=dict)
     best: Printed | None = None
 
     def go(self, program_seconds: float, minify_seconds: float) -> None:
@@ -172,7 +171,7 @@ class Attempt:
         if not seen.same:
             self._note(checkpoint, seen.sentence)
             if seen.sibling is not None:
-                self.siblings.setdefault(seen.sibling.fingerprint, (seen.sibling, checkpoint.source))
+                self.siblings.setdefault(seen.sibling.fingerprint, Met(seen.sibling, checkpoint.source))
             return False
         # The values that the program had are only shown where values of the same kind do not do.
         for record_values in (False, True) if self._wrong_result else (False,):
@@ -234,7 +233,7 @@ class Attempt:
         if judgement.verdict is Verdict.SAME_FAILURE:
             return ""
         if judgement.sibling is not None:
-            self.siblings.setdefault(judgement.sibling.fingerprint, (judgement.sibling, source))
+            self.siblings.setdefault(judgement.sibling.fingerprint, Met(judgement.sibling, source))
         return judgement.reason or judgement.verdict.value
 
     def _forms(self) -> tuple[Form, ...]:

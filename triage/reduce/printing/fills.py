@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from triage.model.graphcase import GraphInput, TensorMeta
+from triage.reduce.printing.literals import element, fits, has_bool, has_float, in_runs, numbers_in, written
 
 FLOATS = {"float16", "bfloat16", "float32", "float64"}
 SMALL_FLOATS = {"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"}
@@ -22,7 +23,7 @@ INTEGERS = {"uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uin
 WIDE_UNSIGNED = {"uint16", "uint32", "uint64"}  # without most kernels
 RANGES = {"bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "int16": (-32768, 32767), "uint16": (0, 65535)}
 DTYPES = FLOATS | SMALL_FLOATS | COMPLEX | INTEGERS | {"bool"}
-RANDOM = ("randn", "rand", "randint")
+RANDOM = ("randn", "rand", "randint", "uniform")
 UNSEEN = 1 << 20  # elements that the base of a view may have; above that, those that the view reaches and as many again
 
 
@@ -55,11 +56,17 @@ def effective_fill(item: GraphInput) -> str:
     meta = item.meta
     dtype = meta.dtype if meta is not None else "float32"
     fill = item.fill
-    if fill == "values" and (item.data is None or (meta is not None and not _fits(item.data, meta.shape))):
+    if fill == "values" and (item.data is None or (meta is not None and not fits(item.data, meta.shape))):
         fill = "randn"
-    if fill in ("randn", "rand") and (dtype in INTEGERS or dtype == "bool"):
+    if fill.startswith(("rand", "uniform", "linspace")) and dtype == "bool":
         return "randint:0:2"
-    if fill.startswith("randint") and dtype in COMPLEX:
+    if (
+        fill.startswith(("randn", "rand", "uniform", "linspace"))
+        and not fill.startswith("randint")
+        and dtype in INTEGERS
+    ):
+        return "randint:0:2"
+    if fill.startswith(("randint", "uniform")) and dtype in COMPLEX:
         return "randn"
     return fill
 
@@ -121,6 +128,19 @@ def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: b
         if dtype in SMALL_FLOATS | COMPLEX:
             convert = f".to(torch.{dtype})"
         elif dtype != "int64":
+            options.append(f"dtype=torch.{dtype}")
+    elif kind == "linspace":
+        call = f"torch.linspace({', '.join(bounds)}, {math.prod(shape)}"
+        if dtype in SMALL_FLOATS:
+            convert = f".to(torch.{dtype})"
+        elif dtype != "float32":
+            options.append(f"dtype=torch.{dtype}")
+        if len(shape) != 1:
+            convert = f".reshape({sizes})" + convert
+    elif kind == "uniform":
+        call = f"torch.empty({sizes}"
+        convert = f".uniform_({', '.join(bounds)})" + f".to(torch.{dtype})" * (dtype in SMALL_FLOATS)
+        if dtype not in SMALL_FLOATS | {"float32"}:
             options.append(f"dtype=torch.{dtype}")
     elif kind == "full":
         number = bounds[0] if bounds else "0"
@@ -269,43 +289,18 @@ def _unexpanded(data: Any, stride: Sequence[int]) -> Any:
 
 def tensor_literal(data: Any, meta: TensorMeta) -> str:
     """`torch.tensor([...])` with a dtype where the elements do not imply it."""
-    floats = _has_float(data)
-    implied = "float32" if floats else "bool" if _has_bool(data) else "int64"
+    floats = has_float(data)
+    implied = "float32" if floats else "bool" if has_bool(data) else "int64"
     if 0 in meta.shape:
         return fresh(meta.shape, meta, "empty")
     options = "" if meta.dtype == implied else f", dtype=torch.{meta.dtype}"
     if meta.device != "cpu":
         options += f', device="{meta.device}"'
-    return f"torch.tensor({element(data)}{options})"
-
-
-def _fits(data: Any, shape: Sequence[int]) -> bool:
-    """Whether nested lists have a shape."""
-    if not shape:
-        return not isinstance(data, list)
-    return isinstance(data, list) and len(data) == shape[0] and all(_fits(item, shape[1:]) for item in data)
-
-
-def _has_float(data: Any) -> bool:
-    if isinstance(data, list):
-        return any(_has_float(item) for item in data)
-    return isinstance(data, (float, str))
-
-
-def _has_bool(data: Any) -> bool:
-    return any(_has_bool(item) for item in data) if isinstance(data, list) else isinstance(data, bool)
-
-
-def element(data: Any) -> str:
-    """Nested lists of numbers as Python text; nan, inf and -inf as `float("nan")` and so on."""
-    if isinstance(data, list):
-        return "[" + ", ".join(element(item) for item in data) + "]"
-    if isinstance(data, str):
-        return f'float("{data}")'
-    if isinstance(data, dict):
-        real, imag = data["complex"]
-        return f"complex({element(real)}, {element(imag)})"
-    return repr(data)
+    flat = list(numbers_in(data))
+    if written(flat) == len(flat):
+        return f"torch.tensor({element(data)}{options})"
+    shape = f".reshape{_tuple(meta.shape)}" if len(meta.shape) > 1 else ""
+    return f"torch.tensor({in_runs(flat)}{options}){shape}"
 
 
 def seen_of(base: TensorMeta, meta: TensorMeta) -> TensorMeta:
@@ -364,5 +359,10 @@ def view_of(base: TensorMeta, meta: TensorMeta, room: int = 0) -> str | None:
             return f"[{offset // rows}]"
         if len(base.shape) == 2 and meta.shape == base.shape[::-1] and meta.stride == base.stride[::-1] and not offset:
             return ".t()"
+    return as_strided(replace(meta, storage_offset=offset))
+
+
+def as_strided(meta: TensorMeta) -> str:
+    """The suffix that makes a view with `meta` of any tensor with its storage."""
     tail = f", {meta.storage_offset}" if meta.storage_offset else ""
     return f".as_strided({_tuple(meta.shape)}, {_tuple(meta.stride)}{tail})"

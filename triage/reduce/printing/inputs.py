@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
-from triage.reduce.printing import fills
+from triage.reduce.printing import fills, storages
 from triage.reduce.printing.body import changes_something, node_references
 from triage.reduce.printing.calls import Output
 from triage.reduce.printing.comparison import Creation
 from triage.reduce.printing.spelling import Unprintable
 
+WHOLE = ("[:]", ".view(())")  # views of all of a tensor
 DIFFERENTIABLE = fills.FLOATS | fills.COMPLEX
 
 
@@ -143,12 +144,17 @@ def creations(
 ) -> list[Creation]:
     """How each tensor argument is made, in order. Raises Unprintable."""
     known = {item.name: item for item in arguments}
+    # A leaf that is changed is copied, and a copy has a storage of its own.
+    copied = {item.name for item in arguments if item.name in changed and wants_grad(item, case)}
+    tables = {name: table for name, table in storages.shared(arguments).items() if name not in copied}
     made = []
     for item in arguments:
         if item.kind == "tensor" and item.meta is not None:
             try:
-                view = _view(item, known, titles)
-                text = view or _creation(case, item, item.name in changed)
+                view = _view(item, known, tables)
+                if view is not None and item.base is not None:
+                    view = _of_base(case, item, known[item.base], titles, view, item.name in changed)
+                text = view or _creation(case, item, item.name in changed, tables.get(item.name))
             except fills.NoFillError as error:
                 raise Unprintable(str(error)) from None
             dtype = item.meta.dtype if item.meta.dtype in DIFFERENTIABLE else None
@@ -156,19 +162,42 @@ def creations(
     return made
 
 
-def _view(item: GraphInput, known: Mapping[str, GraphInput], titles: Mapping[str, str]) -> str | None:
+def _of_base(
+    case: GraphCase, item: GraphInput, base: GraphInput, titles: Mapping[str, str], view: str, changed: bool
+) -> str:
+    """Of the memory of another input, requiring grad where it was seen to: an average of weights may lie in that of the weights.
+
+    Autograd knows nothing of tensors that share memory and are no views (`.data`, a parameter made of another).
+    """
+    above, grad = wants_grad(base, case), wants_grad(item, case)
+    detached = (above and not grad) or (item.view_of is None and base.view_of is None)
+    if detached:
+        view = f".detach(){'' if view in WHOLE else view}"
+    # A leaf that requires grad cannot be changed in place.
+    return titles[base.name] + view + ".requires_grad_()" * (grad and (detached or not above) and not changed)
+
+
+def _view(item: GraphInput, known: Mapping[str, GraphInput], tables: Mapping[str, GraphInput]) -> str | None:
+    """The suffix that makes an input of its base."""
     base = known.get(item.base or "")
     if base is None or base.meta is None or item.meta is None:
         return None
+    table = tables.get(base.name)
+    if table is not None and table.meta is not None:
+        # The base is but a part of that table: what lies beyond it is told by its place in the storage.
+        inside = fills.view_of(table.meta, item.meta) is not None
+        return fills.as_strided(item.meta) if inside else None
     if fills.effective_fill(base) == "values" and fills.layout(base.meta)[1]:
         return None  # its storage is laid out by the values, not by a view
     owner = fills.based(base)
-    view = fills.view_of(base.meta, item.meta, room=fills.storage_size(owner[0]) if owner is not None else 0)
-    return None if view is None else titles[base.name] + view
+    return fills.view_of(base.meta, item.meta, room=fills.storage_size(owner[0]) if owner is not None else 0)
 
 
-def _creation(case: GraphCase, item: GraphInput, changed: bool) -> str:
+def _creation(case: GraphCase, item: GraphInput, changed: bool, table: GraphInput | None) -> str:
     grad, based = wants_grad(item, case), fills.based(item)
+    if table is not None and table.meta is not None and item.meta is not None:
+        suffix = fills.view_of(table.meta, item.meta)
+        return f"{fills.creation(table, requires_grad=False)}{suffix}{'.requires_grad_()' if grad else ''}"
     if based is None:
         text = fills.creation(item, requires_grad=grad)
         # A leaf that requires grad cannot be changed in place.

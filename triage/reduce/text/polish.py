@@ -18,7 +18,7 @@ from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
-from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
+from triage.reduce.interface import Engine, Met, NoReduction, Problem, Reduction
 from triage.reduce.printing.kernels import misfit
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.text.checks import PairedRunner
@@ -157,13 +157,14 @@ def _searched(driver: Driver[Script], search: Search, start: Script, known: Coll
 
 def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], interrupted: bool) -> Reduction:
     held = driver.best
+    none = () if graph.holds_values else None  # of a text none is made that holds other values
     return replace(
         found,
         source=found.source if held is None else held.source,
         graph=graph if held is None else with_preamble(graph, held.candidate),
         queries=found.queries + driver.queries,
         complete=not interrupted,
-        siblings=(*found.siblings, *driver.siblings),
+        siblings=(*found.siblings, *(Met(signature, text, none) for signature, text, _ in driver.siblings)),
         interrupted=interrupted,
     )
 

@@ -17,7 +17,7 @@ from triage.judge.asking import Held, StopReductionError
 from triage.judge.judgement import Judgement
 from triage.model.outcome import Frame
 from triage.model.stage import Verdict
-from triage.reduce.interface import NoReduction, Reduction
+from triage.reduce.interface import Met, NoReduction, Reduction
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.comments import lines_of
 from triage.reduce.text.data import STDIN, Data, data_of, without_data
@@ -285,10 +285,10 @@ class Reducing:
             found, source=self._bench.shown(script), private=self._bench.run(script), needs=self._needed.names
         )
 
-    def _siblings(self) -> tuple[tuple[Any, str], ...]:
+    def _siblings(self) -> tuple[Met, ...]:
         hidden = self._needed.prelude if self._needed is not None and not self._around.include else None
         return tuple(
-            (signature, text.replace(hidden, "") if hidden else text) for signature, text in self._driver.siblings
+            Met(signature, text.replace(hidden, "") if hidden else text) for signature, text, _ in self._driver.siblings
         )
 
     def _larger(self, best: Held[Script]) -> list[Script]:

@@ -27,6 +27,7 @@ from triage.reduce.graph.passes import (
     scalars,
     small,
     storage,
+    tables,
     trailing,
 )
 from triage.reduce.graph.passes.proposal import Choice, Dial, Pass
@@ -53,6 +54,7 @@ SIMPLER = (
     Pass("small", "every extent 1 or 2", small.propose),
 )
 DETAILS = (
+    Pass("tables", "few numbers, in few digits, where values are written out", tables.propose),
     Pass("extents", "each extent down to where it still fails", dials=extents.dials),
     Pass("ranks", "fewer dimensions", ranks.propose),
     Pass("trailing", "no arguments that have a default", trailing.propose),

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
+from triage.reduce.graph.cropping import Places, cropped, places_of
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import map_inputs, map_nodes, tensors, with_meta
-from triage.reduce.graph.slices import cropped
 from triage.reduce.graph.wiring import node_refs
 
 
@@ -35,7 +35,9 @@ class Resize:
         return "with " + ", ".join(f"{new} instead of {old}" for old, new in self.sizes)
 
     def apply(self, case: GraphCase) -> GraphCase:
-        changed = map_inputs(case, self._input)
+        tables = [item.data for item in case.inputs if item.recorded and item.data is not None]
+        places = places_of(tables, self.sizes)
+        changed = map_inputs(case, lambda item: self._input(item, places))
         changed = map_nodes(
             changed,
             lambda node: replace(
@@ -63,7 +65,7 @@ class Resize:
     def _argument(self, number: int) -> int:
         return self._extent(number) if number > 1 else number
 
-    def _input(self, item: GraphInput) -> GraphInput:
+    def _input(self, item: GraphInput, places: Places) -> GraphInput:
         if item.kind == "int" and isinstance(item.value, int):
             return replace(item, value=self._extent(item.value))
         if item.meta is None:
@@ -71,7 +73,7 @@ class Resize:
         meta = self._meta(item.meta)
         if item.base is not None and meta.shape != item.meta.shape:
             raise RefusedError("an input that shares storage with another keeps its size")
-        return replace(with_meta(item, meta, cropped(item.data, meta.shape)), fill=self._fill(item.fill))
+        return replace(with_meta(item, meta, cropped(item.data, meta.shape, places)), fill=self._fill(item.fill))
 
     def _meta(self, meta: TensorMeta) -> TensorMeta:
         shape = tuple(self._extent(extent) for extent in meta.shape)

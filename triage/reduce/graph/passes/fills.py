@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import GraphCase, GraphInput
 from triage.reduce.graph.edits import Edit
 from triage.reduce.graph.passes.proposal import ChangeInput, Choice, tensors
-from triage.reduce.graph.slices import is_floating, numbers_in
-from triage.reduce.printing.fills import element
+from triage.reduce.graph.slices import is_floating
+from triage.reduce.printing.literals import element, numbers_in
 
 _SIMPLE = ("ones", "zeros", "arange")
 
@@ -26,7 +26,7 @@ def propose(case: GraphCase) -> Iterator[Choice]:
             continue
         order: tuple[str, ...] = _SIMPLE if is_floating(item.meta.dtype) else ("zeros", "ones", "arange")
         if item.fill == "values":
-            order = (*order, *(f"full:{element(number)}" for number in telling(item.data)), "randn")
+            order = (*order, *(f"full:{element(number)}" for number in telling(item.data)), *_spread(item))
         if item.meta.dtype == "bool":
             order = tuple(fill for fill in order if fill != "arange")
         yield Choice(f"fill {item.name}", tuple(filled(item.name, fill) for fill in order))
@@ -41,6 +41,19 @@ def telling(data: Any) -> list[Any]:
         *odd,
         *(number for number in dict.fromkeys((min(finite), max(finite)) if finite else ()) if number not in (0, 1)),
     ]
+
+
+def _spread(item: GraphInput) -> tuple[str, ...]:
+    """Many numbers that nobody has to write down: random ones, then those of the range that was seen, in two digits."""
+    assert item.meta is not None
+    finite = [number for number in numbers_in(item.data) if isinstance(number, (int, float))]
+    if not finite or item.meta.dtype == "bool":
+        return ("randn",)
+    low, high = min(finite), max(finite)
+    if not is_floating(item.meta.dtype):
+        return ("randn", f"randint:{low}:{int(high) + 1}")
+    bounds = f"{float(f'{low:.2g}')}:{float(f'{high:.2g}')}"
+    return ("randn", f"linspace:{bounds}", f"uniform:{bounds}") if low < high else ("randn",)
 
 
 def filled(name: str, fill: str) -> Edit:

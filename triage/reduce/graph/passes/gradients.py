@@ -9,7 +9,7 @@ from triage.model.graphcase import GraphCase
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.fills import filled, telling
 from triage.reduce.graph.passes.proposal import Choice, tensors
-from triage.reduce.printing.fills import element
+from triage.reduce.printing.literals import element
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
+from triage.reduce.graph.cropping import cropped
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors, with_meta
 
@@ -71,7 +72,8 @@ def _headless(item: GraphInput) -> GraphInput:
     meta = item.meta
     if meta is None or not meta.shape:
         return item
-    data = item.data[0] if isinstance(item.data, list) and item.data else item.data
+    first = cropped(item.data, (1, *meta.shape[1:]))
+    data = first[0] if isinstance(first, list) and first else item.data
     return with_meta(item, _without(meta, {0}), data)
 
 
