@@ -16,7 +16,7 @@ from triage.locate.ladder import suspect
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED, in_place_of
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.clock import BudgetSpentError, Clock
@@ -427,8 +427,8 @@ def test_a_branch_for_compiled_runs_that_fails_uncompiled_is_the_scripts_own(
     found = walk(machine)
     found.probe = probe
     conclusion = go(found)
-    assert conclusion.stage is stage and conclusion.own_branch == (stage is Stage.SCRIPT)
-    assert conclusion.asked_at == (("train.py:9",) if conclusion.own_branch else ())
+    assert conclusion.stage is stage and (conclusion.own_fault is OwnFault.OWN_BRANCH) == (stage is Stage.SCRIPT)
+    assert conclusion.asked_at == (("train.py:9",) if stage is Stage.SCRIPT else ())
 
 
 @pytest.mark.parametrize(("decided", "seeds"), [(True, 4), (False, 1)])

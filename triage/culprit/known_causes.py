@@ -381,6 +381,18 @@ def own_branch(asked_at: Sequence[str]) -> KnownCause:
     )
 
 
+def own_wrapper() -> KnownCause:
+    """Nor is this of the table: the script passes once a module is not wrapped (`locate/wrapper.py`)."""
+    return KnownCause(
+        "module_wrapper",
+        "The program looks at the wrapper that torch.compile puts around a module: that has a class of its own "
+        "(`OptimizedModule`), and `_orig_mod.` before the names of its parameters and submodules.",
+        "Compile in place with `model.compile()`, which wraps nothing, or give the code that looks at it the module itself "
+        "(`compiled._orig_mod`).",
+        f"{_ISSUES}/101107",
+    )
+
+
 def own_handler(own: OwnCode) -> KnownCause:
     """Nor is this of the table: the agent saw that a signal called the function that raised it."""
     return KnownCause(

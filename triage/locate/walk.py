@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triage.locate.ahead import may_be_in_the_way
@@ -30,7 +30,7 @@ from triage.locate.lateness import Lateness
 from triage.locate.leftovers import AS_IT_IS, looks_alike
 from triage.locate.visits import Visits
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.run import Probe
 
 QUICK_SECONDS = 45.0
@@ -47,6 +47,7 @@ class Walk(Visits):
     other_stream: Probe | None = None
     as_compiled: Probe | None = None  # uncompiled, of a script that asks whether it is compiled, and is told that it is
     in_place: Probe | None = None  # of a script that fails in another door of the compiler: a plain call in its place
+    unwrapped: OwnFault | None = None  # of a script that fails with its module wrapped: what runs without that show
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     on_graph: dict[str, Probe] = field(default_factory=dict)  # what the captured graph does by itself, per rung
     compared: Probe | None = None
@@ -65,7 +66,10 @@ class Walk(Visits):
         if found.compiled_nothing:
             return found
         if found.fails_uncompiled:
-            return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
+            if self.in_place is not None and fails_in_place(self.in_place):
+                return its_own_fault(found)
+            wrapped = found.own_fault is not None and self.start.notes.wraps_module
+            return replace(found, own_fault=self.unwrapped or OwnFault.WRAPPED) if wrapped else found
         if self.as_compiled is not None and fails_as_compiled(self.as_compiled, found):
             return its_own_branch(found, self.as_compiled.notes.asked_if_compiled)
         if self.other_stream is not None and self.other_stream.outcome.failed:
@@ -143,6 +147,12 @@ class Walk(Visits):
             if not of_script or (probe.outcome.failed and of_script[-1].outcome.failed):
                 found[name] = [*of_script, probe]
         return found
+
+    def failed_beside(self) -> bool:
+        """Whether the uncompiled run begun beside the first one has ended, and failed as that did: no graph is to blame."""
+        ahead = self._ahead.get(UNCOMPILED.name)
+        failed = ahead.failed if ahead is not None else None
+        return failed is not None and looks_alike(failed, self.start)
 
     def confirm_beside(self) -> None:
         """Begin with the runs of the script that any conclusion needs, and return: uncompiled, and below the suspected rung.

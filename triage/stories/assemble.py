@@ -107,6 +107,7 @@ def assemble(found: Findings) -> TriageReport:
             door=conclusion.door.name if conclusion.door is not None else None,
             line=signature.user_line if signature else None,
             unsettled=unsettled,
+            own_fault=conclusion.own_fault,
             compiled_nothing=conclusion.compiled_nothing,
         ),
         signature=signature,

@@ -25,7 +25,7 @@ from triage.environments.describe import (
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TargetError, TriageError
-from triage.locate import comparing, printed
+from triage.locate import comparing, printed, wrapper
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.walk import Walk
 from triage.model.outcome import Outcome
@@ -233,7 +233,14 @@ def _locate(found: Findings) -> None:
     with found.session.timed("locate"):
         if graph_ladder.worth_asking(found) and graph_ladder.asked(found):
             return  # `_confirm` waits for the script's own answers
-        walk.settle()
+        _settle(walk)
+
+
+def _settle(walk: Walk) -> None:
+    """Walk the script's own ladder; where the script itself is to blame, find out more of that."""
+    found = walk.settle()
+    if wrapper.worth_checking(walk, found):
+        wrapper.check(walk)
 
 
 def _confirm(found: Findings) -> None:
@@ -246,7 +253,7 @@ def _confirm(found: Findings) -> None:
         graph_ladder.forget(found)
         withdraw(found.session.directory, verified=True)
         with found.session.timed("locate"):
-            found.walk.settle()
+            _settle(found.walk)
         _check_comparison(found)
         found.session.emit("located", **_located_facts(found))
         _reproduce(found)
