@@ -381,6 +381,17 @@ def own_branch(asked_at: Sequence[str]) -> KnownCause:
     )
 
 
+def own_unwritten(places: Sequence[str]) -> KnownCause:
+    """Nor is this of the table: what was laid in that memory decided (`locate/unwritten.py`)."""
+    return KnownCause(
+        "unwritten_memory",
+        f"The program reads memory that it never wrote, that of {', '.join(places[:PLACES])}: what lies there is chance, and it "
+        "decides whether the check of the program's own fails.",
+        "Write all of it before any of it is read, or take torch.zeros (torch.full) in its place.",
+        f"{_DOCS}/generated/torch.empty.html",
+    )
+
+
 def own_wrapper() -> KnownCause:
     """Nor is this of the table: the script passes once a module is not wrapped (`locate/wrapper.py`)."""
     return KnownCause(

@@ -48,6 +48,7 @@ class Conclusion:
     settled: bool = False
     monotone: bool = True
     own_fault: OwnFault | None = None  # of stage `script`
+    unwritten: tuple[str, ...] = ()  # what gives the memory that decides: `torch.empty (train.py:7)`
     asked_at: tuple[str, ...] = ()  # the lines on which it asks whether it is compiled
     random_check: bool = False  # the script's own check depends on which random numbers are drawn
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
@@ -158,6 +159,14 @@ def _own_line(outcome: Outcome) -> tuple[str, int] | None:
         return None
     frames = [*outcome.exception.frames, *(outcome.exception.user_code or outcome.exception.innermost().user_code)]
     return next(((frame.file, frame.line) for frame in reversed(frames) if torch_frame(frame) is None), None)
+
+
+def decided_by_memory(found: Conclusion, unwritten: tuple[str, ...]) -> Conclusion:
+    """The conclusion where the script's check hangs on memory that the script itself never wrote: no rung is to blame."""
+    return replace(
+        found, stage=Stage.SCRIPT, own_fault=OwnFault.UNWRITTEN, unwritten=unwritten, direction=None, passing=None,
+        settled=True,
+    )  # fmt: skip
 
 
 def its_own_branch(found: Conclusion, asked_at: tuple[str, ...]) -> Conclusion:

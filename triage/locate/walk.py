@@ -17,6 +17,7 @@ from triage.locate.beside import Beside
 from triage.locate.conclude import (
     Conclusion,
     conclude,
+    decided_by_memory,
     fails_as_compiled,
     fails_in_place,
     is_script_check,
@@ -47,6 +48,9 @@ class Walk(Visits):
     other_stream: Probe | None = None
     as_compiled: Probe | None = None  # uncompiled, of a script that asks whether it is compiled, and is told that it is
     in_place: Probe | None = None  # of a script that fails in another door of the compiler: a plain call in its place
+    unwritten: tuple[str, ...] | None = (
+        None  # what gives the memory that decides, and that nobody wrote; None: not asked
+    )
     unwrapped: OwnFault | None = None  # of a script that fails with its module wrapped: what runs without that show
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     on_graph: dict[str, Probe] = field(default_factory=dict)  # what the captured graph does by itself, per rung
@@ -63,6 +67,8 @@ class Walk(Visits):
     def conclusion(self) -> Conclusion:
         """What is known now."""
         found = conclude(self.rungs, self.top, self.evidence)
+        if self.unwritten:
+            return decided_by_memory(found, self.unwritten)
         if found.compiled_nothing:
             return found
         if found.fails_uncompiled:

@@ -16,6 +16,10 @@ _TOLD = {
         "Fails by the wrapper around a module, not by compiling it",
         "{it} fails where nothing is compiled, and passes where its module is not wrapped by `torch.compile` either",
     ),
+    OwnFault.UNWRITTEN: (
+        "Reads memory that nobody wrote",
+        "{it} fails where nothing is compiled, too, once other values lie in memory that it never wrote",
+    ),
     OwnFault.OWN_BRANCH: (
         "Fails in its own code for compiled runs",
         "{it} fails in its own code for compiled runs, also where nothing is compiled",

@@ -45,6 +45,11 @@ def summary_sentence(
             f"The script fails with {face}, and so it does without torch.compile where `torch.compiler.is_compiling()` says yes: "
             "its own code for compiled runs is what fails, the compiler is not to blame."
         )
+    if conclusion.own_fault is OwnFault.UNWRITTEN:
+        return (
+            f"The script fails with {face}, and so it does without torch.compile where other values lie in the memory of "
+            f"{conclusion.unwritten[0]}, which nobody wrote; with zeros in there it passes: the compiler is not to blame."
+        )
     if conclusion.compiled_nothing:
         return (
             f"The script fails in {conclusion.failures} of {conclusion.runs} runs, with {face}, and no run that fails had called "

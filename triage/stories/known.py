@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.culprit.guards import LEFT_OUT
-from triage.culprit.known_causes import Row, known_row, own_branch, own_handler, own_wrapper, row_named, told_cause
+from triage.culprit.known_causes import (
+    Row,
+    known_row,
+    own_branch,
+    own_handler,
+    own_unwritten,
+    own_wrapper,
+    row_named,
+    told_cause,
+)
 from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
@@ -31,6 +40,8 @@ def cause_of(
         return own_branch(conclusion.asked_at)
     if own is not None and own.role == SIGNAL_HANDLER:
         return own_handler(own)
+    if conclusion.own_fault is OwnFault.UNWRITTEN:
+        return own_unwritten(conclusion.unwritten)
     if conclusion.own_fault is OwnFault.WRAPPER and row_of(conclusion, first) is None:
         return own_wrapper()
     left_out = next((each.cause for each in LEFT_OUT if each.setting in cures), None)

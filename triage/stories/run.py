@@ -25,7 +25,7 @@ from triage.environments.describe import (
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TargetError, TriageError
-from triage.locate import comparing, printed, wrapper
+from triage.locate import comparing, printed, unwritten, wrapper
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.walk import Walk
 from triage.model.outcome import Outcome
@@ -239,6 +239,9 @@ def _locate(found: Findings) -> None:
 def _settle(walk: Walk) -> None:
     """Walk the script's own ladder; where the script itself is to blame, find out more of that."""
     found = walk.settle()
+    if unwritten.worth_checking(walk, found):
+        unwritten.check(walk, found)
+        found = walk.conclusion()
     if wrapper.worth_checking(walk, found):
         wrapper.check(walk)
 

@@ -14,7 +14,7 @@ import threading
 from .. import compat
 from ..capture import backends
 from ..compare import otherwise, randomness
-from . import is_compiling, wrapped_keys
+from . import is_compiling, unwritten, wrapped_keys
 
 UNCOMPILED = "uncompiled"
 BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -55,6 +55,8 @@ def patch_torch(torch, recorder):
     torch.compile = compile
     if rung == UNCOMPILED:
         is_compiling.patch(torch.compiler, recorder)
+    if recorder.config.get("unwritten"):
+        unwritten.patch(torch, recorder)
     _watch_backward(torch, recorder)
 
 
