@@ -15,17 +15,21 @@ from typing import Any
 import pytest
 
 from triage.cli import app
-from triage.environments.describe import TargetEnvironment
+from triage.environments.describe import PAGE, TargetEnvironment
 from triage.errors import TargetError, UsageError
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
 from triage.probe.target import Target
+from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter, Event
 from triage.session.session import open_session
 from triage.session.settings import Settings
+from triage.stories import description
 from triage.stories import run as story
+from triage.stories.description import Description
+from triage.stories.findings import Findings
 from triage.stories.verify import Told
 from triage.trial.runner import ForkServerRunner
 
@@ -39,7 +43,9 @@ def quiet_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """`pipeline.run` on a script that passes, without any process."""
     notes = AgentNotes(started=True, torch_version="2.13.0")
     passed = Probe("as_is", None, Outcome(OutcomeKind.OK, exit_code=0), None, notes, Path("as_is.err.log"))
-    monkeypatch.setattr(story, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, ""))
+    monkeypatch.setattr(
+        description, "describe_target", lambda python, **_: TargetEnvironment(python, "2.13.0", None, "")
+    )
     monkeypatch.setattr(story, "check_syntax", lambda target: None)
     monkeypatch.setattr(Walk, "ask", lambda self, rung, name, **_: passed)
     monkeypatch.chdir(tmp_path)
@@ -69,7 +75,7 @@ def test_a_target_that_does_not_describe_itself_does_not_cost_the_report(
     def stuck(python: str, **_: Any) -> TargetEnvironment:
         raise TargetError(f"{python} did not answer within 120 s.")
 
-    monkeypatch.setattr(story, "describe_target", stuck)
+    monkeypatch.setattr(description, "describe_target", stuck)
     assert quiet_run()[1]().exit_code == 1
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["complete"] and report["environment"]["torch"] == "2.13.0"
@@ -138,9 +144,41 @@ def test_nor_where_the_script_calls_no_compiler(
 
 
 def test_what_no_warm_interpreter_can_be_asked_a_plain_one_is(quiet_run: Any, tmp_path: Path) -> None:
-    asked = story._Asked(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
+    asked = Description(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
     told = asked.waited(10)
     assert told is not None and told.torch == "2.13.0"
+
+
+class Describing(Warming):
+    """A warm interpreter that has the versions at hand, and whose page takes as long as it is there."""
+
+    def warmed(self) -> None: ...
+
+    def look(self, source: str, file: str) -> str | None:
+        if PAGE in source:
+            self.closed.wait(60)
+            return None
+        return json.dumps({"torch": "2.13.0", "python": "3.11.7"})
+
+
+def test_a_run_that_is_cut_short_has_the_versions_and_does_not_wait_for_the_page(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def spent(found: Findings, asked: Description) -> None:
+        limit = time.monotonic() + 10
+        while asked._answer is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        raise BudgetSpentError
+
+    monkeypatch.setattr(story, "usable_cores", lambda: 2)
+    monkeypatch.setattr(story, "candidate_runner", lambda found: setattr(found, "runner", Describing()))
+    monkeypatch.setattr(story, "_run_script", spent)
+    monkeypatch.setattr(description, "describe_target", fail)  # nor is a plain interpreter asked that late
+    began = time.monotonic()
+    assert quiet_run(reduce=True)[1]().exit_code == 5
+    assert time.monotonic() - began < 8
+    environment = json.loads((tmp_path / "out" / "report.json").read_text())["environment"]
+    assert (environment["torch"], environment["python"]) == ("2.13.0", "3.11.7")
 
 
 def test_a_runner_that_was_closed_makes_no_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

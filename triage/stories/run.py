@@ -14,14 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.environments.describe import (
-    WARM_FILE,
-    WARM_SCRIPT,
-    TargetEnvironment,
-    describe_target,
-    require_torch,
-    told_of,
-)
+from triage.environments.describe import require_torch
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TargetError, TriageError
@@ -33,7 +26,6 @@ from triage.model.own_code import SIGNAL_HANDLER
 from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe import stdin
-from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_module, check_syntax
 from triage.report.redact import Redactor, redactor_here
@@ -45,19 +37,20 @@ from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
 from triage.stories.assemble import assemble, exit_code
 from triage.stories.captured import captured
+from triage.stories.description import Description
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier, has_verified
 from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding, own_code
-from triage.trial.runner import ForkServerRunner
 
 SCREENED = "it was only screened (--screen); triage run --resume goes on with it"
 OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
 )
 NOT_YET = "Ways round had not been tried on the script when this was written."
-LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
+NO_PYTHON_SECONDS = 10.0  # what is waited for a target to say that it is no Python at all
+LAST_WORDS_SECONDS = 1.0  # what a run that ended early still waits for the target's description
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ def run(
     found.trace_work = TraceWork(_redactor(found))
     if settings.reduce and not settings.screen:
         candidate_runner(found)
-    asked = _Asked(target, found.runner if usable_cores() > 1 else None)
+    asked = Description(target, found.runner if usable_cores() > 1 else None)
     if not settings.screen:
         asked.begin()
     interrupted, bug = False, None
@@ -118,18 +111,21 @@ def run(
         found.incomplete = f"the budget of {settings.budget:.0f} s ended"
     except TriageError:
         with _no_interrupts():
+            asked.last_words(0.0)
             found.release()  # first: the warm interpreter is waited for, or asked
-        asked.last_words(0.0)
+        asked.ended()
         raise
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
         found.incomplete, bug = f"triage met a bug of its own ({type(error).__name__})", error
     finally:
         with _no_interrupts():
+            cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
+            last_words = asked.last_words(LAST_WORDS_SECONDS if cut else 0.0)
             found.release()
     with _no_interrupts():
         session.cancel.set()
-        cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
-        found.environment = found.environment or asked.last_words(LAST_WORDS_SECONDS if cut else 0.0)
+        asked.ended()
+        found.environment = found.environment or last_words
         report = _report(found)
         if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
             earlier.kept.restore()  # what had been shown by then is not lost by another end
@@ -142,7 +138,7 @@ def run(
     return Run(report, session.directory, exit_code(report, interrupted))
 
 
-def _find_out(found: Findings, asked: _Asked) -> None:
+def _find_out(found: Findings, asked: Description) -> None:
     """All that is asked about a failure: where it comes from, how little shows it, what avoids it."""
     session = found.session
     _locate(found)
@@ -166,7 +162,7 @@ def _patience(found: Findings) -> float | None:
     blamed = conclusion.door is not None or conclusion.stage not in (Stage.NONE, Stage.SCRIPT)
     if not blamed and not found.walk.start.notes.compile_calls:
         return 0.0
-    return max(LAST_WORDS_SECONDS, clock.left()) if found.session.settings.budget else None
+    return max(0.0, clock.left()) if found.session.settings.budget else None
 
 
 def _report(found: Findings, *notes: str) -> TriageReport:
@@ -204,7 +200,7 @@ def _no_interrupts(*, later: bool = False) -> Iterator[None]:
             signal.raise_signal(arrived[0])
 
 
-def _run_script(found: Findings, asked: _Asked) -> None:
+def _run_script(found: Findings, asked: Description) -> None:
     """The script as it is."""
     with found.session.timed("script"):
         if not found.session.settings.screen:  # the engines are read while the script runs, and nobody waits for them
@@ -325,7 +321,7 @@ def _write_reproducer(found: Findings) -> None:
         write_whole(folder / f"{signature.fingerprint}.py", source)
 
 
-def _check_usable(first: Probe, asked: _Asked) -> None:
+def _check_usable(first: Probe, asked: Description) -> None:
     """Raise TargetError where the first probe shows that the target cannot be triaged at all."""
     if first.outcome.kind is OutcomeKind.INVALID:
         raise TargetError(
@@ -335,7 +331,7 @@ def _check_usable(first: Probe, asked: _Asked) -> None:
         )
     check_module(asked.target, first.outcome.detail)
     if not first.notes.started:
-        asked.answer(LAST_WORDS_SECONDS)  # where it is no Python at all, that is the better thing to say
+        asked.answer(NO_PYTHON_SECONDS)  # where it is no Python at all, that is the better thing to say
         raise TargetError(
             what="triage could not get into the target process.",
             why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
@@ -368,60 +364,3 @@ def _located_facts(found: Findings) -> dict[str, object]:
 
 def _redactor(found: Findings) -> Redactor:
     return redactor_here(os.environ, found.target.cwd, redact=found.session.settings.redact).knowing(found.command)
-
-
-class _Asked:
-    """The target is asked about itself in the background, while the first probes run; for a screening only if need be.
-
-    The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the answer at hand.
-    """
-
-    def __init__(self, target: Target, runner: ForkServerRunner | None = None) -> None:
-        self.target = target
-        self._runner = runner
-        self.cancel = Cancel()
-        self._answer: TargetEnvironment | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._ask, args=(target.python,), daemon=True)
-
-    def begin(self) -> None:
-        """Ask, if it was not asked yet."""
-        if self._thread.ident is None:
-            self._thread.start()
-
-    def _ask(self, python: str) -> None:
-        try:
-            told = self._told_warm(python) if self._runner is not None else None
-            self._answer = told or describe_target(python, cancel=self.cancel)
-        except Exception as error:  # noqa: BLE001  raised where it is asked for
-            self._error = error
-
-    def _told_warm(self, python: str) -> TargetEnvironment | None:
-        assert self._runner is not None
-        with contextlib.suppress(OSError, ValueError):  # what cannot be asked there is asked of a plain interpreter
-            self._runner.warmed()
-            return told_of(python, self._runner.look(WARM_SCRIPT, WARM_FILE) or "")
-        return None
-
-    def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
-        """What it said (within that time). Raises TargetError where it cannot be run."""
-        found = self.waited(seconds)
-        if isinstance(self._error, TargetError):
-            raise self._error
-        return found
-
-    def waited(self, seconds: float | None) -> TargetEnvironment | None:
-        """What it said (within that time). The script ran, so a question that was not answered costs a section only."""
-        self.begin()
-        self._thread.join(seconds)  # the question has a time limit of its own
-        return self._answer
-
-    def last_words(self, seconds: float) -> TargetEnvironment | None:
-        """What it says within that time, then nothing of it is left running. Nothing, where it was not asked."""
-        if self._thread.ident is None:
-            return None
-        self._thread.join(seconds)
-        found = self._answer
-        self.cancel.set()
-        self._thread.join(5)
-        return found

@@ -1,0 +1,80 @@
+"""The target's description of itself: versions, and the page of torch.utils.collect_env. Nobody waits long for it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+from triage.environments.describe import WARM_FILE, TargetEnvironment, describe_target, told_of, warm_script
+from triage.errors import TargetError
+from triage.probe.launch import Cancel
+from triage.probe.target import Target
+from triage.trial.runner import ForkServerRunner
+
+ENDING_SECONDS = 5.0
+
+
+class Description:
+    """The target is asked about itself in the background, while the first probes run; for a screening only if need be.
+
+    The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the versions at hand; the page takes it
+    some seconds more, and until then they are the answer.
+    """
+
+    def __init__(self, target: Target, runner: ForkServerRunner | None = None) -> None:
+        self.target = target
+        self._runner = runner
+        self.cancel = Cancel()
+        self._answer: TargetEnvironment | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._ask, args=(target.python,), daemon=True)
+
+    def begin(self) -> None:
+        """Ask, if it was not asked yet."""
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def _ask(self, python: str) -> None:
+        try:
+            self._answer = self._told_warm(python, page=False)
+            told = self._told_warm(python, page=True) if self._answer is not None else None
+            if told is not None:
+                self._answer = told
+            elif not self.cancel.is_set():
+                self._answer = describe_target(python, cancel=self.cancel)
+        except Exception as error:  # noqa: BLE001  raised where it is asked for
+            self._error = error
+
+    def _told_warm(self, python: str, *, page: bool) -> TargetEnvironment | None:
+        if self._runner is None:
+            return None
+        with contextlib.suppress(OSError, ValueError):  # what cannot be asked there is asked of a plain interpreter
+            self._runner.warmed()
+            return told_of(python, self._runner.look(warm_script(page=page), WARM_FILE) or "")
+        return None
+
+    def answer(self, seconds: float | None = None) -> TargetEnvironment | None:
+        """What it said (within that time). Raises TargetError where it cannot be run."""
+        found = self.waited(seconds)
+        if isinstance(self._error, TargetError):
+            raise self._error
+        return found
+
+    def waited(self, seconds: float | None) -> TargetEnvironment | None:
+        """What it said (within that time). The script ran, so a question that was not answered costs a section only."""
+        self.begin()
+        self._thread.join(seconds)  # the question has a time limit of its own
+        return self._answer
+
+    def last_words(self, seconds: float) -> TargetEnvironment | None:
+        """What it says within that time; then it is asked nothing more. Nothing, where it was not asked."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+        self.cancel.set()
+        return self._answer
+
+    def ended(self) -> None:
+        """Wait until nothing of the question is left running, once the warm interpreter was let go."""
+        self.cancel.set()
+        if self._thread.ident is not None:
+            self._thread.join(ENDING_SECONDS)
