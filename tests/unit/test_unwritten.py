@@ -73,7 +73,7 @@ def walked(tmp_path: Path, stage: str, fails: dict[str, RaisedException | None],
         asked = request.unwritten
         if asked is None:
             return machine(request, cancel)
-        assert request.seed == unwritten.SEED
+        assert request.seed == 0
         decides = not asked["only"] or asked["only"] == PLACES[1:]
         raised = fails.get(str(asked["fill"])) if decides else None
         ran = Machine({"uncompiled": [raised]})(request, cancel)
@@ -113,6 +113,16 @@ def test_it_decides_where_zeros_pass_and_something_else_fails(
         assert report.known_cause is not None and PLACES[1] in report.known_cause.explanation
         assert PLACES[1] in report.verdict.summary and PLACES[0] not in report.verdict.summary
     assert not unwritten.worth_checking(found, found.conclusion())  # it is asked once
+
+
+@pytest.mark.parametrize(("imports", "asks"), [("from nets import blocks", True), ("import torch  # no nets", False)])
+def test_files_count_that_the_program_imports(tmp_path: Path, imports: str, asks: bool) -> None:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "blocks.py").write_text("from .memory import buffer")
+    (tmp_path / "nets" / "memory.py").write_text("def buffer(x):\n    return x.new_empty(3)")
+    found = walked(tmp_path, "uncompiled", {}, imports)
+    found.target = replace(found.target, script=tmp_path / "x.py")
+    assert unwritten.worth_checking(found, found.conclusion()) == asks
 
 
 def test_it_is_not_asked_where_the_program_asks_for_no_such_memory(tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ FILLED = replace(UNCOMPILED, name="uncompiled, memory filled")
 ZEROS = "zeros"
 OF_THE_SCRIPT, OF_A_COMPILER = ("large", "nan"), ("large",)  # what lies in it beside zeros, as the agent names it
 LEAST_SECONDS, FACTOR = 60.0, 3.0
-SEED = 0
 MOST_PLACES, MOST_FILES = 4, 300
 _CALLS = re.compile(r"\b(?:new_)?empty(?:_like|_permuted|_strided)?\(")
+_IMPORTS = re.compile(r"(?m)^\s*(?:from|import)\s.*$")
+_NAMES = re.compile(r"\w+")
 
 
 def worth_checking(walk: Walk, found: Conclusion) -> bool:
@@ -37,20 +38,20 @@ def worth_checking(walk: Walk, found: Conclusion) -> bool:
     if not (own or found.stage is not Stage.SCRIPT) or found.door is not None or not is_script_check(found.outcome):
         return False
     wrong = walk.checked_first is not None and walk.checked_first.notes.wrong is not None
-    return not wrong and any(map(_asks_for_it, islice(_texts(walk), MOST_FILES)))
+    return not wrong and any(map(_CALLS.search, _texts(walk)))
 
 
 def check(walk: Walk, found: Conclusion) -> None:
     """Run the script uncompiled with such memory filled. It decides where zeros pass, twice, and something else fails, twice."""
     failed = walk.start
-    limit = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds)
+    limit, seed = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds), walk.telling_seed() or 0
     runs = 0
 
     def run(fill: str, only: tuple[str, ...] = ()) -> Probe:
         nonlocal runs
         runs += 1
         asked = {"fill": fill, "only": only}
-        probe = walk.ask(FILLED, f"memory-{fill}-{runs}", unwritten=asked, seed=SEED, limit=limit)
+        probe = walk.ask(FILLED, f"memory-{fill}-{runs}", unwritten=asked, seed=seed, limit=limit)
         walk.announce(FILLED, probe)
         return probe
 
@@ -67,16 +68,24 @@ def check(walk: Walk, found: Conclusion) -> None:
     walk.unwritten = tuple(islice(alone, 1))
 
 
-def _texts(walk: Walk) -> Iterator[Path]:
-    """The program's files: that of the script and those beside and below it."""
+def _texts(walk: Walk) -> Iterator[str]:
+    """The texts of the script and of what it imports from beside and below it; all that lies there, of a program without one."""
     script = walk.target.script
-    if script is not None:
-        yield script
-    yield from (script.parent if script is not None else walk.target.cwd).rglob("*.py")
+    folder = script.parent if script is not None else walk.target.cwd
+    files = list(islice(folder.rglob("*.py"), MOST_FILES))
+    waiting = files if script is None else [script]
+    seen = set(waiting)
+    while waiting:
+        text = _read(waiting.pop())
+        yield text
+        named = {name for line in _IMPORTS.findall(text) for name in _NAMES.findall(line)}
+        new = {file for file in files if (file.parent if file.stem == "__init__" else file).stem in named} - seen
+        seen |= new
+        waiting += new
 
 
-def _asks_for_it(file: Path) -> bool:
+def _read(file: Path) -> str:
     try:
-        return _CALLS.search(file.read_text(encoding="utf-8", errors="replace")) is not None
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
+        return ""

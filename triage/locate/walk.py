@@ -339,6 +339,7 @@ class Walk(Visits):
             self.visit([found.passing] * (REPEATS - len(self.seen[found.passing.name])))
         if first.outcome.seconds <= QUICK_SECONDS:
             self._try_seeds(found.failing)
+            self._try_seed_uncompiled(first)
 
     def _try_seeds(self, rung: Rung) -> None:
         """Whether random numbers decide: with a fixed seed the same must happen every time, with some seeds not the same.
@@ -354,6 +355,20 @@ class Walk(Visits):
             self.seeded[seed] = (len(probes), sum(probe.outcome.failed for probe in probes))
             if 0 < self.seeded[seed][1] < len(probes):
                 return
+
+    def telling_seed(self) -> int | None:
+        """The seed with which a flaky failure comes every time, where one is known."""
+        return next((seed for seed, (runs, failures) in self.seeded.items() if failures == runs), None)
+
+    def _try_seed_uncompiled(self, first: Probe) -> None:
+        """Where a seed decides that it fails, it may fail uncompiled with that as well: that it passed there was chance, too."""
+        seed = self.telling_seed()
+        if seed is None or self.conclusion().fails_uncompiled:
+            return
+        probe = self.ask(UNCOMPILED, f"{UNCOMPILED.name}-seed-{seed}", seed=seed)
+        self.announce(UNCOMPILED, probe)
+        if looks_alike(probe, first):
+            self.seen.setdefault(UNCOMPILED.name, []).append(probe)
 
     def _check_branch(self) -> None:
         """Where Dynamo alone fails, the program's own code for compiled runs may be what does (`agent/hooks/is_compiling.py`)."""

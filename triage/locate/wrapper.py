@@ -18,7 +18,7 @@ from triage.probe.run import Probe
 
 UNWRAPPED = replace(UNCOMPILED, name="uncompiled, unwrapped")
 LEAST_SECONDS, FACTOR = 60.0, 3.0  # what a run may take that goes on where the script fails, of what it took to fail
-SEED = 0
+PREFIX = "_orig_mod."
 
 
 def worth_checking(walk: Walk, found: Conclusion) -> bool:
@@ -30,11 +30,11 @@ def worth_checking(walk: Walk, found: Conclusion) -> bool:
 def check(walk: Walk) -> None:
     """Run the script without the wrapper; where that passes, once more with it and once more without."""
     failed = walk.seen[UNCOMPILED.name][-1]
-    limit = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds)
+    limit, seed = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds), walk.telling_seed() or 0
 
     def run(name: str, *, unwrapped: bool) -> Probe:
         rung = UNWRAPPED if unwrapped else UNCOMPILED
-        probe = walk.ask(rung, name, unwrapped=unwrapped, seed=SEED, limit=limit)
+        probe = walk.ask(rung, name, unwrapped=unwrapped, seed=seed, limit=limit)
         walk.announce(rung, probe)
         return probe
 
@@ -49,4 +49,12 @@ def _without(probe: Probe, failed: Probe) -> OwnFault:
     """What a run without the wrapper shows of the failure. Another failure, or no end, shows nothing."""
     if probe.outcome.kind is OutcomeKind.OK:
         return OwnFault.WRAPPER
-    return OwnFault.UNCOMPILED if looks_alike(probe, failed) else OwnFault.WRAPPED
+    return OwnFault.UNCOMPILED if looks_alike(_unnamed(probe), _unnamed(failed)) else OwnFault.WRAPPED
+
+
+def _unnamed(probe: Probe) -> Probe:
+    """With the names of parameters in its failure as they are without the wrapper."""
+    signature = probe.signature
+    if signature is None:
+        return probe
+    return replace(probe, signature=replace(signature, skeleton=signature.skeleton.replace(PREFIX, "")))
