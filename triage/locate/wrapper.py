@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from triage.judge.skeleton import skeleton
 from triage.locate.conclude import Conclusion
 from triage.locate.leftovers import looks_alike
 from triage.locate.walk import Walk
@@ -57,4 +58,7 @@ def _unnamed(probe: Probe) -> Probe:
     signature = probe.signature
     if signature is None:
         return probe
-    return replace(probe, signature=replace(signature, skeleton=signature.skeleton.replace(PREFIX, "")))
+    plain = skeleton(
+        signature.skeleton.replace(PREFIX, "")
+    )  # "0.weight" begins with a number, "_orig_mod.0.weight" does not
+    return replace(probe, signature=replace(signature, skeleton=plain))
