@@ -29,7 +29,7 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 WORDS = (
     "running the script as it is",
     "passes",  # the rungs below, as their runs end
-    "stage: decomp_partition, operation: torch.nan_to_num",
+    "stage: decomp_partition, the error names torch.nan_to_num",
     "reducing",
     "not verified yet",
     "╭─ stage: decomp_partition",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import types
 
 import pytest
 
@@ -13,15 +14,26 @@ boot.load_agent()
 boundary = importlib.import_module(f"{boot.PACKAGE}.hooks.boundary")
 
 
+def told(**config: object) -> types.SimpleNamespace:
+    return types.SimpleNamespace(config=config)
+
+
 def test_what_cannot_be_called_is_refused_as_torch_compile_refuses_it() -> None:
     """Else a mistake of a candidate's own would pass there, and be told as a failure of the compiler."""
     with pytest.raises(AssertionError, match="callable"):
-        boundary.uncompiled(torch, torch.ones(1))
+        boundary.uncompiled(torch, torch.ones(1), told())
 
 
 def test_a_function_stays_itself_and_a_module_is_wrapped() -> None:
     def step(x: object) -> object:
         return x
 
-    assert boundary.uncompiled(torch, step) is step
-    assert "_orig_mod" in vars(boundary.uncompiled(torch, torch.nn.Linear(2, 2)))["_modules"]
+    assert boundary.uncompiled(torch, step, told()) is step
+    assert "_orig_mod" in vars(boundary.uncompiled(torch, torch.nn.Linear(2, 2), told()))["_modules"]
+
+
+def test_without_its_wrapper_a_module_comes_back_as_it_is_and_knows_itself_by_the_name_in_it() -> None:
+    net = torch.nn.Linear(2, 2)
+    given = boundary.uncompiled(torch, net, told(unwrapped=True))
+    assert given is net and given._orig_mod is net
+    assert list(given.state_dict()) == ["weight", "bias"] and len(list(given.modules())) == 1

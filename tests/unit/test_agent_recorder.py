@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -21,7 +22,7 @@ Channel = importlib.import_module(f"{boot.PACKAGE}.hooks.channel").Channel
 
 
 class Ended(BaseException):
-    """In the place of os._exit."""
+    """In the place of an end."""
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def leave(status: int) -> None:
         raise Ended(status)
 
-    monkeypatch.setattr(recorder_module.os, "_exit", leave)
+    monkeypatch.setattr(recorder_module.leaving, "let_go", leave)
     return lambda **config: recorder_module.Recorder(Channel(str(tmp_path)), config)
 
 
@@ -231,3 +232,39 @@ def test_a_worker_is_not_ended_alone(make: Any, monkeypatch: pytest.MonkeyPatch)
     call(forked)
     call(forked)
     assert (recorder.calls, forked.calls) == (5, 2)
+
+
+LEAVES = """
+import atexit, importlib, sys, threading
+from triage.agent import boot
+
+boot.load_agent()
+hooks = (importlib.import_module(f"{boot.PACKAGE}.hooks.{name}") for name in ("recorder", "leaving", "channel"))
+recorder, leaving, channel = hooks
+recorder.THREADS_SECONDS, leaving.LAST_SECONDS = 0.1, 0.5
+watched = recorder.Recorder(channel.Channel(sys.argv[1]), {})
+atexit.register(print, "unlocked")
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [
+        ("watched.leave_early()", 0),
+        ("atexit.register(threading.Event().wait)\natexit.register(print, 'unlocked')\nwatched.leave_early()", 0),
+        # the main thread has died, and another one never ends: so it would go on without us
+        (
+            "threading.Thread(target=threading.Event().wait).start()\n"
+            "watched.uncaught(ValueError('late'))\nwatched.main_thread_ended()",
+            1,
+        ),
+    ],
+)
+def test_what_the_program_asked_for_at_its_end_is_done_where_it_is_ended_early(
+    tmp_path: Path, ends: str, status: int
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVES + ends, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (status, "unlocked\n"), done.stderr
+    assert ("stopped_early" in [event["e"] for event in events(tmp_path)]) == (status == 0)

@@ -17,10 +17,11 @@ from triage.cli.view import plain_line
 from triage.locate.ahead import COMPILES, IN_INDUCTOR, _Events, may_be_in_the_way
 from triage.locate.walk import Walk
 from triage.model.outcome import CompileCall, Outcome
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import OutcomeKind, OwnFault, Stage
 from triage.probe.launch import Cancel
 from triage.probe.run import STOP_FILE, Probe, ProbeRequest
 from triage.session.events import Event
+from triage.stories import graph_ladder
 from triage.stories.assemble import assemble
 from triage.stories.findings import Findings
 
@@ -309,3 +310,26 @@ def test_what_passed_beside_a_first_run_that_is_interrupted_is_told(
         assert [rows[-1][0], rows[-1][1], (rows[-1][2] or "")[:14]] == ["aot_eager", "not_run", "had not ended "]
     else:
         assert report.verdict.summary.startswith("Nothing is known yet: interrupted when") and rows[0][1] == "not_run"
+
+
+@pytest.mark.parametrize(("message", "asks"), [("bad operand", False), ("no such file", True)])
+def test_no_graph_is_asked_where_the_uncompiled_run_beside_has_failed_as_the_script_did(
+    walk: Callable[..., Walk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, asks: bool
+) -> None:
+    also = itertools.repeat(error(message=message))
+    machine = Compiling(tmp_path, {"inductor": itertools.repeat(error()), "uncompiled": also})
+    found = walk(machine, jobs=2)
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        done = machine(request, cancel)
+        limit = time.monotonic() + 5
+        while request.name == "as_is" and not found._ahead["uncompiled"].ended and time.monotonic() < limit:
+            time.sleep(0.01)
+        return done
+
+    found.probe = probe
+    found.first()
+    asked: list[Findings] = []
+    monkeypatch.setattr(graph_ladder, "_answers", lambda findings: asked.append(findings) or {})
+    assert not graph_ladder.asked(Findings(found.session, found.target, ("train.py",), found))
+    assert bool(asked) == asks and (asks or found.conclusion().own_fault is OwnFault.UNCOMPILED)

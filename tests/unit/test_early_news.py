@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from triage.cli.view import plain_line
 from triage.locate.conclude import Conclusion
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.interface import Reduction
@@ -42,17 +45,44 @@ def conclusion() -> Conclusion:
 
 def test_a_reduction_is_on_disk_and_told_before_it_is_verified(tmp_path: Path) -> None:
     found = Told(tmp_path)
-    news = EarlyNews(found, conclusion())  # type: ignore[arg-type]
+    news = EarlyNews(found)  # type: ignore[arg-type]
     news.reduced(Reduction(SOURCE, "native", "graph", 1, 3, 1.0, True, True))
     assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
     line = plain_line(found.events[0])
-    assert line is not None and line.startswith("reproducer of aten.cumsum.default, not verified yet: ")
+    assert line is not None and line.startswith(
+        "reproducer, not verified yet: "
+    )  # what the error names need not be in it
     assert line.endswith("repro.py (1 op, 2 lines)")
+
+
+@pytest.mark.parametrize(
+    ("targets", "told"),
+    [
+        (("clamp",), "reproducer with aten.clamp, not verified yet: "),
+        (
+            ("clamp", "atan2"),
+            "reproducer with aten.clamp, aten.atan2, not verified yet: ",
+        ),  # which of them is not known yet
+        (
+            ("add", "mul", "exp", "log", "sin"),
+            "reproducer with aten.add, aten.mul, aten.exp and 2 more, not verified yet: ",
+        ),
+    ],
+)
+def test_what_a_reproducer_has_is_told_and_none_of_it_is_blamed(
+    tmp_path: Path, targets: tuple[str, ...], told: str
+) -> None:
+    found = Told(tmp_path)
+    nodes = tuple(GraphNode(f"v{number}", "call_function", f"torch.{target}") for number, target in enumerate(targets))
+    graph = GraphCase("aten", (), nodes, ())
+    EarlyNews(found).reduced(Reduction(SOURCE, "native", "graph", len(nodes), 3, 1.0, True, True, graph=graph))  # type: ignore[arg-type]
+    line = plain_line(found.events[0])
+    assert line is not None and line.startswith(told)
 
 
 def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_journal(tmp_path: Path) -> None:
     found = Told(tmp_path)
-    news = EarlyNews(found, conclusion())  # type: ignore[arg-type]
+    news = EarlyNews(found)  # type: ignore[arg-type]
     news.emit("reduced", source=SOURCE, lines=2, first=True)
     assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
     assert "source" not in found.events[0].facts
@@ -62,7 +92,7 @@ def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_j
 
 def test_a_candidate_that_holds_private_data_is_not_shown(tmp_path: Path) -> None:
     found = Told(tmp_path)
-    news = EarlyNews(found, conclusion())  # type: ignore[arg-type]
+    news = EarlyNews(found)  # type: ignore[arg-type]
     _without(news.emit, "source")("reduced", source=SOURCE, lines=2, first=True)
     assert not (tmp_path / "repro.py").exists()
     assert plain_line(found.events[0]) == "fails the same way: 2 lines"
@@ -82,7 +112,7 @@ def test_what_did_not_hold_is_taken_back_and_what_holds_is_not(tmp_path: Path) -
 def test_the_operation_that_the_error_names_is_told_with_the_stage() -> None:
     operation = named_early(conclusion())
     facts = {"stage": Stage.INDUCTOR.value, "settled": True, "fails": True, "operation": operation}
-    assert plain_line(Event("located", facts)) == "stage: inductor, operation: aten.cumsum.default"
+    assert plain_line(Event("located", facts)) == "stage: inductor, the error names aten.cumsum.default"
 
 
 def test_another_door_is_told_with_the_stage() -> None:

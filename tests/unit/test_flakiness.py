@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
-from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first, wilson
+from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first, wilson
 
 
 def flaky(failures: int, runs: int) -> Conclusion:
@@ -62,10 +63,36 @@ def runs(*failed: bool) -> list[Probe]:
         ((False, True), (False, True, False), False),  # it comes and goes
         ((False,), (False, True, True), False),  # never without a compiler
         ((True,), (True,), False),
+        ((False, False, False, True), (False, True, True), False),  # the third was no first run
     ],
 )
 def test_an_effect_of_order_is_no_chance(uncompiled: tuple[bool, ...], inductor: tuple[bool, ...], order: bool) -> None:
-    assert passes_at_first({"uncompiled": runs(*uncompiled), "inductor": runs(*inductor)}) is order
+    seen = {"uncompiled": runs(*uncompiled), "inductor": runs(*inductor)}
+    assert passes_at_first(seen, {0: (2, 2)}, {}) is order
+    assert not passes_at_first(seen, {0: (2, 2), 1: (2, 0)}, {})  # these were the last
+    assert not passes_at_first(seen, {}, {"eager": runs(False)})
+
+
+@pytest.mark.parametrize(
+    ("fails", "passes", "said"),
+    [
+        ((1, 2), (0,), "The one run with a compiler that passes had"),
+        ((1,), (0, 0), "Each of the 2 runs"),
+        ((1,), (0, 1), ""),
+        ((1, 0), (0,), ""),
+        ((1,), (), ""),
+    ],
+)
+def test_runs_that_pass_another_way_are_told_as_that(
+    fails: tuple[int, ...], passes: tuple[int, ...], said: str
+) -> None:
+    def ran(failed: bool, graphs: int) -> Probe:
+        return replace(runs(failed)[0], notes=AgentNotes(graphs=graphs))
+
+    seen = {"uncompiled": runs(False), "inductor": [ran(True, graphs) for graphs in fails]}
+    notes = other_way_notes(flaky(2, 6), seen, {"eager": [ran(False, graphs) for graphs in passes]})
+    assert bool(notes) == bool(said) and said in " ".join(notes)
+    assert other_way_notes(Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION), seen, {}) == []
 
 
 def test_what_the_runs_left_behind_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from triage.agent import boot
 from triage.locate.conclude import Conclusion
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OwnFault, Stage, Symptom
 from triage.probe.interpret import notes_of
 from triage.stories.known import cause_of
 
@@ -37,7 +37,9 @@ def test_the_lines_that_ask_are_told_once_each(tmp_path: Path) -> None:
 
 
 def test_they_are_named_where_its_own_branch_fails() -> None:
-    found = Conclusion(Stage.SCRIPT, Symptom.WRONG_RESULT, own_branch=True, asked_at=("patches.py:9", "model.py:3"))
+    found = Conclusion(
+        Stage.SCRIPT, Symptom.WRONG_RESULT, own_fault=OwnFault.OWN_BRANCH, asked_at=("patches.py:9", "model.py:3")
+    )
     cause = cause_of(found, None, ())
     assert cause is not None and cause.id == "own_branch_for_compiled_runs"
     assert cause.explanation.startswith("The program asks torch in patches.py:9, model.py:3 whether it is compiled")

@@ -79,7 +79,7 @@ MAY_IMPORT = {
 
 # The rooms of the agent, which is flat otherwise: boot.py, compat and the way in (site).
 AGENT_MAY_IMPORT = {
-    "warm": {"hooks"},
+    "warm": {"hooks", "capture"},
     "hooks": {"compare", "capture", "explain", "trace"},
     "compare": {"capture"},
     "programs": {"capture"},

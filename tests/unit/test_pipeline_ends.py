@@ -15,18 +15,20 @@ from typing import Any
 import pytest
 
 from triage.cli import app
-from triage.environments.describe import TargetEnvironment
+from triage.environments.describe import PAGE, TargetEnvironment
 from triage.errors import TargetError, UsageError
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
 from triage.probe.target import Target
+from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter, Event
 from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories import run as story
 from triage.stories import target as asked_target
+from triage.stories.findings import Findings
 from triage.stories.target import AskedTarget
 from triage.stories.verify import Told
 from triage.trial.runner import ForkServerRunner
@@ -145,6 +147,38 @@ def test_what_no_warm_interpreter_can_be_asked_a_plain_one_is(quiet_run: Any, tm
     asked = AskedTarget(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
     told = asked.waited(10)
     assert told is not None and told.torch == "2.13.0"
+
+
+class Describing(Warming):
+    """A warm interpreter that has the versions at hand, and whose page takes as long as it is there."""
+
+    def warmed(self) -> None: ...
+
+    def look(self, source: str, file: str) -> str | None:
+        if PAGE in source:
+            self.closed.wait(60)
+            return None
+        return json.dumps({"torch": "2.13.0", "python": "3.11.7"})
+
+
+def test_a_run_that_is_cut_short_has_the_versions_and_does_not_wait_for_the_page(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def spent(found: Findings, asked: AskedTarget) -> None:
+        limit = time.monotonic() + 10
+        while asked._answer is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        raise BudgetSpentError
+
+    monkeypatch.setattr(story, "usable_cores", lambda: 2)
+    monkeypatch.setattr(story, "candidate_runner", lambda found: setattr(found, "runner", Describing()))
+    monkeypatch.setattr(story, "_run_script", spent)
+    monkeypatch.setattr(asked_target, "describe_target", fail)  # nor is a plain interpreter asked that late
+    began = time.monotonic()
+    assert quiet_run(reduce=True)[1]().exit_code == 5
+    assert time.monotonic() - began < 8
+    environment = json.loads((tmp_path / "out" / "report.json").read_text())["environment"]
+    assert (environment["torch"], environment["python"]) == ("2.13.0", "3.11.7")
 
 
 def test_a_runner_that_was_closed_makes_no_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

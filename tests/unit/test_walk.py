@@ -16,7 +16,7 @@ from triage.locate.ladder import suspect
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED, in_place_of
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.clock import BudgetSpentError, Clock
@@ -427,8 +427,27 @@ def test_a_branch_for_compiled_runs_that_fails_uncompiled_is_the_scripts_own(
     found = walk(machine)
     found.probe = probe
     conclusion = go(found)
-    assert conclusion.stage is stage and conclusion.own_branch == (stage is Stage.SCRIPT)
-    assert conclusion.asked_at == (("train.py:9",) if conclusion.own_branch else ())
+    assert conclusion.stage is stage and (conclusion.own_fault is OwnFault.OWN_BRANCH) == (stage is Stage.SCRIPT)
+    assert conclusion.asked_at == (("train.py:9",) if stage is Stage.SCRIPT else ())
+
+
+@pytest.mark.parametrize("uncompiled", [True, False])
+def test_a_seed_with_which_it_fails_every_time_is_asked_uncompiled(walk: Callable[..., Walk], uncompiled: bool) -> None:
+    machine = Machine({"inductor": itertools.cycle([error(), None])})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        if request.seed is None or (request.rung == "uncompiled" and not uncompiled):
+            return found
+        outcome = (
+            Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error()) if request.seed == 2 else Outcome(OutcomeKind.OK)
+        )
+        return replace(found, outcome=outcome, signature=signature_of(outcome))
+
+    found = walk(machine)
+    found.probe = probe
+    assert go(found).stage is (Stage.SCRIPT if uncompiled else Stage.INDUCTOR)
+    assert machine.visited().count("uncompiled-seed-2") == 1
 
 
 @pytest.mark.parametrize(("decided", "seeds"), [(True, 4), (False, 1)])

@@ -112,14 +112,13 @@ def _opcheck(check: OperatorCheck) -> str:
 
 def _next(done: Run) -> str:
     from triage.model.stage import Stage, Symptom
+    from triage.report.own_faults import in_words
 
     verdict, cause = done.report.verdict, done.report.known_cause
     if cause is not None:
         return f"nothing to report: this is not a bug of torch.compile{f' (see {cause.reference})' if cause.reference else ''}"
     if verdict.stage is Stage.SCRIPT:
-        if verdict.compiled_nothing:
-            return "correct the script first: where it fails, nothing of it had been compiled"
-        return "correct the script first: it fails without torch.compile too"
+        return f"correct the script first: {in_words(verdict)}".replace("`", "")
     if verdict.unsettled is not None:
         return (
             "let the script start anew (remove what its runs left) and run triage again: "

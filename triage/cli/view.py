@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ OFTEN = (
     "part_asked",
 )  # there are many: as lines, one is shown where nothing was for so many seconds
 SILENCE = 15.0
+MOST_NAMED = 3  # operations of a reproducer, in a line
 STEPS_TOLD = ("ablate", "diverge", "conditions")  # of which nothing else may be told for a long time
 _STEPS = {
     "script": "running the script as it is",
@@ -90,7 +91,7 @@ def plain_line(event: Event) -> str | None:
         idle = f", {_IDLE}" if facts.get("idle") else ""
         return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}{idle}"
     if event.kind == "located":
-        operation = f", operation: {facts['operation']}" if facts.get("operation") else ""
+        operation = f", the error names {facts['operation']}" if facts.get("operation") else ""
         door = f"fails in {facts['door']}, " if facts.get("door") else ""
         return f"{door}stage: {facts['stage']}{operation}" if facts["settled"] and facts["fails"] else None
     if event.kind == "engine_started":
@@ -116,10 +117,8 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "data_needed":
         return _data_needed(facts)
     if event.kind == "reproducer_found":
-        of = f" of {facts['operation']}" if facts.get("operation") else ""
-        return (
-            f"reproducer{of}, not verified yet: {shown(facts['path'])} ({ops_told(facts['ops'])}{facts['lines']} lines)"
-        )
+        size = f"{ops_told(facts['ops'])}{facts['lines']} lines"
+        return f"reproducer{_with(facts.get('operations') or ())}, not verified yet: {shown(facts['path'])} ({size})"
     if event.kind == "report_written":
         return f"the report can be read: {shown(facts['directory'])}; ways round are added to it"
     if event.kind == "way_round":
@@ -150,6 +149,12 @@ def shown(path: str | Path) -> str:
     with contextlib.suppress(ValueError, OSError):
         return str(Path(path).relative_to(Path.cwd()))
     return str(path)
+
+
+def _with(operations: Sequence[str]) -> str:
+    """What a reproducer has: which of several operations is to blame is not known yet."""
+    more = f" and {len(operations) - MOST_NAMED} more" if len(operations) > MOST_NAMED else ""
+    return f" with {', '.join(operations[:MOST_NAMED])}{more}" if operations else ""
 
 
 def ops_told(count: int | None) -> str:

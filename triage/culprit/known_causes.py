@@ -374,6 +374,29 @@ def own_branch(asked_at: Sequence[str]) -> KnownCause:
     )
 
 
+def own_unwritten(places: Sequence[str]) -> KnownCause:
+    """Nor is this of the table: what was laid in that memory decided (`locate/unwritten.py`)."""
+    return KnownCause(
+        "unwritten_memory",
+        f"The program reads memory that it never wrote, that of {', '.join(places[:PLACES])}: what lies there is chance, and it "
+        "decides whether the check of the program's own fails.",
+        "Write all of it before any of it is read, or take torch.zeros (torch.full) in its place.",
+        f"{_DOCS}/generated/torch.empty.html",
+    )
+
+
+def own_wrapper() -> KnownCause:
+    """Nor is this of the table: the script passes once a module is not wrapped (`locate/wrapper.py`)."""
+    return KnownCause(
+        "module_wrapper",
+        "The program looks at the wrapper that torch.compile puts around a module: that has a class of its own "
+        "(`OptimizedModule`), and `_orig_mod.` before the names of its parameters and submodules.",
+        "Compile in place with `model.compile()`, which wraps nothing, or give the code that looks at it the module itself "
+        "(`compiled._orig_mod`).",
+        f"{_ISSUES}/101107",
+    )
+
+
 def own_handler(own: OwnCode) -> KnownCause:
     """Nor is this of the table: the agent saw that a signal called the function that raised it."""
     return KnownCause(

@@ -12,15 +12,8 @@ from triage.probe.staging import AGENT
 from triage.probe.target import run_python
 
 TIMEOUT_SECONDS = 120
-# The same program in a child of a warm interpreter, which has imported torch already. What it says is in the file.
+PAGE = "--collect-env"
 WARM_FILE = "facts.json"
-WARM_SCRIPT = f"""
-import contextlib
-import importlib
-
-with open({WARM_FILE!r}, "w") as file, contextlib.redirect_stdout(file):
-    importlib.import_module("_triage_agent.programs.environment").main(["--collect-env"])
-"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class TargetEnvironment:
 
 def describe_target(python: str, *, collect_env: bool = True, cancel: Cancel | None = None) -> TargetEnvironment:
     """Ask the interpreter. Raises TargetError where it cannot be run at all."""
-    arguments = [str(AGENT / "boot.py"), "programs.environment", *(["--collect-env"] if collect_env else [])]
+    arguments = [str(AGENT / "boot.py"), "programs.environment", *([PAGE] if collect_env else [])]
     done = run_python(python, arguments, timeout=TIMEOUT_SECONDS, cancel=cancel)
     told = told_of(python, done.stdout)
     if told is None:
@@ -63,6 +56,21 @@ def describe_target(python: str, *, collect_env: bool = True, cancel: Cancel | N
             next="Name the interpreter of the failing script: triage run --python ~/venv/bin/python script.py",
         )
     return told
+
+
+def warm_script(*, page: bool) -> str:
+    """The same program in a child of a warm interpreter, which has imported torch already. What it says is in WARM_FILE.
+
+    With the `page` of torch.utils.collect_env it takes some seconds.
+    """
+    arguments = [PAGE] if page else []
+    return f"""
+import contextlib
+import importlib
+
+with open({WARM_FILE!r}, "w") as file, contextlib.redirect_stdout(file):
+    importlib.import_module("_triage_agent.programs.environment").main({arguments!r})
+"""
 
 
 def told_of(python: str, output: str) -> TargetEnvironment | None:

@@ -66,10 +66,17 @@ class Ahead:
     @property
     def passed(self) -> Probe | None:
         """The run, where it has ended and passed: two that run beside each other do not make it pass."""
-        if not self.ended or self._probe.exception() is not None:
-            return None
-        probe = self._probe.result()
-        return probe if probe.outcome.kind is OutcomeKind.OK else None
+        probe = self._told()
+        return probe if probe is not None and probe.outcome.kind is OutcomeKind.OK else None
+
+    @property
+    def failed(self) -> Probe | None:
+        """The run, where it has ended and failed, be it by the one beside it."""
+        probe = self._told()
+        return probe if probe is not None and probe.outcome.failed else None
+
+    def _told(self) -> Probe | None:
+        return self._probe.result() if self.ended and self._probe.exception() is None else None
 
     def watch(self, channel: Path) -> None:
         """The script as it is begins, and its agents write into this directory."""

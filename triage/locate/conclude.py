@@ -24,7 +24,7 @@ from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED, Rung
-from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.model.stage import Direction, OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
 
@@ -47,7 +47,8 @@ class Conclusion:
     failures: int = 0
     settled: bool = False
     monotone: bool = True
-    own_branch: bool = False  # it fails uncompiled, too, in the code that it has for compiled runs
+    own_fault: OwnFault | None = None  # of stage `script`
+    unwritten: tuple[str, ...] = ()  # what gives the memory that decides: `torch.empty (train.py:7)`
     asked_at: tuple[str, ...] = ()  # the lines on which it asks whether it is compiled
     random_check: bool = False  # the script's own check depends on which random numbers are drawn
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
@@ -104,6 +105,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         failures=failures,
         settled=settled,
         monotone=lowest is failing[0] and not passes_above(lowest),
+        own_fault=OwnFault.UNCOMPILED if lowest is UNCOMPILED and door is None else None,
     )
     failed = [probe for rung in failing for probe in judged[rung.name] if probe.outcome.failed]
     if symptom is Symptom.NONDETERMINISTIC and lowest is not UNCOMPILED and _compiled_nothing(failed):
@@ -114,13 +116,20 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
 def _before_compiling(found: Conclusion) -> Conclusion:
     """The conclusion where a script fails at times, and never after anything was compiled: on which rungs is chance."""
     return replace(
-        found, stage=Stage.SCRIPT, direction=None, passing=None, settled=True, monotone=True, compiled_nothing=True
+        found,
+        stage=Stage.SCRIPT,
+        own_fault=OwnFault.BEFORE_COMPILING,
+        direction=None,
+        passing=None,
+        settled=True,
+        monotone=True,
+        compiled_nothing=True,
     )
 
 
 def its_own_fault(found: Conclusion) -> Conclusion:
     """The conclusion where a script fails in another door of the compiler, and with a plain call in its place as well."""
-    return replace(found, stage=Stage.SCRIPT, door=None)
+    return replace(found, stage=Stage.SCRIPT, own_fault=OwnFault.UNCOMPILED, door=None)
 
 
 def fails_in_place(probe: Probe) -> bool:
@@ -152,9 +161,17 @@ def _own_line(outcome: Outcome) -> tuple[str, int] | None:
     return next(((frame.file, frame.line) for frame in reversed(frames) if torch_frame(frame) is None), None)
 
 
+def decided_by_memory(found: Conclusion, unwritten: tuple[str, ...]) -> Conclusion:
+    """The conclusion where the script's check hangs on memory that the script itself never wrote: no rung is to blame."""
+    return replace(
+        found, stage=Stage.SCRIPT, own_fault=OwnFault.UNWRITTEN, unwritten=unwritten, direction=None, passing=None,
+        settled=True,
+    )  # fmt: skip
+
+
 def its_own_branch(found: Conclusion, asked_at: tuple[str, ...]) -> Conclusion:
     """The conclusion where the script's own code for compiled runs is what fails, which it chooses on these lines."""
-    return replace(found, stage=Stage.SCRIPT, own_branch=True, asked_at=asked_at, passing=None)
+    return replace(found, stage=Stage.SCRIPT, own_fault=OwnFault.OWN_BRANCH, asked_at=asked_at, passing=None)
 
 
 def not_to_blame(found: Conclusion) -> Conclusion:

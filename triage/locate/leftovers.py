@@ -47,7 +47,12 @@ class Leftovers(ABC):
         """Whether a run passed and had compiled nothing, on a rung that compiles, where the script had compiled and failed."""
         failed = [each for each in self.seen.get(self.rungs[self.top].name, []) if each.outcome.failed]
         notes = probe.notes
-        if rung is UNCOMPILED or probe.outcome.kind is not OutcomeKind.OK or notes.graphs or notes.last_breadcrumb:
+        if (
+            rung.force == UNCOMPILED.force
+            or probe.outcome.kind is not OutcomeKind.OK
+            or notes.graphs
+            or notes.last_breadcrumb
+        ):
             return False
         return any(each.notes.graphs for each in failed)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triage.locate.ahead import may_be_in_the_way
@@ -17,6 +17,7 @@ from triage.locate.beside import Beside
 from triage.locate.conclude import (
     Conclusion,
     conclude,
+    decided_by_memory,
     fails_as_compiled,
     fails_in_place,
     is_script_check,
@@ -31,7 +32,7 @@ from triage.locate.leftovers import AS_IT_IS, looks_alike
 from triage.locate.visits import Visits
 from triage.locate.which_graph import Apart
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.run import Probe
 
 QUICK_SECONDS = 45.0
@@ -48,6 +49,10 @@ class Walk(Visits):
     other_stream: Probe | None = None
     as_compiled: Probe | None = None  # uncompiled, of a script that asks whether it is compiled, and is told that it is
     in_place: Probe | None = None  # of a script that fails in another door of the compiler: a plain call in its place
+    unwritten: tuple[str, ...] | None = (
+        None  # what gives the memory that decides, and that nobody wrote; None: not asked
+    )
+    unwrapped: OwnFault | None = None  # of a script that fails with its module wrapped: what runs without that show
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     on_graph: dict[str, Probe] = field(default_factory=dict)  # what the captured graph does by itself, per rung
     compared: Probe | None = None
@@ -64,10 +69,15 @@ class Walk(Visits):
     def conclusion(self) -> Conclusion:
         """What is known now."""
         found = conclude(self.rungs, self.top, self.evidence)
+        if self.unwritten:
+            return decided_by_memory(found, self.unwritten)
         if found.compiled_nothing:
             return found
         if found.fails_uncompiled:
-            return its_own_fault(found) if self.in_place is not None and fails_in_place(self.in_place) else found
+            if self.in_place is not None and fails_in_place(self.in_place):
+                return its_own_fault(found)
+            wrapped = found.own_fault is not None and self.start.notes.wraps_module
+            return replace(found, own_fault=self.unwrapped or OwnFault.WRAPPED) if wrapped else found
         if self.as_compiled is not None and fails_as_compiled(self.as_compiled, found):
             return its_own_branch(found, self.as_compiled.notes.asked_if_compiled)
         if self.other_stream is not None and self.other_stream.outcome.failed:
@@ -145,6 +155,12 @@ class Walk(Visits):
             if not of_script or (probe.outcome.failed and of_script[-1].outcome.failed):
                 found[name] = [*of_script, probe]
         return found
+
+    def failed_beside(self) -> bool:
+        """Whether the uncompiled run begun beside the first one has ended, and failed as that did: no graph is to blame."""
+        ahead = self._ahead.get(UNCOMPILED.name)
+        failed = ahead.failed if ahead is not None else None
+        return failed is not None and looks_alike(failed, self.start)
 
     def confirm_beside(self) -> None:
         """Begin with the runs of the script that any conclusion needs, and return: uncompiled, and below the suspected rung.
@@ -325,6 +341,7 @@ class Walk(Visits):
             self.visit([found.passing] * (REPEATS - len(self.seen[found.passing.name])))
         if first.outcome.seconds <= QUICK_SECONDS:
             self._try_seeds(found.failing)
+            self._try_seed_uncompiled(first)
 
     def _try_seeds(self, rung: Rung) -> None:
         """Whether random numbers decide: with a fixed seed the same must happen every time, with some seeds not the same.
@@ -340,6 +357,20 @@ class Walk(Visits):
             self.seeded[seed] = (len(probes), sum(probe.outcome.failed for probe in probes))
             if 0 < self.seeded[seed][1] < len(probes):
                 return
+
+    def telling_seed(self) -> int | None:
+        """The seed with which a flaky failure comes every time, where one is known."""
+        return next((seed for seed, (runs, failures) in self.seeded.items() if failures == runs), None)
+
+    def _try_seed_uncompiled(self, first: Probe) -> None:
+        """Where a seed decides that it fails, it may fail uncompiled with that as well: that it passed there was chance, too."""
+        seed = self.telling_seed()
+        if seed is None or self.conclusion().fails_uncompiled:
+            return
+        probe = self.ask(UNCOMPILED, f"{UNCOMPILED.name}-seed-{seed}", seed=seed)
+        self.announce(UNCOMPILED, probe)
+        if looks_alike(probe, first):
+            self.seen.setdefault(UNCOMPILED.name, []).append(probe)
 
     def _check_branch(self) -> None:
         """Where Dynamo alone fails, the program's own code for compiled runs may be what does (`agent/hooks/is_compiling.py`)."""

@@ -148,6 +148,7 @@ class AgentNotes:
     double_backward: bool = False  # a backward pass with create_graph=True had begun
     asked_if_compiled: tuple[str, ...] = ()  # where it asked torch whether it is compiled, and was not: `model.py:7`
     wraps_module: bool = False  # torch.compile was given a module: what it returns wraps that, uncompiled too
+    unwritten: tuple[str, ...] = ()  # where it asked for memory that nobody wrote: `torch.empty (train.py:7)`
     orig_mod_keys: tuple[str, ...] = ()  # of a checkpoint, not taken for the model's: they differ by `_orig_mod.`
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason
     main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on

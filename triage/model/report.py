@@ -10,7 +10,7 @@ from typing import Any
 
 from triage.model.accuracy import Wrongness
 from triage.model.own_code import Finding, OperatorCheck, OwnCode
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OwnFault, Stage, Symptom
 
 SCHEMA_VERSION = 1
 
@@ -26,6 +26,7 @@ class ReportVerdict:
     door: str | None = None  # torch.export, AOTInductor, torch.jit, ...: what failed in the place of torch.compile
     line: str | None = None  # the line that raised it, "nms.py:9 in lower: ..."
     unsettled: str | None = None  # why the stage is not known though the run came to its end; null where it is
+    own_fault: OwnFault | None = None  # of stage `script`: what was shown, so that the program is to blame; else null
     compiled_nothing: bool = False  # no run had compiled anything: of a script that fails at times, none that fails
 
 

@@ -17,6 +17,17 @@ class Stage(str, Enum):
     NONE = "none"
 
 
+class OwnFault(str, Enum):
+    """Of stage `script`: what was shown, so that the program itself is to blame."""
+
+    UNCOMPILED = "uncompiled"  # it fails without torch.compile too
+    WRAPPED = "wrapped"  # it fails where nothing is compiled; a module was wrapped by torch.compile all the same
+    WRAPPER = "wrapper"  # so it does, and passes once torch.compile gives the module back as it is
+    UNWRITTEN = "unwritten"  # it fails uncompiled where memory that it never wrote holds other values
+    OWN_BRANCH = "own_branch"  # it fails uncompiled in the code that it has for compiled runs
+    BEFORE_COMPILING = "before_compiling"  # it fails at times, and never after anything was compiled
+
+
 class Symptom(str, Enum):
     """How the failure shows to the person who runs the script."""
 

@@ -177,6 +177,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
             dict.fromkeys(event.get("place", "") for event in events if event.get("e") == "asked_if_compiled")
         ),
         wraps_module=any(event.get("e") == "compile_call" and event.get("wraps") for event in events),
+        unwritten=tuple(dict.fromkeys(str(event["place"]) for event in events if event.get("e") == "unwritten")),
         orig_mod_keys=tuple(
             dict.fromkeys(key for event in events if event.get("e") == "orig_mod_keys" for key in event.get("keys", ()))
         ),

@@ -46,6 +46,8 @@ class ProbeRequest:
     stop_seconds: float = 0.0  # it is not stopped there before it has run so long
     other_stream: str = ""  # compiled functions draw other random numbers, `all` or `numpy`'s (uncompiled rung only)
     as_compiled: bool = False  # the program is told that it is compiled where it asks (uncompiled rung only)
+    unwrapped: bool = False  # a module comes back from torch.compile as it is (uncompiled rung only)
+    unwritten: Mapping[str, object] | None = None  # what memory holds that nobody wrote (uncompiled rung only)
     rounds_otherwise: bool = False  # what compiled functions return is a rounding off (uncompiled rung only)
     seed: int | None = None  # of every global random generator, and of the order of sets
     accuracy: Comparison | None = None  # compare compiled graphs with eager
@@ -144,6 +146,7 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         "record_values": request.record_values,
         "other_stream": request.other_stream,
         "as_compiled": request.as_compiled,
+        "unwrapped": request.unwrapped,
         "rounds_otherwise": request.rounds_otherwise,
         "stop_later": request.stop_later,
     }
@@ -157,6 +160,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
             "backwards": request.stop_after.backwards,
             "seconds": request.stop_seconds,
         }
+    if request.unwritten is not None:
+        agent["unwritten"] = dict(request.unwritten)
     if request.seed is not None:
         agent["seed"] = request.seed
     if request.accuracy is not None:

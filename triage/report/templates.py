@@ -19,6 +19,7 @@ import jinja2.sandbox
 
 from triage.errors import TriageError, UsageError
 from triage.report import markdown, wording
+from triage.report.own_faults import in_words
 from triage.report.redaction_words import redacted_words
 
 # What a template of a report is given, and what each holds. `docs/report.md` has the same table; a test compares them.
@@ -54,6 +55,7 @@ _WORDING = (
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: getattr(markdown, name) for name in _MARKDOWN},
     **{name: getattr(wording, name) for name in _WORDING},
+    "own_fault": in_words,
     "redacted_words": redacted_words,
     "escape_html": html.escape,
 }

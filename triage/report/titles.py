@@ -16,6 +16,7 @@ from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report.markdown import one_line
+from triage.report.own_faults import in_title
 
 MOST = 120  # characters
 MOST_FEATURES = 3
@@ -53,7 +54,7 @@ def _title(report: TriageReport) -> str:
     if report.known_cause is not None:
         return report.known_cause.explanation.replace("`", "")
     if verdict.stage is Stage.SCRIPT:
-        return f"Fails without torch.compile too: {_what(report)}"
+        return f"{in_title(verdict)}: {_what(report)}"
     if verdict.symptom is Symptom.NONDETERMINISTIC:
         return f"Fails in {verdict.failures} of {verdict.runs} runs under torch.compile: {_what(report)}"
     op = _operator(report)

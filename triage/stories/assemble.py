@@ -53,7 +53,7 @@ from triage.stories.comparison import (
     wrong_besides,
 )
 from triage.stories.findings import Findings
-from triage.stories.flakiness import flaky_notes, order_notes, passes_at_first
+from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first
 from triage.stories.headline import sentence_before_the_first, summary_sentence, whose_headline, with_headline
 from triage.stories.known import cause_of
 from triage.stories.met import met_note, met_on, why_unsettled
@@ -110,6 +110,7 @@ def assemble(found: Findings) -> TriageReport:
             door=conclusion.door.name if conclusion.door is not None else None,
             line=signature.user_line if signature else None,
             unsettled=unsettled,
+            own_fault=conclusion.own_fault,
             compiled_nothing=conclusion.compiled_nothing,
         ),
         signature=signature,
@@ -354,11 +355,12 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
         told = headline(in_place.signature.exception_type, clip(first_words(in_place.signature.message), 200))
         notes.append(f"It fails with {in_place.rung} too: {told}")
-    if conclusion.stage is Stage.SCRIPT and passes_at_first(found.walk.seen):
+    if conclusion.stage is Stage.SCRIPT and passes_at_first(found.walk.seen, found.walk.seeded, found.walk.idle):
         folder = found.target.script.parent if found.target.script else found.target.cwd
         notes += order_notes(folder, time.time() - found.session.clock.elapsed())
     else:
         notes += flaky_notes(conclusion, found.walk.seeded)
+        notes += other_way_notes(conclusion, found.walk.seen, found.walk.idle)
     if conclusion.stage is Stage.DYNAMO and conclusion.outcome is not None:
         passes = conclusion.passing is UNCOMPILED
         hints = hints_of(conclusion.outcome, passes_uncompiled=passes)

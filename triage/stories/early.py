@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from triage.culprit.operation import culprit_of
+from triage.culprit.operation import culprit_of, operators_of
 from triage.environments.files import write_whole
 from triage.locate.conclude import Conclusion
 from triage.reduce.interface import Reduction
@@ -31,8 +31,8 @@ def named_early(conclusion: Conclusion) -> str | None:
 class EarlyNews:
     """What a reduction finds on its way, on disk and told, while it goes on and while fresh processes run what it ends in."""
 
-    def __init__(self, found: Findings, conclusion: Conclusion) -> None:
-        self._found, self._conclusion = found, conclusion
+    def __init__(self, found: Findings) -> None:
+        self._found = found
         self._file = found.session.directory / NAME
 
     def emit(self, kind: str, **facts: Any) -> None:
@@ -48,14 +48,13 @@ class EarlyNews:
         trace = trace_of(self._found.session.directory)
         if trace is not None and self._found.trace_work is not None:
             self._found.trace_work.begin(trace)  # nothing is asked of us while fresh processes run
-        culprit = culprit_of(self._conclusion, reduction.graph, None)
         write_whole(self._file, MARK + reduction.source)
         self._found.session.emit(
             "reproducer_found",
             path=str(self._file),
             ops=reduction.ops,
             lines=code_lines(reduction.source),
-            operation=culprit.op if culprit is not None else None,
+            operations=operators_of(reduction.graph) if reduction.graph is not None else [],
         )
 
 

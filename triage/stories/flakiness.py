@@ -7,16 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from triage.locate.conclude import Conclusion, Seen
-from triage.model.stage import Symptom
+from triage.model.rungs import UNCOMPILED
+from triage.model.stage import OutcomeKind, Symptom
+from triage.probe.run import Probe
 
 MOST_FILES = 5
 
 
-def passes_at_first(seen: Seen) -> bool:
-    """Whether every rung, uncompiled too, fails in each run that came after some that pass: what those left behind decides."""
+def passes_at_first(seen: Seen, seeded: Mapping[int, tuple[int, int]], idle: Seen) -> bool:
+    """Whether the first runs pass, uncompiled too, and each one after them fails: what those left behind decides.
+
+    Runs with fixed seeds, and those that compiled nothing (`idle`), came after them: where one of these passes, it is chance.
+    """
     every = [[probe.outcome.failed for probe in probes] for probes in seen.values()]
-    turned = [failed for failed in every if not failed[0] and failed[-1]]
-    return bool(turned) and all(failed == sorted(failed) and failed[-1] for failed in every)
+    turned = [failed for failed in every if not failed[0] and len(failed) > 1]
+    later = any(failures < runs for runs, failures in seeded.values()) or any(idle.values())
+    return bool(turned) and all(all(failed[1:]) and (failed[0] or len(failed) > 1) for failed in every) and not later
 
 
 def order_notes(folder: Path, since: float) -> list[str]:
@@ -25,8 +31,9 @@ def order_notes(folder: Path, since: float) -> list[str]:
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
     made = [f"Made or changed beside the script meanwhile: {', '.join(files[:MOST_FILES])}{more}."] if files else []
     return [
-        "It passes at first and fails in each later run, without torch.compile as well: what the earlier runs left behind "
-        "decides, not chance. Let it start anew each time (another folder for what it writes), then run triage again.",
+        "It passes at first and fails in each later run, without torch.compile as well: that looks like something that the "
+        "earlier runs left behind, not like chance. Let it start anew each time (another folder for what it writes), then run "
+        "triage again.",
         *made,
     ]
 
@@ -60,6 +67,35 @@ def flaky_notes(conclusion: Conclusion, seeded: Mapping[int, tuple[int, int]]) -
         every = "fails every time" if always else "never fails"
         notes.append(f"With the seeds {' and '.join([*always, *never])} of all random generators it {every}.")
     return notes
+
+
+def other_way_notes(conclusion: Conclusion, seen: Seen, idle: Seen) -> list[str]:
+    """Where whatever passes on the rungs that compile had compiled nothing, and what fails had: those runs took another way."""
+    if conclusion.symptom is not Symptom.NONDETERMINISTIC or conclusion.compiled_nothing:
+        return []
+    told = [
+        probe
+        for probes in (*seen.items(), *idle.items())
+        if probes[0] != UNCOMPILED.name
+        for probe in probes[1]
+        if probe.outcome.failed or probe.outcome.kind is OutcomeKind.OK
+    ]
+    compiled = {failed: [_compiled(each) for each in told if each.outcome.failed == failed] for failed in (True, False)}
+    if not compiled[False] or any(compiled[False]) or not all(compiled[True]):
+        return []
+    count = len(compiled[False])
+    which = (
+        f"Each of the {count} runs with a compiler that pass"
+        if count > 1
+        else "The one run with a compiler that passes"
+    )
+    return [
+        f"{which} had compiled nothing, and each that fails had: the program takes another way at times, and passes then."
+    ]
+
+
+def _compiled(probe: Probe) -> bool:
+    return bool(probe.notes.graphs or probe.notes.last_breadcrumb)
 
 
 def _runs_of(seeded: Mapping[int, tuple[int, int]]) -> int:

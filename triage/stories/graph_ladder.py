@@ -20,7 +20,7 @@ from triage.locate import comparing
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check
 from triage.locate.ladder import suspect
 from triage.model.outcome import Outcome
-from triage.model.rungs import AS_IS, Rung
+from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import Probe
 from triage.reduce.compare import comparison_of
@@ -59,6 +59,9 @@ def _raised_in_graph(outcome: Outcome, signature: FailureSignature) -> bool:
 def asked(found: Findings) -> bool:
     """Ask the captured graphs, beside the runs of the script that confirm the answer. Whether they settle the stage."""
     walk = found.walk
+    if walk.failed_beside():
+        walk.visit([UNCOMPILED])
+        return False
     walk.confirm_beside()
     wrong = not is_script_check(walk.start.outcome) or comparing.check_first(walk)
     if (wrong or comparing.compiled_nothing_again(walk)) and walk.heard_of_graph(_answers(found)):

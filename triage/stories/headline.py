@@ -11,7 +11,7 @@ from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
 from triage.model.rungs import UNCOMPILED
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.model.text import MARK, clip
 from triage.probe.run import Probe
 
@@ -40,17 +40,27 @@ def summary_sentence(
     face = _face(conclusion)
     if conclusion.door is not None:
         return _door_sentence(conclusion.door, face)
-    if conclusion.own_branch:
+    if conclusion.own_fault is OwnFault.OWN_BRANCH:
         return (
             f"The script fails with {face}, and so it does without torch.compile where `torch.compiler.is_compiling()` says yes: "
             "its own code for compiled runs is what fails, the compiler is not to blame."
+        )
+    if conclusion.own_fault is OwnFault.UNWRITTEN:
+        return (
+            f"The script fails with {face}, and so it does without torch.compile where other values lie in the memory of "
+            f"{conclusion.unwritten[0]}, which nobody wrote; with zeros in there it passes: the compiler is not to blame."
         )
     if conclusion.compiled_nothing:
         return (
             f"The script fails in {conclusion.failures} of {conclusion.runs} runs, with {face}, and no run that fails had called "
             "by then what it gives to torch.compile: the compiler is not to blame."
         )
-    if conclusion.stage is Stage.SCRIPT and first.notes.wraps_module:
+    if conclusion.own_fault is OwnFault.WRAPPER:
+        return (
+            f"The script fails with {face}, also where nothing is compiled, and passes where torch.compile gives the module back "
+            "as it is: it is the wrapper around the module, and the compiler is not to blame."
+        )
+    if conclusion.own_fault is OwnFault.WRAPPED:
         return (
             f"The script fails with {face}, also where nothing is compiled and the module is still wrapped by torch.compile: "
             "the compiler is not to blame."
@@ -170,7 +180,7 @@ def failing_ranks(outcome: Outcome | None, first: Probe) -> str:
 def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
-    message = clip(first_words(signature.message), 160).rstrip(".")
+    message = clip(first_words(signature.message), 160).rstrip(".:")
     if is_comparison(outcome) or is_printed(outcome):
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:

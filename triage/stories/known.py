@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.culprit.guards import LEFT_OUT
-from triage.culprit.known_causes import Row, own_branch, own_handler
+from triage.culprit.known_causes import Row, own_branch, own_handler, own_unwritten, own_wrapper
 from triage.culprit.matching import known_row, row_named, told_cause
 from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
 from triage.model.report import KnownCause
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OwnFault, Stage, Symptom
 from triage.probe.run import Probe
 
 _PRINTED = 4_000  # characters
@@ -28,10 +28,14 @@ def cause_of(
 
     `cures` are the settings with which the reproducer passes and the script was not seen to fail.
     """
-    if conclusion.own_branch:
+    if conclusion.own_fault is OwnFault.OWN_BRANCH:
         return own_branch(conclusion.asked_at)
     if own is not None and own.role == SIGNAL_HANDLER:
         return own_handler(own)
+    if conclusion.own_fault is OwnFault.UNWRITTEN:
+        return own_unwritten(conclusion.unwritten)
+    if conclusion.own_fault is OwnFault.WRAPPER and row_of(conclusion, first) is None:
+        return own_wrapper()
     left_out = next((each.cause for each in LEFT_OUT if each.setting in cures), None)
     if left_out is not None:
         return left_out

@@ -61,7 +61,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     late, end = session.clock.spent, session.clock.end()
     searching = Reserving(session.clock, seconds_to_verify(found))
     late_search = partial(found.shorten, "the reproducer was as small as it can be")
-    news = EarlyNews(found, conclusion)
+    news = EarlyNews(found)
 
     def verified(source: str, runs: int) -> Shown:
         # A fresh process also takes the time until its first compile, which no candidate does.

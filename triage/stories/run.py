@@ -17,7 +17,7 @@ from pathlib import Path
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TriageError
-from triage.locate import comparing, printed, which_value
+from triage.locate import comparing, printed, unwritten, which_value, wrapper
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.walk import Walk
 from triage.model.own_code import SIGNAL_HANDLER
@@ -37,7 +37,7 @@ from triage.stories.captured import captured
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier, has_verified
-from triage.stories.target import LAST_WORDS_SECONDS, AskedTarget
+from triage.stories.target import AskedTarget
 from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding, own_code
 
@@ -46,6 +46,7 @@ OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
 )
 NOT_YET = "Ways round had not been tried on the script when this was written."
+LAST_WORDS_SECONDS = 1.0  # what a run that ended early still waits for the target's description
 
 
 @dataclass(frozen=True)
@@ -106,18 +107,21 @@ def run(
         found.incomplete = f"the budget of {settings.budget:.0f} s ended"
     except TriageError:
         with _no_interrupts():
+            asked.last_words(0.0)
             found.release()  # first: the warm interpreter is waited for, or asked
-        asked.last_words(0.0)
+        asked.ended()
         raise
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
         found.incomplete, bug = f"triage met a bug of its own ({type(error).__name__})", error
     finally:
         with _no_interrupts():
+            cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
+            last_words = asked.last_words(LAST_WORDS_SECONDS if cut else 0.0)
             found.release()
     with _no_interrupts():
         session.cancel.set()
-        cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
-        found.environment = found.environment or asked.last_words(LAST_WORDS_SECONDS if cut else 0.0)
+        asked.ended()
+        found.environment = found.environment or last_words
         report = _report(found)
         if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
             earlier.kept.restore()  # what had been shown by then is not lost by another end
@@ -154,7 +158,7 @@ def _patience(found: Findings) -> float | None:
     blamed = conclusion.door is not None or conclusion.stage not in (Stage.NONE, Stage.SCRIPT)
     if not blamed and not found.walk.start.notes.compile_calls:
         return 0.0
-    return max(LAST_WORDS_SECONDS, clock.left()) if found.session.settings.budget else None
+    return max(0.0, clock.left()) if found.session.settings.budget else None
 
 
 def _report(found: Findings, *notes: str) -> TriageReport:
@@ -219,11 +223,19 @@ def _locate(found: Findings) -> None:
 
     walk = found.walk
     with found.session.timed("locate"):
-        if not (
-            graph_ladder.worth_asking(found) and graph_ladder.asked(found)
-        ):  # else `_confirm` waits for the script's own
-            walk.settle()
+        if not (graph_ladder.worth_asking(found) and graph_ladder.asked(found)):
+            _settle(walk)  # else `_confirm` waits for the script's own answers
         _tell_what_is_wrong(found)
+
+
+def _settle(walk: Walk) -> None:
+    """Walk the script's own ladder; where the script itself is to blame, find out more of that."""
+    found = walk.settle()
+    if unwritten.worth_checking(walk, found):
+        unwritten.check(walk, found)
+        found = walk.conclusion()
+    if wrapper.worth_checking(walk, found):
+        wrapper.check(walk)
 
 
 def _tell_what_is_wrong(found: Findings) -> None:
@@ -242,7 +254,7 @@ def _confirm(found: Findings) -> None:
         graph_ladder.forget(found)
         withdraw(found.session.directory, verified=True)
         with found.session.timed("locate"):
-            found.walk.settle()
+            _settle(found.walk)
             _tell_what_is_wrong(found)
         _check_comparison(found)
         found.session.emit("located", **_located_facts(found))

@@ -1,4 +1,4 @@
-"""What is asked of the target beside its runs: whether it can be triaged at all, and what it holds."""
+"""What is asked of the target beside its runs: whether it can be triaged at all, and what it holds. Nobody waits long for it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from triage.environments.describe import (
     WARM_FILE,
-    WARM_SCRIPT,
     TargetEnvironment,
     describe_target,
     require_torch,
     told_of,
+    warm_script,
 )
 from triage.errors import TargetError
 from triage.model.outcome import Outcome
@@ -22,7 +22,8 @@ from triage.probe.run import Probe
 from triage.probe.target import Target, check_module
 from triage.trial.runner import ForkServerRunner
 
-LAST_WORDS_SECONDS = 10.0  # what a run that ended early still waits for the target's description
+NO_PYTHON_SECONDS = 10.0  # what is waited for a target to say that it is no Python at all
+ENDING_SECONDS = 5.0
 
 
 def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], object] = lambda: None) -> None:
@@ -46,7 +47,8 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
 class AskedTarget:
     """The target is asked about itself in the background, while the first probes run; for a screening only if need be.
 
-    The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the answer at hand.
+    The interpreter that a `runner` warms comes first: it is wanted sooner, and then has the versions at hand; the page takes it
+    some seconds more, and until then they are the answer.
     """
 
     def __init__(self, target: Target, runner: ForkServerRunner | None = None) -> None:
@@ -64,22 +66,27 @@ class AskedTarget:
 
     def _ask(self, python: str) -> None:
         try:
-            told = self._told_warm(python) if self._runner is not None else None
-            self._answer = told or describe_target(python, cancel=self.cancel)
+            self._answer = self._told_warm(python, page=False)
+            told = self._told_warm(python, page=True) if self._answer is not None else None
+            if told is not None:
+                self._answer = told
+            elif not self.cancel.is_set():
+                self._answer = describe_target(python, cancel=self.cancel)
         except Exception as error:  # noqa: BLE001  raised where it is asked for
             self._error = error
 
-    def _told_warm(self, python: str) -> TargetEnvironment | None:
-        assert self._runner is not None
+    def _told_warm(self, python: str, *, page: bool) -> TargetEnvironment | None:
+        if self._runner is None:
+            return None
         with contextlib.suppress(OSError, ValueError):  # what cannot be asked there is asked of a plain interpreter
             self._runner.warmed()
-            return told_of(python, self._runner.look(WARM_SCRIPT, WARM_FILE) or "")
+            return told_of(python, self._runner.look(warm_script(page=page), WARM_FILE) or "")
         return None
 
     def check_usable(self, first: Probe) -> None:
         """Raise TargetError where the first probe shows that the target cannot be triaged at all."""
         # Where it is no Python at all, that is the better thing to say than that we could not get in.
-        check_started(first, self.target, "run", lambda: self.answer(LAST_WORDS_SECONDS))
+        check_started(first, self.target, "run", lambda: self.answer(NO_PYTHON_SECONDS))
         if first.notes.torch_version is None and _fails_in_torch(first.outcome):
             environment = self.answer()
             if environment is not None:
@@ -99,14 +106,17 @@ class AskedTarget:
         return self._answer
 
     def last_words(self, seconds: float) -> TargetEnvironment | None:
-        """What it says within that time, then nothing of it is left running. Nothing, where it was not asked."""
-        if self._thread.ident is None:
-            return None
-        self._thread.join(seconds)
-        found = self._answer
+        """What it says within that time; then it is asked nothing more. Nothing, where it was not asked."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
         self.cancel.set()
-        self._thread.join(5)
-        return found
+        return self._answer
+
+    def ended(self) -> None:
+        """Wait until nothing of the question is left running, once the warm interpreter was let go."""
+        self.cancel.set()
+        if self._thread.ident is not None:
+            self._thread.join(ENDING_SECONDS)
 
 
 def _fails_in_torch(outcome: Outcome) -> bool:

@@ -14,7 +14,7 @@ import threading
 from .. import compat
 from ..capture import backends
 from ..compare import otherwise, randomness
-from . import is_compiling, wrapped_keys
+from . import is_compiling, unwritten, wrapped_keys
 
 UNCOMPILED = "uncompiled"
 BUILT_IN = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -40,7 +40,7 @@ def patch_torch(torch, recorder):
         if isinstance(model, torch.nn.Module):
             wrapped_keys.watch(torch, recorder)
         if rung == UNCOMPILED:
-            return record_calls(uncompiled(torch, model), torch, recorder, kwargs)
+            return record_calls(uncompiled(torch, model, recorder), torch, recorder, kwargs)
         told = dict(_forced(kwargs, rung), **(recorder.config.get("compile_arguments") or {}))
         return record_calls(unwatched(model, *args, **told), torch, recorder, kwargs)
 
@@ -55,6 +55,8 @@ def patch_torch(torch, recorder):
     torch.compile = compile
     if rung == UNCOMPILED:
         is_compiling.patch(torch.compiler, recorder)
+    if recorder.config.get("unwritten"):
+        unwritten.patch(torch, recorder)
     _watch_backward(torch, recorder)
 
 
@@ -88,12 +90,16 @@ def in_torch_compile():
     return getattr(_inside, "depth", 0) > 0
 
 
-def uncompiled(torch, model):
+def uncompiled(torch, model, recorder):
     """The same interface without a compiler: a module keeps its `_orig_mod` wrapper, as programs rely on it.
 
-    What cannot be called is refused, as torch.compile refuses it.
+    With `unwrapped` it comes back as it is, and only knows itself by that name. What cannot be called is refused, as
+    torch.compile refuses it.
     """
     if callable(model) and not isinstance(model, torch.nn.Module):
+        return model
+    if recorder.config.get("unwrapped") and isinstance(model, torch.nn.Module):
+        model.__dict__["_orig_mod"] = model  # no submodule: nothing is saved or counted twice
         return model
     try:
         import torch._dynamo

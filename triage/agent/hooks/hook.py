@@ -6,7 +6,8 @@ is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, o
 `uncompiled_graphs` (Dynamo's names of graphs that are given to no backend), `opcheck` (names of custom operators to check, see
 `opchecks`), `explain` (tell breaks, recompilations and times), `settle` (so
 many calls and seconds without a compile end a program that is explained), `compile_arguments` (what torch.compile is told
-besides), `seed` (of all random numbers), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled
+besides), `seed` (of all random numbers), `unwrapped` (modules come back as they are), `unwritten` (what memory holds that nobody
+wrote, see `unwritten`), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled
 functions are measured), `turns` (so, in turns with other modes, see `turns`), `shared` (where answers about the machine's
 compiler lie, see `shared_cache`), `kernels` (where what others of this run built lies, see `built_kernels`), `stop_after`
 (`calls`, `backwards`, and the `seconds` that the program has at least), `stop_later` (that is told in a file while the program

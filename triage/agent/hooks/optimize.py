@@ -39,7 +39,7 @@ class _Watching(object):
         torch = sys.modules["torch"]
         boundary.note_use(torch, self._recorder, model, self._used)
         if self._recorder.config.get("rung") == boundary.UNCOMPILED:
-            made = boundary.uncompiled(torch, model)
+            made = boundary.uncompiled(torch, model, self._recorder)
         else:
             made = self._context(model)
         return boundary.record_calls(made, torch, self._recorder, self._used)

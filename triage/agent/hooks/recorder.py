@@ -12,6 +12,7 @@ import time
 
 from ..capture import operators
 from ..capture.exception import describe, exit_status, rank
+from . import leaving
 from .running import Running
 
 EVENT_LIMIT = 200
@@ -225,17 +226,15 @@ class Recorder:
                 return None
         return self.config.get("stop_after")
 
-    def leave_early(self):
-        """End the program, which has shown what it was run for; not where others wait for it."""
+    def leave_early(self, status=0):
+        """End the program, which has shown what it was run for; not where others wait for it. With a status it died by itself."""
         if not self.alone():
             return
-        self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
+        if not status:
+            self.channel.say("stopped_early", calls=self.calls, backwards=self.backwards)
         self.end()
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            os._exit(0)
+        self.channel.hushed = True
+        leaving.let_go(status)
 
     def alone(self):
         """Whether no other process waits for this one: its peers would hang, or fail, if it ended early."""

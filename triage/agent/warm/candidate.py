@@ -12,6 +12,7 @@ import signal
 import sys
 import types
 
+from ..capture.exception import exit_status
 from ..hooks import confine, hook, shared_cache
 from . import modules, phases, proc
 
@@ -113,7 +114,9 @@ def _execute(source, path, recorder):
         modules.check(tree)
         exec(compile(tree, path, "exec", dont_inherit=True), main.__dict__)
     except SystemExit as ending:
-        return _exit_status(ending.code)
+        if not isinstance(ending.code, (int, type(None))):
+            sys.stderr.write("%s\n" % (ending.code,))  # as the interpreter does
+        return exit_status(ending)
     except KeyboardInterrupt:
         return 130
     except BaseException as error:
@@ -128,13 +131,3 @@ def _without_us(trace):
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
     return trace
-
-
-def _exit_status(code):
-    """As the interpreter does it: None is 0, a number is itself, anything else is printed and is 1."""
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    sys.stderr.write("%s\n" % (code,))
-    return 1

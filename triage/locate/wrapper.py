@@ -1,0 +1,64 @@
+"""A script that fails uncompiled while its module is still wrapped by torch.compile: is it that wrapper?
+
+An uncompiled run keeps the wrapper, as programs rely on it. But it has another class, and it puts `_orig_mod.` before the names
+of parameters: code that looks at these fails with it, and passes without torch.compile. So the script is run once more where
+torch.compile gives each module back as it is. Every run here has the same seeds: what chance decides is no wrapper's doing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.judge.skeleton import skeleton
+from triage.locate.conclude import Conclusion
+from triage.locate.leftovers import looks_alike
+from triage.locate.walk import Walk
+from triage.model.rungs import UNCOMPILED
+from triage.model.stage import OutcomeKind, OwnFault
+from triage.probe.run import Probe
+
+UNWRAPPED = replace(UNCOMPILED, name="uncompiled, unwrapped")
+LEAST_SECONDS, FACTOR = 60.0, 3.0  # what a run may take that goes on where the script fails, of what it took to fail
+PREFIX = "_orig_mod."
+
+
+def worth_checking(walk: Walk, found: Conclusion) -> bool:
+    """Whether the wrapper may be why the script fails uncompiled. One that hangs would be waited for twice more."""
+    asked = walk.unwrapped is not None or found.outcome is None or found.outcome.kind is OutcomeKind.HANG
+    return found.own_fault is OwnFault.WRAPPED and not asked
+
+
+def check(walk: Walk) -> None:
+    """Run the script without the wrapper; where that passes, once more with it and once more without."""
+    failed = walk.seen[UNCOMPILED.name][-1]
+    limit, seed = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds), walk.telling_seed() or 0
+
+    def run(name: str, *, unwrapped: bool) -> Probe:
+        rung = UNWRAPPED if unwrapped else UNCOMPILED
+        probe = walk.ask(rung, name, unwrapped=unwrapped, seed=seed, limit=limit)
+        walk.announce(rung, probe)
+        return probe
+
+    walk.unwrapped = fault = _without(run("unwrapped", unwrapped=True), failed)
+    if fault is OwnFault.WRAPPER:
+        with_it = run("wrapped-again", unwrapped=False)
+        again = looks_alike(with_it, failed) and _without(run("unwrapped-again", unwrapped=True), failed)
+        walk.unwrapped = fault if again is fault else OwnFault.WRAPPED
+
+
+def _without(probe: Probe, failed: Probe) -> OwnFault:
+    """What a run without the wrapper shows of the failure. Another failure, or no end, shows nothing."""
+    if probe.outcome.kind is OutcomeKind.OK:
+        return OwnFault.WRAPPER
+    return OwnFault.UNCOMPILED if looks_alike(_unnamed(probe), _unnamed(failed)) else OwnFault.WRAPPED
+
+
+def _unnamed(probe: Probe) -> Probe:
+    """With the names of parameters in its failure as they are without the wrapper."""
+    signature = probe.signature
+    if signature is None:
+        return probe
+    plain = skeleton(
+        signature.skeleton.replace(PREFIX, "")
+    )  # "0.weight" begins with a number, "_orig_mod.0.weight" does not
+    return replace(probe, signature=replace(signature, skeleton=plain))

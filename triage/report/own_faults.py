@@ -1,0 +1,47 @@
+"""What is said of a script that is itself to blame, by what was shown: one table for banner, title and what to do next."""
+
+from __future__ import annotations
+
+from triage.model.report import ReportVerdict
+from triage.model.stage import OwnFault
+
+# As a title begins, and as a clause.
+_TOLD = {
+    OwnFault.UNCOMPILED: ("Fails without torch.compile too", "{it} fails without `torch.compile` too"),
+    OwnFault.WRAPPED: (
+        "Fails where nothing is compiled",
+        "{it} fails where nothing is compiled (with its module still wrapped by `torch.compile`)",
+    ),
+    OwnFault.WRAPPER: (
+        "Fails by the wrapper around a module, not by compiling it",
+        "{it} fails where nothing is compiled, and passes where its module is not wrapped by `torch.compile` either",
+    ),
+    OwnFault.UNWRITTEN: (
+        "Reads memory that nobody wrote",
+        "{it} fails where nothing is compiled, too, once other values lie in memory that it never wrote",
+    ),
+    OwnFault.OWN_BRANCH: (
+        "Fails in its own code for compiled runs",
+        "{it} fails in its own code for compiled runs, also where nothing is compiled",
+    ),
+    OwnFault.BEFORE_COMPILING: (
+        "Fails before anything is compiled",
+        "where {it} fails, nothing of it had been compiled",
+    ),
+}
+
+
+def in_title(verdict: ReportVerdict) -> str:
+    """How the title of a report of stage `script` begins."""
+    return _TOLD[_fault(verdict)][0]
+
+
+def in_words(verdict: ReportVerdict, it: str = "it") -> str:
+    """Why the script (`it`) is to blame, as a clause: "it fails without `torch.compile` too"."""
+    return _TOLD[_fault(verdict)][1].format(it=it)
+
+
+def _fault(verdict: ReportVerdict) -> OwnFault:
+    """An older report has no such field."""
+    older = OwnFault.BEFORE_COMPILING if verdict.compiled_nothing else OwnFault.UNCOMPILED
+    return verdict.own_fault or older
