@@ -5,7 +5,8 @@ the values the script had, under each way to compare, until one fails: values ag
 backward pass from the gradients that arrived in the script, where they are known; else from the sum of the outputs, then of
 their squares, for the sum of a softmax has no gradient); values against eager alone (a graph with constants of a fixed dtype
 cannot be run in double precision), as torch's tests compare them. Where the kind of wrongness is known, only what shows that
-kind, and a NaN first against eager alone. Whole graphs are dear, so the likely questions come first, and the others are asked only while there is time.
+kind, and a NaN first against eager alone. Whole graphs are dear, so the likely questions come first, and the others are
+asked only while there is time.
 """
 
 from __future__ import annotations
