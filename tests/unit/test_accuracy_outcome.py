@@ -16,7 +16,7 @@ from triage.judge.signature import signature_of
 from triage.locate import comparing
 from triage.locate.conclude import is_comparison, is_script_check
 from triage.locate.walk import Walk
-from triage.model.accuracy import Check, Comparison, GraphCall, Rounding, WrongResult
+from triage.model.accuracy import Check, Comparison, GraphCall, Rounding, Wrongness, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
@@ -597,6 +597,22 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     assert (
         comparison_of(replace(problem, cases=(chain("torch.sin"),)), runner, CheckOracle(signature), Clock(0.0)) is None
     )
+
+
+def test_a_nan_is_looked_for_beside_eager_alone_first() -> None:
+    """`same` with a reference calls a lost NaN right: compiled and eager are then equally far, by NaN, from the reference."""
+    meta = TensorMeta((4,), (1,), "float32", requires_grad=True)
+    begins = GraphInput("g", role="gradient", meta=meta, gradient_of="n0")
+    nodes = tuple(replace(node, out=[meta]) for node in chain("torch.sin").nodes)
+    graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta), begins), nodes=nodes, backward=True)
+    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    assert signature is not None
+    runner = wrong_at("torch.sin")
+    for kind, asked in (("nan", (False, False)), ("values", (True, True))):
+        wanted = replace(signature, wrong=Wrongness(kind, "output 0", "eager"))
+        problem = Problem(wanted, Stage.INDUCTOR, "inductor", None, (graph,), Path("x"))
+        found = comparison_of(problem, runner, CheckOracle(wanted), Clock(0.0))
+        assert found is not None and (found.form.reference, found.form.fine) == asked
 
 
 def without_gradient(source: str, rung: str | None) -> Outcome:

@@ -73,6 +73,17 @@ def test_the_last_one_where_nothing_tells_them_apart():
     assert found is not None and found.op == "aten.real"
 
 
+def test_the_last_one_is_that_of_the_last_call_also_where_it_was_called_before():
+    nodes = [
+        op("a", "torch.real", "%x", out=meta(4)),
+        op("b", "torch.lerp", "%a", out=meta(4)),
+        op("y", "torch.real", "%b", out=meta(4)),
+    ]
+    found = culprit_of(concluded("compile"), case([tensor("x", 4)], nodes, "y"), None)
+    assert found is not None and found.op == "aten.real"
+    assert found.detail == "the reproducer needs aten.real, aten.lerp"
+
+
 def test_none_of_several_where_only_the_check_of_a_text_fails():
     """No graph fails by itself, so no chain of operations ends in the guilty one; an error's own words still count."""
     found = culprit_of(concluded("compile"), graph(), None, by_itself=False)

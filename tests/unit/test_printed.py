@@ -15,6 +15,7 @@ from triage.model.rungs import AS_IS
 from triage.model.stage import Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
+from triage.session.events import Event
 
 RIGHT, WRONG = "step 0: loss 0.25\n", "step 0: loss 1.13\n"
 
@@ -83,6 +84,20 @@ def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..
     note = compare_printed(walk)
     assert "with `eager` it prints what the uncompiled run prints" in note
     assert walk.conclusion().symptom is Symptom.NONE
+
+
+def test_why_a_script_that_passes_is_run_again_is_told(tmp_path: Path) -> None:
+    every = {rung: [WRONG] for rung in RUNGS}
+    for uncompiled, told in (
+        (RIGHT, ["it prints `step 0: loss 1.13` where the uncompiled run prints `step 0: loss 0.25`"]),
+        (WRONG, []),
+    ):
+        heard: list[Event] = []
+        walk = walk_of(tmp_path)(Printer(tmp_path, {**every, "uncompiled": [uncompiled]}), heard=heard)
+        walk.first()
+        compare_printed(walk)
+        steps = [str(event.facts["text"]) for event in heard if event.kind == "engine_step"]
+        assert [text.partition(": asking")[0] for text in steps] == told
 
 
 def test_numbers_that_hang_on_numpys_random_stream_blame_nobody(begun: Callable[..., Walk]) -> None:

@@ -112,7 +112,7 @@ def culprit_of(
             detail = f"the first in the program's graph with which values differ; {has} {others} as well"
             return Culprit(told, graph, subsystem, detail)
         if targets:
-            telling = _most_telling(targets, named, conclusion.outcome.exception, by_itself=by_itself)
+            telling = _most_telling(_calls_of(reduced), named, conclusion.outcome.exception, by_itself=by_itself)
             more = f" and {len(targets) - MOST_SHOWN} more" if len(targets) > MOST_SHOWN else ""
             return Culprit(telling, graph, subsystem, f"{has} {', '.join(targets[:MOST_SHOWN])}{more}")
     if named:
@@ -143,7 +143,12 @@ def with_part(
 
 
 def operators_of(case: GraphCase) -> list[str]:
-    """The operators of a case, those of nested graphs included; not what only holds a graph, switches a mode, or picks."""
+    """The operators of a case, each once, in the order in which they come first."""
+    return list(dict.fromkeys(_calls_of(case)))
+
+
+def _calls_of(case: GraphCase) -> list[str]:
+    """The operator of each call, those of nested graphs included; not what only holds a graph, switches a mode, or picks."""
     found: list[str] = []
     for nodes in (case.nodes, *(graph.nodes for graph in case.subgraphs)):
         several = {node.name for node in nodes if node.multi}
@@ -151,22 +156,22 @@ def operators_of(case: GraphCase) -> list[str]:
             picks = node.target == "operator.getitem" and node.args[0] in [{"ref": name} for name in several]
             if not (picks or any(trees.graphs([node.args, node.kwargs])) or _MODE_SWITCH.search(node.target)):
                 found.append(operator_name(node))
-    return list(dict.fromkeys(found))
+    return found
 
 
 def _most_telling(
-    targets: Sequence[str], named: Sequence[str], error: RaisedException | None, *, by_itself: bool
+    calls: Sequence[str], named: Sequence[str], error: RaisedException | None, *, by_itself: bool
 ) -> str | None:
     """Of several operators the one that the error names, or in whose decomposition or lowering it was raised.
 
     Else the last, at which a chain ends that fails by itself; None where so many are left that the last one is there by chance.
     """
     functions = [frame.function for frame in reversed(error.innermost().frames)] if error is not None else []
-    plain = {target.split(".")[1 if "." in target else 0].rstrip("_"): target for target in targets}
+    plain = {target.split(".")[1 if "." in target else 0].rstrip("_"): target for target in calls}
     for name in (*(name.split(".")[1] for name in named if "." in name), *functions):
         if name in plain:
             return plain[name]
-    return targets[-1] if by_itself and len(targets) <= MOST_BLAMED else None
+    return calls[-1] if by_itself and len(set(calls)) <= MOST_BLAMED else None
 
 
 def operator_name(node: GraphNode) -> str:

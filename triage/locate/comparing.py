@@ -40,6 +40,7 @@ def compare(walk: Walk) -> Probe | None:
     """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
     top = walk.rungs[walk.top]
     walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
+    walk.session.emit("engine_step", text="comparing every compiled graph with eager")
     walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared", capture=True)
     wrong = probe.notes.wrong
     if wrong is None or not is_comparison(probe.outcome):

@@ -62,7 +62,12 @@ def compare_printed(walk: Visits) -> str:
         return ""
     one, mine = _printed(walk.seen[UNCOMPILED.name][0]), _printed(walk.start)
     others = differing(one, mine)
-    if not others or not _uncompiled(walk, 2):
+    if not others:
+        return ""
+    walk.session.emit(
+        "engine_step", text=f"{words_of(one, mine, others[0])}: asking whether that hangs on the compiler"
+    )
+    if not _uncompiled(walk, 2):
         return ""
     steady = agreeing(one, _printed(walk.seen[UNCOMPILED.name][1]), REPEATS)
     keys = [key for key in others if key in steady]

@@ -5,7 +5,8 @@ the values the script had, under each way to compare, until one fails: values ag
 backward pass from the gradients that arrived in the script, where they are known; else from the sum of the outputs, then of
 their squares, for the sum of a softmax has no gradient); values against eager alone (a graph with constants of a fixed dtype
 cannot be run in double precision), as torch's tests compare them. Where the kind of wrongness is known, only what shows that
-kind. Whole graphs are dear, so the likely questions come first, and the others are asked only while there is time.
+kind, and a NaN first against eager alone. Whole graphs are dear, so the likely questions come first, and the others are
+asked only while there is time.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ VALUES = (
     Form(check="values", reference=False),
     Form(check="values", close=True),
 )
+# `same` takes a value for right where its distance and that of eager to the reference are both NaN: one NaN in eager hides all.
+NAN = (VALUES[2], VALUES[3], *VALUES[:2])
 CASES = 6
 SECONDS = 120.0  # after which no further question is asked
 # ATen's words for two operands that do not fit: "must have the same dtype", "expected scalar type Float but found Double".
@@ -44,7 +47,9 @@ def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
         return (*VALUES, Form(check="strides"))
     if wrong.kind == "mutation":
         return (Form(check="mutation"), Form(check="mutation", reference=False))
-    return VALUES if wrong.kind in ("values", "nan", "inf") else (Form(check=wrong.kind),)
+    if wrong.kind == "nan":
+        return NAN
+    return VALUES if wrong.kind in ("values", "inf") else (Form(check=wrong.kind),)
 
 
 class Shows(NamedTuple):
@@ -81,8 +86,7 @@ def comparison_of(
     doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}
     for way in forms_of(problem.signature.wrong):
         for case in _cases(problem.cases[:CASES]):
-            # Gradients of the script's own may be of any size, and those of a mean over many elements are small.
-            form = replace(way, fine=case.backward and begins_with(case) and way.compares_values)
+            form = replace(way, fine=_any_size(case, problem.signature.wrong) and way.compares_values)
             if budget.spent() or time.monotonic() > end:
                 return None
             graph = (case.graph_id, case.level)
@@ -107,6 +111,11 @@ def comparison_of(
                     of_one_dtype.add(graph)
     passing.all_of_them = bool(passing.texts) and not doubted
     return None
+
+
+def _any_size(case: GraphCase, wrong: Wrongness | None) -> bool:
+    """Whether what is wrong may be small: gradients of the script's own are, of a mean over many elements. A NaN is not."""
+    return case.backward and begins_with(case) and (wrong is None or wrong.kind != "nan")
 
 
 def _needs_its_dtype(result: CandidateResult) -> bool:

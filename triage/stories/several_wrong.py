@@ -69,9 +69,7 @@ def shown_alone(found: Findings, signature: FailureSignature) -> tuple[Met, ...]
 
 
 def _met(other: FailureSignature, case: GraphCase, header: str) -> Met:
-    wrong = other.wrong
-    # Where a double-precision reference has a NaN as well, a comparison with it says nothing.
-    form = replace(FORM, reference=False) if wrong is not None and wrong.kind in ("nan", "inf") else forms_of(wrong)[0]
+    form = forms_of(other.wrong)[0]
     source, *texts = (print_case(each, header=header, form=form) for each in (case, *made_up(case)))
     return Met(other, source, tuple(texts) if case.holds_values else None)
 
