@@ -17,6 +17,7 @@ from triage.judge.asking import Budget, Held, StopReductionError
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle, RefusedError
 from triage.model.graphcase import GraphCase
+from triage.model.rungs import BACKENDS, knows_modes
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.cropping import ground
@@ -39,7 +40,7 @@ from triage.trial.patience import Patience
 
 Render = Callable[[Candidate], str]
 MOST_LARGER = 2
-QUICK_RUNGS = ("eager", "aot_eager", "aot_eager_decomp_partition")  # nothing is built
+QUICK_RUNGS = tuple(name for name in BACKENDS if not knows_modes(name))  # nothing is built
 PREPARED = "It first does to torch what the program's own files did to it, as far as the failure needs that."
 OWN_BACKEND = "It brings the program's own backend, as far as the failure needs that."
 
