@@ -67,7 +67,7 @@ def test_a_line_of_the_users_for_each_operation(captures: dict[str, Any]) -> Non
     assert [node["where"].split(": ", 1)[1] for node in nodes][:1] == [
         "compiled(lambda x: torch.relu(lin(x)).sum())(torch.randn(5, 4))"
     ]
-    assert nodes[0]["where"].startswith("describe_programs.py:") and nodes[0]["origin"].endswith("(Linear)")
+    assert nodes[0]["where"].startswith("describe_programs.py:")
 
 
 def test_recorded_values_print_to_the_last_bit(captures: dict[str, Any]) -> None:

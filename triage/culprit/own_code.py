@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
+from triage.culprit.settings import GRAPH_PASSES
 from triage.judge.signature import RAISES, is_generated, is_standard_library, torch_frame
 from triage.judge.skeleton import short_type, unwrap_text
 from triage.judge.stacks import crashed_thread
@@ -39,7 +40,6 @@ _ROLES: tuple[tuple[str, str], ...] = (
      "backend"),
     (r"torch/fx/interpreter\.py:", "graph function"),
 )  # fmt: skip
-_PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 # They stand between a caller and what it calls, whoever both are.
 _WRAPPERS = re.compile(r"torch/(?:_dynamo/eval_frame\.py:_fn|_compile\.py:|utils/_contextlib\.py:|utils/_stats\.py:)")
 _IN_GRAPH = ("autograd.Function", "tensor subclass", "graph function")
@@ -172,7 +172,7 @@ def _role_of(frames: Sequence[Frame], start: int) -> str | None:
 
 def _which_pass(above: Sequence[str]) -> str:
     functions = [name.rsplit(":", 1)[-1] for name in above]
-    found = next((known for name in functions for known in _PASSES if name.endswith(known)), None)
+    found = next((known for name in functions for known in GRAPH_PASSES if name.endswith(known)), None)
     if found is None:
         return "graph pass"
     return {"pre": "pre-grad pass", "joint": "joint-graph pass", "post": "post-grad pass"}[found.split("_")[0]]

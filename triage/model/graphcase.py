@@ -89,7 +89,6 @@ class GraphNode:
     multi: bool = False  # the result is a tuple or list of tensors
     where: str = ""
     opaque: str = ""
-    origin: str = ""  # name of the module or function of the user that it came from
     data: Any = None
     gradient: Any = None
 

@@ -108,8 +108,8 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         outcome = interpret.outcome_of(
             done,
             notes,
-            _text(stdout),
-            _text(stderr),
+            text_of(stdout),
+            text_of(stderr),
             interpret.read_stacks(stage.channel),
             uncompiled=request.rung == UNCOMPILED.name,
         )
@@ -262,7 +262,8 @@ def _keep_events(channel: Path, goal: Path) -> None:
             out.write(path.read_bytes())
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """What a log holds; nothing where it cannot be read."""
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""

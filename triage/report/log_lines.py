@@ -6,18 +6,18 @@ import re
 from itertools import groupby
 
 PLAIN, ERROR, OWN, THEIRS, WARNING = "", "err", "mine", "dim", "warn"
-_RANK = r"(?:\[rank\d+\]:[ ]?)?"
-_BEGINS = re.compile(rf"{_RANK}Traceback \(most recent call last\):")
-_FRAME = re.compile(rf"{_RANK}\s+File \"(?P<file>[^\"]*)\", line \d+")
-_INDENTED = re.compile(rf"{_RANK}\s")
+RANK = r"(?:\[rank\d+\]:[ ]?)?"
+_BEGINS = re.compile(rf"{RANK}Traceback \(most recent call last\):")
+_FRAME = re.compile(rf"{RANK}\s+File \"(?P<file>[^\"]*)\", line \d+")
+_INDENTED = re.compile(rf"{RANK}\s")
 _NOT_OWN = re.compile(
     r"(?:^|[/\\])(?:torch|functorch|triton|torchinductor_[^/\\]*|lib[/\\]python[\d.]+)[/\\]|^<frozen "
 )
 _RAISED = re.compile(
-    rf"{_RANK}(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Exit|Interrupt|Unsupported)(?::|\s*$)"
+    rf"{RANK}(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Exit|Interrupt|Unsupported)(?::|\s*$)"
 )
 _COMPILER = re.compile(r"\b(?:fatal )?error: |^Segmentation fault|^Aborted|^Fatal Python error")
-_WARNS = re.compile(rf"{_RANK}(?:W\d{{4}} |.*\b\w*Warning: )")
+_WARNS = re.compile(rf"{RANK}(?:W\d{{4}} |.*\b\w*Warning: )")
 
 
 def coloured(log: str) -> list[tuple[str, str]]:

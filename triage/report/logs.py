@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import re
 
-_RANK = r"(?:\[rank\d+\]:[ ]?)?"
-_TRACEBACK = re.compile(rf"(?m)^{_RANK}Traceback \(most recent call last\):")
+from triage.report.log_lines import RANK
+
+_TRACEBACK = re.compile(rf"(?m)^{RANK}Traceback \(most recent call last\):")
 _CHAINED = re.compile(
-    rf"(?m)^{_RANK}(?:The above exception was the direct cause of|During handling of the above exception)"
+    rf"(?m)^{RANK}(?:The above exception was the direct cause of|During handling of the above exception)"
 )
 _NOISE = (
     # Lines of carets that newer Pythons print under each line of code.
-    (re.compile(rf"(?m)^{_RANK}[ \t]+[\^~]+[ \t]*\n"), ""),
+    (re.compile(rf"(?m)^{RANK}[ \t]+[\^~]+[ \t]*\n"), ""),
     # Frames of the agent, which stands between the script and torch in our runs only.
     (
         re.compile(
-            rf"(?m)^{_RANK}[ ]+File \"[^\"\n]*[/\\]triage[/\\]agent[/\\][^\"\n]*\", line \d+.*\n"
-            rf"(?:{_RANK}[ ]{{4,}}.*\n)*"
+            rf"(?m)^{RANK}[ ]+File \"[^\"\n]*[/\\]triage[/\\]agent[/\\][^\"\n]*\", line \d+.*\n"
+            rf"(?:{RANK}[ ]{{4,}}.*\n)*"
         ),
         "",
     ),
     # Where the interpreter keeps its packages tells nothing: torch/_dynamo/... does.
     (re.compile(r"(?<=File \")[^\"\n]*[/\\](?:site|dist)-packages[/\\]"), ""),
     # What the elevated logging adds at levels below a warning (the format of torch/_logging).
-    (re.compile(rf"(?m)^{_RANK}[IVD]\d{{4}} [\d:.]+ \d+ (?:\S+/)?(?:torch|functorch)/\S+ ?.*\n?"), ""),
+    (re.compile(rf"(?m)^{RANK}[IVD]\d{{4}} [\d:.]+ \d+ (?:\S+/)?(?:torch|functorch)/\S+ ?.*\n?"), ""),
 )
 
 

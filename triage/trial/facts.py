@@ -17,7 +17,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe import interpret
 from triage.probe.forkclient import ForkExit, ForkRequest
 from triage.probe.graphs import read_graphs
-from triage.probe.run import Probe
+from triage.probe.run import Probe, text_of
 
 _WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
 
@@ -39,8 +39,8 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
     outcome = interpret.outcome_of(
         ended.exit,
         notes,
-        _text(request.root / "stdout.txt"),
-        _text(request.root / "stderr.txt"),
+        text_of(request.root / "stdout.txt"),
+        text_of(request.root / "stderr.txt"),
         interpret.read_stacks(channel),
         uncompiled=request.rung == UNCOMPILED.name,
     )
@@ -57,8 +57,8 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         bool(notes.compile_calls),
         outcome.seconds,
         left=left_in(request.root / "cwd"),
-        warned=warned(_text(request.root / "stderr.txt")),
-        printed=_text(request.root / "stdout.txt"),
+        warned=warned(text_of(request.root / "stderr.txt")),
+        printed=text_of(request.root / "stdout.txt"),
     )
     return ForkFacts(result, cut)
 
@@ -70,12 +70,12 @@ def warned(stderr: str) -> tuple[str, ...]:
 
 def warned_in(directory: Path) -> tuple[str, ...]:
     """The same of a candidate that had a process of its own, with its logs there."""
-    return warned(_text(directory / "logs" / "candidate.err.log"))
+    return warned(text_of(directory / "logs" / "candidate.err.log"))
 
 
 def printed_in(directory: Path) -> str:
     """What a candidate that had a process of its own printed, with its logs there."""
-    return _text(directory / "logs" / "candidate.out.log")
+    return text_of(directory / "logs" / "candidate.out.log")
 
 
 def left_in(place: Path) -> tuple[str, ...]:
@@ -103,9 +103,3 @@ def not_run(reason: str) -> CandidateResult:
     """No facts: the candidate could not be run, or was not wanted any more."""
     outcome = Outcome(OutcomeKind.INVALID, detail=reason)
     return CandidateResult(outcome, interpret.notes_of([]), None, compiled=False)
-
-
-def _text(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        return path.read_text(encoding="utf-8", errors="replace")
-    return ""

@@ -18,7 +18,7 @@ from .context import current_context
 from .inputs import Inputs
 from .modules import inlined
 from .own_backend import carried
-from .source import origin, where
+from .source import where
 from .targets import printable
 
 __all__ = ["current_context", "graph_case"]
@@ -223,7 +223,6 @@ class _Body:
                 multi=multi,
                 where=where(node),
                 opaque="; ".join(dict.fromkeys(reasons)),
-                origin=origin(node),
             )
         )
 
@@ -231,7 +230,7 @@ class _Body:
 def graph_node(name: str, kind: str, target: str, args: List[Any], kwargs: Dict[str, Any], out: List[Any], **rest: Any):
     """A GraphNode dictionary."""
     node = {"name": name, "kind": kind, "target": target, "args": args, "kwargs": kwargs, "out": out}
-    node.update({"multi": False, "where": "", "opaque": "", "origin": ""})
+    node.update({"multi": False, "where": "", "opaque": ""})
     node.update(rest)
     return node
 

@@ -41,7 +41,7 @@ class Inputs:
         return [
             {
                 "name": name, "kind": "call_method", "target": "size", "args": [{"ref": tensor}, dimension], "kwargs": {},
-                "out": [None], "multi": False, "where": "", "opaque": "", "origin": "",
+                "out": [None], "multi": False, "where": "", "opaque": "",
             }
             for name, tensor, dimension in self._sizes
         ]  # fmt: skip

@@ -22,18 +22,5 @@ def where(node: Any) -> str:
     return found.rstrip(": ")
 
 
-def origin(node: Any) -> str:
-    """The user's module that the node was traced in, e.g. `blocks.0.att (Attention)`."""
-    try:
-        path, kind = list(node.meta["nn_module_stack"].values())[-1]
-    except Exception:
-        return ""
-    path = re.sub(r"\['([^']*)'\]|\[(\d+)\]", lambda match: "." + (match[1] or match[2] or ""), str(path))
-    path = re.sub(r"\b(_modules|_parameters)\.", "", path)
-    path = re.sub(r"^[LG]\.(self\.)?", "", path)
-    name = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
-    return "%s (%s)" % (path, name.split(".")[-1]) if name else path
-
-
 def _in_torch(file: str) -> bool:
     return "/torch/" in file.replace(os.sep, "/") and "site-packages" in file

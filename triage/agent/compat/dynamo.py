@@ -88,12 +88,8 @@ def compile_metrics():
                 "file": getattr(each, "co_filename", None),
                 "line": getattr(each, "co_firstlineno", None),
                 "seconds": getattr(each, "entire_frame_compile_time_s", None),
-                "backend_seconds": getattr(each, "backend_compile_time_s", None),
-                "inductor_seconds": getattr(each, "inductor_compile_time_s", None),
-                "code_seconds": getattr(each, "code_gen_time_s", None),
                 "us": getattr(each, "duration_us", None),
                 "ops": getattr(each, "graph_op_count", None),
-                "forward": getattr(each, "is_forward", None),
                 "failed": getattr(each, "fail_type", None),
             }
             for each in (ask() if ask is not None else ())

@@ -8,11 +8,11 @@ Every decision follows from the answers alone, in a fixed order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triage.judge.asking import Judge
-from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.candidate import Candidate, present
 from triage.reduce.graph.edits import Edit
 from triage.reduce.graph.passes.proposal import Choice
 
@@ -37,7 +37,7 @@ def settle(driver: Judge[Candidate], current: Candidate, choices: Sequence[Choic
         return _single(driver, current, choices[0])
     middle = len(choices) // 2
     merged = _merged(current, choices)
-    driver.ahead(_present([merged, _merged(current, choices[:middle]), _merged(current, choices[middle:])]))
+    driver.ahead(present([merged, _merged(current, choices[:middle]), _merged(current, choices[middle:])]))
     if merged is not None and driver.fails(merged):
         return Settled(merged)
     left = settle(driver, current, choices[:middle])
@@ -69,7 +69,3 @@ def _lighter(current: Candidate, edits: Sequence[Edit]) -> Candidate | None:
     for edit in edits:
         candidate = candidate.maybe(edit) or candidate
     return candidate if candidate.weight() < current.weight() else None
-
-
-def _present(candidates: Sequence[Candidate | None]) -> Iterator[Candidate]:
-    return (candidate for candidate in candidates if candidate is not None)

@@ -68,3 +68,8 @@ class Candidate:
     def source(self, header: str = "") -> str:
         """The script. Raises triage.reduce.printing.printer.Unprintable."""
         return print_case(self.case, header=header, form=self.form)
+
+
+def present(candidates: Iterable[Candidate | None]) -> Iterator[Candidate]:
+    """Those that there are."""
+    return (candidate for candidate in candidates if candidate is not None)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from triage.judge.asking import Judge
 from triage.judge.boundary import boundary, gallop, next_points
 from triage.model.stage import Verdict
-from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.candidate import Candidate, present
 from triage.reduce.graph.canonical import kind_of
 from triage.reduce.graph.edits import Bypass
 from triage.reduce.graph.scalars import elements
@@ -140,7 +140,7 @@ def _shortest_prefix(driver: Judge[Candidate], whole: Candidate) -> Candidate:
             window = whole.kept(units[max(0, low - (high - low)) : high])
             if window is not None and driver.fails(window):
                 return _shortest_prefix(driver, window)
-        driver.ahead(_present(prefix_of(count) for count in next_points(low, high)))
+        driver.ahead(present(prefix_of(count) for count in next_points(low, high)))
         middle = (low + high) // 2
         shorter = prefix_of(middle)
         if shorter is not None and driver.fails(shorter):
@@ -192,7 +192,7 @@ def narrowed(
 
 def _only(whole: Candidate, kept: Sequence[str], rest: Sequence[str]) -> Iterator[Candidate]:
     """Without the rest: cut off, or bypassed, so that what is kept still depends on each other."""
-    return _present(iter((whole.kept(kept), whole.maybe(Bypass(tuple(rest))))))
+    return present(iter((whole.kept(kept), whole.maybe(Bypass(tuple(rest))))))
 
 
 def _growing(whole: Candidate, kept: Sequence[str], rest: Sequence[str]) -> Callable[[int], Candidate | None]:
@@ -217,7 +217,7 @@ def _least(
         return True
 
     def ahead(numbers: Iterable[int]) -> None:
-        driver.ahead(_present(candidate_at(number) for number in numbers))
+        driver.ahead(present(candidate_at(number) for number in numbers))
 
     low, high = 0, count
     steps = [number for number in dict.fromkeys(milestones) if 0 < number < count]
@@ -231,7 +231,3 @@ def _least(
     found = failing[least]
     assert found is not None
     return least, found
-
-
-def _present(candidates: Iterable[Candidate | None]) -> Iterator[Candidate]:
-    return (candidate for candidate in candidates if candidate is not None)

@@ -23,7 +23,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.probe.graphs import graph_of
 from triage.probe.launch import Exit, Launch, launch
-from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.run import ProbeRequest, run_probe, text_of
 from triage.probe.staging import AGENT, environment, harvest_neutral, make_stage
 from triage.probe.target import Target
 from triage.reduce.minifier.checkpoints import OURS, Checkpoint, collect, is_launcher, without_settings
@@ -112,7 +112,7 @@ class Workbench:
         (place / LAUNCHER).write_text(launcher, encoding="utf-8")
         out, err = self._root / "minify.out", self._root / "minify.err"
         done = self._start((self._target.python, LAUNCHER, *arguments), place, out, err, timeout)
-        output = _text(err) + "\n" + _text(out)
+        output = text_of(err) + "\n" + text_of(out)
         self._store("minify.log", output)
         found = tuple(collect([place]))
         for checkpoint in found:
@@ -187,9 +187,3 @@ class Workbench:
             path = self._keep / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-
-
-def _text(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        return path.read_text(encoding="utf-8", errors="replace")
-    return ""

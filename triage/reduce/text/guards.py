@@ -15,12 +15,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from triage.reduce.text.names import COMPREHENSIONS
 from triage.reduce.text.script import Block, Script, blocks_of
 
 Place = tuple[Script, int]  # a text, and a line of it
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def guarded(places: Sequence[Place], words: frozenset[str] | None = None) -> bool:
@@ -91,7 +91,7 @@ class _Reading:
             return self._varies(node)
         if isinstance(node, ast.IfExp):
             return any(map(self._decides, (node.test, node.body, node.orelse)))
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS):
             return self._filters(node)
         if isinstance(node, ast.Name):
             return self._name_decides(node)

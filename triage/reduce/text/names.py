@@ -18,7 +18,7 @@ KNOWN = frozenset(
     {*dir(builtins), "__file__", "__name__", "__doc__", "__spec__", "__package__", "__builtins__", "__loader__"}
 )
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def bound_globals(script: Script) -> frozenset[str]:
@@ -162,11 +162,11 @@ class Occurrences:
             self._find_words(scope, node, [node.rest], binds=True, behind=r"\*\*\s*")
         if isinstance(node, _SCOPES):
             self._visit_scope(node, scope)
-        elif isinstance(node, _COMPREHENSIONS):
+        elif isinstance(node, COMPREHENSIONS):
             self._visit_comprehension(node, scope)
         elif isinstance(node, ast.NamedExpr):
             home = scope
-            while isinstance(home.node, _COMPREHENSIONS) and home.parent is not None:
+            while isinstance(home.node, COMPREHENSIONS) and home.parent is not None:
                 home = home.parent
             self._visit(node.target, home)
             self._visit(node.value, scope)
