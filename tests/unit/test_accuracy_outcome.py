@@ -93,6 +93,8 @@ def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
 
     assert comparison_note(None) is None
     assert note(AgentNotes(wrongs=(GRADIENT,), compared=1)) == "None"
+    stopped = note(AgentNotes(wrongs=(GRADIENT,), compared=1, stopped_early=True))
+    assert stopped.startswith("What the script calls after call 4 of graph 0/1 was not compared with eager")
     assert note(AgentNotes(compared=3)).startswith("3 calls of compiled graphs were compared with eager")
     skipped = note(AgentNotes(not_compared=("graph 0/0: a DTensor",)))
     assert skipped == "No call of a compiled graph could be compared with eager (graph 0/0: a DTensor)."

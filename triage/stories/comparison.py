@@ -25,6 +25,10 @@ from triage.session.session import describe_outcome
 from triage.stories.findings import Findings
 
 MOST_TOLD = 3
+NOT_COMPARED_AFTER = (
+    "What the script calls after call {} of graph {} was not compared with eager, and may be wrong as well: run triage again "
+    "once this failure is mended."
+)
 
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:
@@ -224,10 +228,12 @@ def unwritten_memory(probe: Probe) -> list[GraphNode]:
 
 
 def comparison_note(probe: Probe | None) -> str | None:
-    """What a reader must know of a comparison that blamed nobody."""
-    if probe is None or probe.notes.wrong is not None:
+    """What a reader must know of a comparison that blamed nobody, or ended with what it found."""
+    if probe is None:
         return None
     notes, ended = probe.notes, ""
+    if notes.wrong is not None:
+        return NOT_COMPARED_AFTER.format(notes.wrong.call, notes.wrong.graph) if notes.stopped_early else None
     if notes.unsteady:
         return unsteady_note(notes.unsteady, unwritten_memory(probe))
     if probe.outcome.failed:
@@ -286,7 +292,7 @@ def begins_above(found: Sequence[Above], failing: Rung | None) -> str | None:
     more = f" (and {len(found) - MOST_TOLD} more)" if len(found) > MOST_TOLD else ""
     return (
         f"Another value of the same call is wrong as well, and is another failure: with `{failing.name}` it is what eager gives. "
-        f"{told[:1].upper()}{told[1:]}{more}. Run triage again once this failure is mended, or on a call that gives that alone."
+        f"{told[:1].upper()}{told[1:]}{more}."
     )
 
 
