@@ -297,21 +297,22 @@ def begins_above(found: Sequence[Above], failing: Rung | None) -> str | None:
 
 
 def wrong_besides(apart: Apart | None) -> str | None:
-    """What a reader must know of other graphs that are wrong by themselves, where a check of the program's fails by one."""
-    if apart is None:
+    """What a reader must know of graphs that are wrong by themselves beside the one by which a check of the program's fails."""
+    if apart is None or (apart.then and not apart.others):
         return None
     told = "; ".join(f"graph {wrong.graph}, {wrong.sentence()}" for wrong in apart.others[:MOST_TOLD])
     more = f" (and {len(apart.others) - MOST_TOLD} more)" if len(apart.others) > MOST_TOLD else ""
-    besides = f"Compared with eager on what it was called with, this is wrong as well: {told}{more}."
-    if not apart.mended:
-        asked = _listed(apart.in_vain)
-        return f"{besides} By which of them the script's check fails was not found: it does with {asked} uncompiled."
-    fails = f", and fails with {_listed(apart.in_vain)} uncompiled" if apart.in_vain else ""
-    return (
-        f"{besides} The script's check fails by graph {apart.wrong.graph}: it passes where that graph alone is not "
-        f"compiled{fails}."
-    )
-
-
-def _listed(graphs: Sequence[str]) -> str:
-    return ", or with ".join(f"graph {graph}" for graph in graphs)
+    wrong = "wrong as well" if apart.wrong is not None else "wrong"
+    besides = f"Compared with eager on what it was called with, this is {wrong}: {told}{more}." if told else ""
+    asked = ", or with ".join(f"graph {graph}" for graph in apart.in_vain)
+    as_before = f"with {asked} uncompiled it fails as before"
+    if apart.wrong is None:
+        fails = f"The script's check does not fail by that: {as_before}."
+    elif apart.then:
+        fails = f"The script's check fails by graph {apart.wrong.graph}: {apart.then} where that graph alone is not compiled"
+        fails += f", and {as_before}." if asked else "."
+    elif apart.together:
+        fails = f"The script's check fails by several of these: {as_before}, and {apart.together} with none of them compiled."
+    else:
+        fails = f"Whether the script's check fails by that is not known: {as_before}."
+    return " ".join(filter(None, (besides, fails)))
