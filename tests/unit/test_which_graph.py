@@ -126,15 +126,24 @@ def test_where_each_of_them_is_enough_that_is_said(checked: Callable[[Machine], 
     assert note is not None and "fails by several of these" in note and "it passes with none of them compiled" in note
 
 
-def test_a_wrong_graph_is_not_told_where_the_check_fails_as_before_without_it(
-    checked: Callable[[Machine], Walk],
+@pytest.mark.parametrize(("kind", "check"), [("strides", LOOKS_AT_IT), ("aliasing", None)])
+def test_what_is_wrong_with_no_value_is_not_told_where_the_check_fails_as_before_without_it(
+    checked: Callable[[Machine], Walk], kind: str, check: Check | None
 ) -> None:
-    """Strides that nobody looks at, and a check that fails by rounding."""
-    walk = checked(Machine(wrongs=(replace(FIRST, kind="strides"),)))
+    """Strides that nobody looks at, and a check that fails by rounding: what it compared need not be known."""
+    walk = checked(Machine(wrongs=(replace(FIRST, kind=kind),), check=check))
     assert walk.checked is None and walk.checked_first is not None and walk.checked_first.notes.wrongs == ()
     note = wrong_besides(walk.apart)
     assert note is not None and note.startswith("Compared with eager on what it was called with, this is wrong: graph")
-    assert note.endswith("does not fail by that: with graph 0/0 uncompiled it fails as before.")
+    assert note.endswith("does not fail by what is wrong here: with graph 0/0 uncompiled it fails as before.")
+
+
+def test_a_wrong_value_is_told_all_the_same_and_that_the_check_does_not_fail_by_it(
+    checked: Callable[[Machine], Walk],
+) -> None:
+    walk = checked(Machine(wrongs=(replace(FIRST, kind="strides"), replace(SECOND, shape=(9,))), check=LOSS))
+    note = wrong_besides(walk.apart)
+    assert told(walk) == "1/0" and note is not None and "does not fail by what is wrong here" in note
 
 
 @pytest.mark.parametrize(

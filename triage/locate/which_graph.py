@@ -18,14 +18,16 @@ from triage.probe.run import Probe
 
 ASKED_AT_MOST = 4
 PASSES, IS_NEARER = "it passes", "it is off by far less"
+OF_NO_VALUE = ("strides", "aliasing", "requires_grad")  # kinds by which no value is further off
 
 
 @dataclass(frozen=True)
 class Apart:
-    """`wrong` is the value by which the check fails, as far as that is known; None where it fails by none of those found.
+    """`wrong` is the value that is told: that by which the check fails, as far as that is known. None where nothing is.
 
     `others` are wrong in other graphs. `then` says how the check ends where the graph of `wrong` alone is not compiled (empty
     where it fails as before, as it does with each of `in_vain` uncompiled), `together` where all of these graphs are not.
+    `besides`: it is known to fail by none of them. Wrong values are told all the same; what is wrong with no value is not.
     """
 
     wrong: WrongResult | None
@@ -33,6 +35,7 @@ class Apart:
     then: str = ""
     together: str = ""
     in_vain: tuple[str, ...] = ()
+    besides: bool = False
 
 
 def apart(visits: Visits, rung: Rung, probe: Probe, failed: Outcome) -> Apart | None:
@@ -43,7 +46,8 @@ def apart(visits: Visits, rung: Rung, probe: Probe, failed: Outcome) -> Apart | 
         return None
     # It may fail by what was not compared, or is not seen in what it compares, and by one of these as well.
     unsure = notes.not_compared or notes.by_chance or notes.stopped_early or len(graphs) > ASKED_AT_MOST
-    unsure = unsure or not _tells_how_far(failed)
+    of_values = any(wrong.kind not in OF_NO_VALUE for wrong in notes.wrongs)
+    unsure = unsure or (of_values and not _tells_how_far(failed))
     if len(graphs) == 1 and (unsure or _is_what_it_looked_at(notes.wrongs[0], failed)):
         return None
 
@@ -58,9 +62,11 @@ def apart(visits: Visits, rung: Rung, probe: Probe, failed: Outcome) -> Apart | 
             return Apart(*_by(graph, notes.wrongs), then=then, in_vain=tuple(in_vain))
         in_vain[graph] = ended
     together = how_else(without("any", *graphs), failed) if len(graphs) > 1 else ""
-    if together or unsure or not all(map(_tells_how_far, in_vain.values())):
-        return Apart(*_by(graphs[0], notes.wrongs), together=together, in_vain=tuple(in_vain))
-    return Apart(None, notes.wrongs, in_vain=tuple(in_vain))
+    besides = not (together or unsure or (of_values and not all(map(_tells_how_far, in_vain.values()))))
+    if besides and not of_values:
+        return Apart(None, notes.wrongs, in_vain=tuple(in_vain), besides=True)
+    first = next((wrong.graph for wrong in notes.wrongs if wrong.kind not in OF_NO_VALUE), graphs[0])
+    return Apart(*_by(first, notes.wrongs), together=together, in_vain=tuple(in_vain), besides=besides)
 
 
 def told(probe: Probe, found: Apart | None) -> Probe:

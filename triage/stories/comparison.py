@@ -306,8 +306,8 @@ def wrong_besides(apart: Apart | None) -> str | None:
     besides = f"Compared with eager on what it was called with, this is {wrong}: {told}{more}." if told else ""
     asked = ", or with ".join(f"graph {graph}" for graph in apart.in_vain)
     as_before = f"with {asked} uncompiled it fails as before"
-    if apart.wrong is None:
-        fails = f"The script's check does not fail by that: {as_before}."
+    if apart.besides:
+        fails = f"The script's check does not fail by what is wrong here: {as_before}."
     elif apart.then:
         fails = f"The script's check fails by graph {apart.wrong.graph}: {apart.then} where that graph alone is not compiled"
         fails += f", and {as_before}." if asked else "."
