@@ -308,7 +308,7 @@ def wrong_besides(apart: Apart | None) -> str | None:
     as_before = f"with {asked} uncompiled it fails as before"
     if apart.besides:
         fails = f"The script's check does not fail by what is wrong here: {as_before}."
-    elif apart.then:
+    elif apart.then and apart.wrong is not None:
         fails = f"The script's check fails by graph {apart.wrong.graph}: {apart.then} where that graph alone is not compiled"
         fails += f", and {as_before}." if asked else "."
     elif apart.together:
