@@ -16,7 +16,7 @@ from printer_cases import case, meta, node, tensor
 from triage.agent import boot
 from triage.locate import comparing
 from triage.locate.walk import Walk
-from triage.locate.which_graph import fails_at_the_same_check
+from triage.locate.which_graph import IS_NEARER, PASSES, how_else
 from triage.model.accuracy import Check, WrongResult
 from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
@@ -30,38 +30,55 @@ from triage.session.settings import Settings
 from triage.stories.captured import captured
 from triage.stories.comparison import wrong_besides
 
-FIRST = WrongResult("0/0", 1, "output 0", "forward", dtype="float32", shape=(4,), file="graph-wrong-1-dynamo.json")
+FIRST = WrongResult(
+    "0/0",
+    1,
+    "output 0",
+    "forward",
+    dtype="float32",
+    shape=(4,),
+    eager=0.0,
+    compiled=5.0,
+    file="graph-wrong-1-dynamo.json",
+)
 SECOND = replace(FIRST, graph="1/0", call=3, file="graph-wrong-2-dynamo.json")
-LOOKS_AT_FIRST = Check("values", "assert_close", "float32", (4,))
+LOOKS_AT_IT = Check("values", "assert_close", "float32", (4,), difference=5.0)
+LOSS = Check("values", "difference", "float32", (), difference=70.0)
 
 
-def failing(line: int = 9, check: Check | None = LOOKS_AT_FIRST) -> Outcome:
+def failing(line: int = 9, check: Check | None = LOOKS_AT_IT) -> Outcome:
     frames = (Frame("/home/me/x.py", line, "<module>", "assert close(out, ref)"),)
     error = RaisedException("AssertionError", "no", frames, phase="uncaught", check=check)
     return Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
 
 
-PASSES = Outcome(OutcomeKind.OK, 1.0, 0)
+ENDS_WELL = Outcome(OutcomeKind.OK, 1.0, 0)
 
 
 class Machine:
-    """A script whose check fails with Inductor; not where one of the graphs `needed` for that is not compiled."""
+    """A script whose check fails with Inductor. Without `enough` of the graphs `needed` for that it ends as `after` says."""
 
     def __init__(
-        self, *needed: str, wrongs: tuple[WrongResult, ...] = (FIRST, SECOND), after: Outcome = PASSES
+        self,
+        *needed: str,
+        enough: int = 1,
+        wrongs: tuple[WrongResult, ...] = (FIRST, SECOND),
+        after: Outcome = ENDS_WELL,
+        check: Check | None = LOOKS_AT_IT,
+        not_compared: tuple[str, ...] = (),
     ) -> None:
-        self.needed, self.wrongs, self.after = needed, wrongs, after
+        self.needed, self.enough, self.after, self.check = needed, enough, after, check
+        self.found = AgentNotes(wrongs=wrongs, compared=4, not_compared=not_compared)
         self.requests: list[ProbeRequest] = []
 
     def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
         self.requests.append(request)
         fails = request.rung in (None, "inductor")
-        outcome = failing() if fails else PASSES
-        if fails and set(self.needed) & set(request.uncompiled_graphs):
+        outcome = failing(check=self.check) if fails else ENDS_WELL
+        if fails and len(set(self.needed) & set(request.uncompiled_graphs)) >= self.enough:
             outcome = self.after
-        notes = AgentNotes(True, "2.13.0", compile_calls=(CompileCall(None),), graphs=2)
-        if request.accuracy is not None:
-            notes = replace(notes, wrongs=self.wrongs, compared=4)
+        notes = self.found if request.accuracy is not None else AgentNotes()
+        notes = replace(notes, started=True, torch_version="2.13.0", compile_calls=(CompileCall(None),), graphs=2)
         return Probe(request.name, request.rung, outcome, None, notes, Path("x"))
 
     @property
@@ -75,7 +92,7 @@ def checked(tmp_path: Path) -> Callable[[Machine], Walk]:
         session = Session(tmp_path, Settings(jobs=1), Emitter(lambda _: None), Clock(0.0), None)
         walk = Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
         walk.first()
-        assert comparing.check_first(walk)
+        comparing.check_first(walk)
         return walk
 
     return make
@@ -91,11 +108,9 @@ def test_the_graph_is_told_without_which_the_check_passes(checked: Callable[[Mac
     walk = checked(machine)
     assert (told(walk), machine.left_out) == ("1/0", [("0/0",), ("1/0",)])
     note = wrong_besides(walk.apart)
-    assert note is not None and "graph 0/0, output 0: off by" in note
-    assert (
-        "fails by graph 1/0: it passes where that graph alone is not compiled, and fails with graph 0/0 uncompiled."
-        in note
-    )
+    assert note is not None and "this is wrong as well: graph 0/0, output 0: off by" in note
+    by = "by graph 1/0: it passes where that graph alone is not compiled, and with graph 0/0 uncompiled it fails as before."
+    assert note.endswith(by)
 
 
 def test_that_is_asked_first_which_the_check_is_likeliest_to_look_at(checked: Callable[[Machine], Walk]) -> None:
@@ -103,32 +118,74 @@ def test_that_is_asked_first_which_the_check_is_likeliest_to_look_at(checked: Ca
     assert (told(checked(machine)), machine.left_out) == ("1/0", [("1/0",)])
 
 
-def test_where_the_check_fails_with_each_of_them_uncompiled_that_is_said(checked: Callable[[Machine], Walk]) -> None:
-    walk = checked(Machine())
+def test_where_each_of_them_is_enough_that_is_said(checked: Callable[[Machine], Walk]) -> None:
+    machine = Machine("0/0", "1/0", enough=2)
+    walk = checked(machine)
+    assert (told(walk), machine.left_out) == ("0/0", [("0/0",), ("1/0",), ("0/0", "1/0")])
     note = wrong_besides(walk.apart)
-    assert (
-        told(walk) == "0/0"
-        and note is not None
-        and note.endswith("it does with graph 0/0, or with graph 1/0 uncompiled.")
-    )
+    assert note is not None and "fails by several of these" in note and "it passes with none of them compiled" in note
+
+
+@pytest.mark.parametrize(("kind", "check"), [("strides", LOOKS_AT_IT), ("strides", None)])
+def test_what_is_wrong_with_no_value_is_not_told_where_the_check_fails_as_before_without_it(
+    checked: Callable[[Machine], Walk], kind: str, check: Check | None
+) -> None:
+    """Strides that nobody looks at, and a check that fails by rounding: what it compared need not be known."""
+    walk = checked(Machine(wrongs=(replace(FIRST, kind=kind),), check=check))
+    assert walk.checked is None and walk.checked_first is not None and walk.checked_first.notes.wrongs == ()
+    note = wrong_besides(walk.apart)
+    assert note is not None and note.startswith("Compared with eager on what it was called with, this is wrong: graph")
+    assert note.endswith("does not fail by what is wrong here: with graph 0/0 uncompiled it fails as before.")
+
+
+def test_a_wrong_value_is_told_all_the_same_and_that_the_check_does_not_fail_by_it(
+    checked: Callable[[Machine], Walk],
+) -> None:
+    walk = checked(Machine(wrongs=(replace(FIRST, kind="strides"), replace(SECOND, shape=(9,))), check=LOSS))
+    note = wrong_besides(walk.apart)
+    assert told(walk) == "1/0" and note is not None and "does not fail by what is wrong here" in note
+
+
+@pytest.mark.parametrize(
+    "unsure",
+    [{"check": None}, {"check": replace(LOSS, difference=None)}, {"not_compared": ("graph 2/0: a DTensor",)}],
+)
+def test_a_wrong_graph_is_told_where_the_check_may_fail_by_more(
+    checked: Callable[[Machine], Walk], unsure: dict[str, Any]
+) -> None:
+    walk = checked(Machine(**{"check": LOSS, **unsure}))
+    note = wrong_besides(walk.apart)
+    assert told(walk) == "0/0" and note is not None
+    assert "Whether the script's check fails by that is not known: with graph 0/0, or with graph 1/0 uncompiled" in note
+    machine = Machine(**{"wrongs": (FIRST,), "check": LOSS, **unsure})
+    assert told(checked(machine)) == "0/0" and machine.left_out == []  # nothing would follow from it
+
+
+def test_an_exact_check_that_is_off_by_far_less_then_was_off_by_that_graph(
+    checked: Callable[[Machine], Walk],
+) -> None:
+    walk = checked(Machine("0/0", wrongs=(FIRST,), check=LOSS, after=failing(check=replace(LOSS, difference=1e-6))))
+    assert told(walk) == "0/0" and walk.apart is not None and walk.apart.then == IS_NEARER
+    assert wrong_besides(walk.apart) is None
 
 
 def test_a_later_check_that_fails_then_is_another_one(checked: Callable[[Machine], Walk]) -> None:
     assert told(checked(Machine("1/0", after=failing(line=12)))) == "1/0"
-    assert told(checked(Machine("1/0", after=failing(check=replace(LOOKS_AT_FIRST, shape=(5,)))))) == "1/0"
+    assert told(checked(Machine("1/0", after=failing(check=replace(LOOKS_AT_IT, shape=(5,)))))) == "1/0"
 
 
-def test_of_one_wrong_graph_nothing_is_asked(checked: Callable[[Machine], Walk]) -> None:
+def test_of_one_wrong_graph_that_the_check_is_seen_to_look_at_nothing_is_asked(
+    checked: Callable[[Machine], Walk],
+) -> None:
     machine = Machine("0/0", wrongs=(FIRST, replace(FIRST, item="output 1")))
     walk = checked(machine)
     assert machine.left_out == [] and walk.apart is None and wrong_besides(walk.apart) is None
 
 
 def test_the_same_check_is_known_by_its_lines_and_what_it_compared() -> None:
-    assert fails_at_the_same_check(failing(), failing())
-    assert fails_at_the_same_check(failing(check=None), failing())
-    assert not fails_at_the_same_check(failing(10), failing())
-    assert not fails_at_the_same_check(PASSES, failing())
+    assert how_else(failing(), failing()) == how_else(failing(check=None), failing()) == ""
+    assert how_else(failing(10), failing()) == how_else(ENDS_WELL, failing()) == PASSES
+    assert how_else(Outcome(OutcomeKind.CRASH, 1.0, -11, "SIGSEGV"), failing()) == ""
 
 
 def test_what_fails_in_another_wrong_graph_is_another_failure(

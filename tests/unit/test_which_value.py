@@ -10,10 +10,11 @@ import pytest
 
 from triage.judge.signature import signature_of
 from triage.locate import comparing
+from triage.locate.conclude import rung_that_shows
 from triage.locate.walk import Walk
 from triage.locate.which_value import Above, begin_above, tell_what_is_wrong_there
 from triage.model.accuracy import WrongResult
-from triage.model.outcome import AgentNotes, CompileCall, Outcome
+from triage.model.outcome import AgentNotes, CompileCall, Outcome, RaisedException
 from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe import interpret
@@ -69,6 +70,16 @@ def test_the_value_is_told_that_is_wrong_on_the_rung_to_blame(located: Callable[
     note = begins_above(begin_above(walk), found.failing)
     assert note is not None and "with `aot_eager` it is what eager gives" in note and "from `inductor` on" in note
     assert not tell_what_is_wrong_there(walk)
+
+
+def test_a_graph_that_was_asked_for_another_value_shows_this_one(located: Callable[[Machine], Walk]) -> None:
+    walk = located(Machine((PHASE, "inductor"), (THUMBNAIL, "aot_eager")))
+    failed = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=RaisedException("AssertionError", "eager: tensor(...)"))
+    for name in ("aot_eager", "aot_eager_decomp_partition"):
+        (probe, *_) = walk.seen.pop(name)
+        walk.on_graph[name] = replace(probe, outcome=failed, signature=signature_of(failed), on="graph")
+    assert tell_what_is_wrong_there(walk)
+    assert rung_that_shows(walk.conclusion(), walk.evidence).name == "aot_eager"
 
 
 def test_values_that_begin_on_one_rung_are_one_failure_as_far_as_is_known(located: Callable[[Machine], Walk]) -> None:

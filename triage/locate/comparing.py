@@ -16,7 +16,7 @@ from triage.locate.conclude import (
 )
 from triage.locate.graphs_compared import nothing_but_rounding, only_unsteady
 from triage.locate.walk import Walk
-from triage.locate.which_graph import apart, that_first
+from triage.locate.which_graph import apart, told
 from triage.model.accuracy import Comparison, GraphCall
 from triage.model.outcome import Outcome
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung
@@ -121,7 +121,7 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome) -> Probe:
     probe = walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison)
     probe = replace(probe, notes=probe.notes.checked_by(failed))
     walk.apart = apart(walk, rung, probe, failed)
-    return probe if walk.apart is None else that_first(probe, walk.apart)
+    return told(probe, walk.apart)
 
 
 def check(walk: Walk) -> Conclusion:

@@ -44,6 +44,12 @@ def tell_what_is_wrong_there(walk: Walk) -> bool:
     )
     top = walk.rungs[walk.top].name
     walk.seen[top] = [walk.compared if probe is first else probe for probe in walk.seen[top]]
+    for name, probe in walk.on_graph.items():
+        if told.item in {
+            wrong.item for wrong in probe.notes.wrongs
+        }:  # it was asked for another value, which is right there
+            shown = replace(probe.outcome, kind=outcome.kind)
+            walk.on_graph[name] = replace(probe, outcome=shown, signature=walk.compared.signature)
     return True
 
 

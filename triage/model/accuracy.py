@@ -197,9 +197,9 @@ class Check:
 
     def likeliest_first(self, wrongs: Sequence[WrongResult]) -> tuple[WrongResult, ...]:
         """The wrong values of a call, that first which the check looked at, as far as its facts tell them apart."""
-        return tuple(sorted(wrongs, key=self._fits, reverse=True))
+        return tuple(sorted(wrongs, key=self.fits, reverse=True))
 
-    def _fits(self, wrong: WrongResult) -> tuple[bool, ...]:
+    def fits(self, wrong: WrongResult) -> tuple[bool, ...]:
         """In what is wrong, in shape, in dtype, in how far it is off; that of a promoted or reduced value may be another."""
         return (
             self.wrongness.same(Wrongness(wrong.kind)),

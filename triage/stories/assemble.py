@@ -18,6 +18,7 @@ from triage.culprit.settings import not_disproved
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
+from triage.locate.which_graph import Apart
 from triage.locate.which_value import begin_above
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
@@ -344,7 +345,7 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     shown = operators_of(made.graph) if made is not None and made.graph is not None else ()
     notes += filter(None, [another_operation(found.diverging, shown)])
     notes += filter(None, [another_failure(found.also_wrong, conclusion.passing)])
-    notes += filter(None, [wrong_besides(found.walk.apart)])
+    notes += filter(None, [wrong_besides(_apart(found, conclusion))])
     notes += filter(None, [begins_above(begin_above(found.walk), conclusion.failing)])
     if conclusion.random_check:
         notes.append(
@@ -397,6 +398,13 @@ def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
     ):
         notes.append("The script never called torch.compile.")
     return notes
+
+
+def _apart(found: Findings, conclusion: Conclusion) -> Apart | None:
+    """What was seen of the graphs that are wrong, where it speaks of the conclusion."""
+    apart = found.walk.apart
+    told = conclusion.wrong.graph if conclusion.wrong is not None else None
+    return apart if apart is not None and told == (apart.wrong.graph if apart.wrong is not None else None) else None
 
 
 def _rounding_notes(found: Findings, conclusion: Conclusion) -> list[str]:

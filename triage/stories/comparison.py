@@ -25,6 +25,10 @@ from triage.session.session import describe_outcome
 from triage.stories.findings import Findings
 
 MOST_TOLD = 3
+NOT_COMPARED_AFTER = (
+    "What the script calls after call {} of graph {} was not compared with eager, and may be wrong as well: run triage again "
+    "once this failure is mended."
+)
 
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:
@@ -224,10 +228,12 @@ def unwritten_memory(probe: Probe) -> list[GraphNode]:
 
 
 def comparison_note(probe: Probe | None) -> str | None:
-    """What a reader must know of a comparison that blamed nobody."""
-    if probe is None or probe.notes.wrong is not None:
+    """What a reader must know of a comparison that blamed nobody, or ended with what it found."""
+    if probe is None:
         return None
     notes, ended = probe.notes, ""
+    if notes.wrong is not None:
+        return NOT_COMPARED_AFTER.format(notes.wrong.call, notes.wrong.graph) if notes.stopped_early else None
     if notes.unsteady:
         return unsteady_note(notes.unsteady, unwritten_memory(probe))
     if probe.outcome.failed:
@@ -286,26 +292,27 @@ def begins_above(found: Sequence[Above], failing: Rung | None) -> str | None:
     more = f" (and {len(found) - MOST_TOLD} more)" if len(found) > MOST_TOLD else ""
     return (
         f"Another value of the same call is wrong as well, and is another failure: with `{failing.name}` it is what eager gives. "
-        f"{told[:1].upper()}{told[1:]}{more}. Run triage again once this failure is mended, or on a call that gives that alone."
+        f"{told[:1].upper()}{told[1:]}{more}."
     )
 
 
 def wrong_besides(apart: Apart | None) -> str | None:
-    """What a reader must know of other graphs that are wrong by themselves, where a check of the program's fails by one."""
-    if apart is None:
+    """What a reader must know of graphs that are wrong by themselves beside the one by which a check of the program's fails."""
+    if apart is None or (apart.then and not apart.others):
         return None
     told = "; ".join(f"graph {wrong.graph}, {wrong.sentence()}" for wrong in apart.others[:MOST_TOLD])
     more = f" (and {len(apart.others) - MOST_TOLD} more)" if len(apart.others) > MOST_TOLD else ""
-    besides = f"Compared with eager on what it was called with, this is wrong as well: {told}{more}."
-    if not apart.mended:
-        asked = _listed(apart.in_vain)
-        return f"{besides} By which of them the script's check fails was not found: it does with {asked} uncompiled."
-    fails = f", and fails with {_listed(apart.in_vain)} uncompiled" if apart.in_vain else ""
-    return (
-        f"{besides} The script's check fails by graph {apart.wrong.graph}: it passes where that graph alone is not "
-        f"compiled{fails}."
-    )
-
-
-def _listed(graphs: Sequence[str]) -> str:
-    return ", or with ".join(f"graph {graph}" for graph in graphs)
+    wrong = "wrong as well" if apart.wrong is not None else "wrong"
+    besides = f"Compared with eager on what it was called with, this is {wrong}: {told}{more}." if told else ""
+    asked = ", or with ".join(f"graph {graph}" for graph in apart.in_vain)
+    as_before = f"with {asked} uncompiled it fails as before"
+    if apart.besides:
+        fails = f"The script's check does not fail by what is wrong here: {as_before}."
+    elif apart.then and apart.wrong is not None:
+        fails = f"The script's check fails by graph {apart.wrong.graph}: {apart.then} where that graph alone is not compiled"
+        fails += f", and {as_before}." if asked else "."
+    elif apart.together:
+        fails = f"The script's check fails by several of these: {as_before}, and {apart.together} with none of them compiled."
+    else:
+        fails = f"Whether the script's check fails by that is not known: {as_before}."
+    return " ".join(filter(None, (besides, fails)))
