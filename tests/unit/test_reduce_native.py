@@ -15,10 +15,11 @@ from triage.model.graphcase import Context, GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph import shrink
-from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.graph.engine import NativeEngine, told_of_values
 from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import NoReduction, Problem, Reduction
+from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form
 from triage.trial.driver import Repeats
 
@@ -187,13 +188,14 @@ def test_recorded_values_are_used_only_where_synthetic_ones_do_not_fail():
     )
 
     def with_values(asked):
-        return failure("the planted failure") if asked.nodes and asked.inputs[0].fill == "values" else None
+        recorded = asked.nodes and asked.inputs[0].fill == "values" and "inf" in numbers_in(asked.inputs[0].data)
+        return failure("the planted failure") if recorded else None
 
     found, runner = reduce(with_values, graph)
     assert isinstance(found, Reduction) and found.graph is not None
     assert found.graph.inputs[0].fill == "values"
     assert runner.asked[0].inputs[0].fill == "randn"
-    assert any("values that the script had" in note for note in found.notes)
+    assert any("hold 1 value that the script had" in note for note in found.notes)
 
 
 def test_synthetic_values_stay_in_the_range_of_the_recorded_ones():
@@ -267,6 +269,23 @@ def test_what_was_met_on_values_of_the_program_comes_with_made_up_ones_to_try():
     assert met.made_up is not None
     fills = [item.fill for text in met.made_up for item in runner.written[text].inputs]
     assert fills == ["randn", 'full:float("nan")', "ones", "zeros"]
+
+
+@pytest.mark.parametrize(
+    ("fill", "data", "told"),
+    [
+        ("values", [9.45], "hold 1 value that"),
+        ("values", [0.0, 9.45, 0.0], "hold 1 value that"),
+        ("values", [2.5, 2.5, 9.45], "hold 2 values that"),
+        ("full:9.45", None, "hold 1 value that"),
+        ('full:float("nan")', None, ""),
+        ("uniform:0.1:2.0", None, ""),
+    ],
+)
+def test_a_reproducer_says_how_many_values_of_the_program_it_holds(fill, data, told):
+    item = replace(tensor("x", len(data or [1])), fill=fill, data=data)
+    note = told_of_values(case([item], [op("y", "torch.relu", "%x", out=M)], "y"))
+    assert told in note if told else note == ""
 
 
 def test_of_a_table_that_the_failure_needs_the_numbers_that_matter_are_left():

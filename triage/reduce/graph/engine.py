@@ -283,7 +283,7 @@ class _Reducing:
             )
         if self._rough:
             notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
-        notes += filter(None, [_told_of_values(best.case)])
+        notes += filter(None, [told_of_values(best.case)])
         if best.case.prepared and best.case.preamble:
             notes.append(OWN_BACKEND if best.case.backend_code else PREPARED)
         if best.case.level != "dynamo":
@@ -299,14 +299,15 @@ def _passing(source: str, neighbour: Neighbour) -> str:
     return f"# The nearest variant that passes. {neighbour.difference}\nimport {code}" if code else source
 
 
-def _told_of_values(case: GraphCase) -> str:
+def told_of_values(case: GraphCase) -> str:
     """How much of the program's data is in the reproducer; empty where nothing is."""
     tables = [list(numbers_in(item.data)) for item in case.inputs if item.recorded]
     kept = sum(1 for flat in tables for number in flat if repr(number) != repr(ground(flat)))
+    kept += sum(ground(flat) not in (0, 1) for flat in tables)
     kept += sum(item.fill.startswith("full:") and "float(" not in item.fill for item in case.inputs)
-    if not (kept or tables):
-        return ""
-    return f"Its inputs hold {kept or 'some'} value{'s' if kept != 1 else ''} that the script had, perhaps rounded."
+    return (
+        f"Its inputs hold {kept} value{'s' if kept != 1 else ''} that the script had, perhaps rounded." if kept else ""
+    )
 
 
 def printed(header: str) -> Render:

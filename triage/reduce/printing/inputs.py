@@ -193,7 +193,7 @@ def _view(item: GraphInput, known: Mapping[str, GraphInput], tables: Mapping[str
     return fills.view_of(base.meta, item.meta, room=fills.storage_size(owner[0]) if owner is not None else 0)
 
 
-def _creation(case: GraphCase, item: GraphInput, changed: bool, table: GraphInput | None) -> str:
+def _creation(case: GraphCase, item: GraphInput, changed: bool, table: GraphInput | None = None) -> str:
     grad, based = wants_grad(item, case), fills.based(item)
     if table is not None and table.meta is not None and item.meta is not None:
         suffix = fills.view_of(table.meta, item.meta)
