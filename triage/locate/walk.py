@@ -32,6 +32,7 @@ from triage.locate.leftovers import AS_IT_IS, looks_alike
 from triage.locate.visits import Visits
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
+from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 
 QUICK_SECONDS = 45.0
@@ -165,6 +166,7 @@ class Walk(Visits):
 
         Where one process is to run at a time they wait for `confirmed`.
         """
+        self.moot = Cancel(self.session.cancel)
         self._begin_beside(UNCOMPILED, self.rungs[self.suspected() - 1])
 
     def _begin_beside(self, *rungs: Rung) -> None:
