@@ -14,7 +14,7 @@ from triage.judge.signature import signature_of
 from triage.locate.walk import Walk
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import OutcomeKind, OwnFault, Stage
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.stories import graph_ladder, run
@@ -168,6 +168,30 @@ def test_nothing_is_left_of_graphs_that_tell_nothing(walk: Make, monkeypatch: py
     monkeypatch.setattr(graph_ladder, "_answers", lambda found: {})
     assert not graph_ladder.asked(found)
     assert (found.cases, found.capture_note, found.asked) == ((), None, None)
+
+
+@pytest.mark.parametrize("also", [True, False])
+def test_a_comparison_of_graphs_ends_where_the_script_fails_uncompiled_beside_it(
+    walk: Make, monkeypatch: pytest.MonkeyPatch, also: bool
+) -> None:
+    check = RaisedException("AssertionError", "the loss is negative", error().frames[:0], phase="uncaught")
+    machine = Machine({"inductor": itertools.repeat(check), "uncompiled": itertools.repeat(check if also else None)})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        limit = time.monotonic() + (10 if also else 0)
+        while request.name == "inductor-compared" and cancel is not None and not cancel.is_set():
+            if time.monotonic() >= limit:
+                break
+            time.sleep(0.01)
+        return machine(request, cancel)
+
+    found = findings_of(walk(machine, jobs=2))
+    found.walk.probe = probe
+    found.walk.first()
+    monkeypatch.setattr(graph_ladder, "_answers", lambda found: {})
+    assert not graph_ladder.asked(found)
+    assert (found.walk.checked_first is None) == also
+    assert (found.walk.conclusion().own_fault is OwnFault.UNCOMPILED) == also
 
 
 def test_nothing_is_left_of_graphs_that_the_script_disagrees_with(walk: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from triage.agent import boot
 from triage.locate.conclude import Conclusion
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.interpret import notes_of
 from triage.probe.run import Probe
 from triage.stories.headline import summary_sentence
@@ -67,6 +68,7 @@ def test_a_module_that_is_still_wrapped_is_no_program_without_torch_compile() ->
     from triage.judge.signature import signature_of
 
     found = Conclusion(Stage.SCRIPT, Symptom.EXCEPTION, signature_of(FAILED), FAILED)
-    wrapped = notes_of([{"e": "compile_call", "wraps": True}])
-    assert "the module is still wrapped by torch.compile" in summary_sentence(found, first(wrapped), None)
-    assert "also fails without torch.compile" in summary_sentence(found, first(notes_of([])), None)
+    wrapped, plain = (replace(found, own_fault=fault) for fault in (OwnFault.WRAPPED, OwnFault.UNCOMPILED))
+    assert "the module is still wrapped by torch.compile" in summary_sentence(wrapped, first(notes_of([])), None)
+    assert "also fails without torch.compile" in summary_sentence(plain, first(notes_of([])), None)
+    assert notes_of([{"e": "compile_call", "wraps": True}]).wraps_module

@@ -95,6 +95,12 @@ def test_the_names_of_parameters_are_no_other_failure(tmp_path: Path) -> None:
     assert wrapper._without(*ran) is OwnFault.UNCOMPILED
 
 
+def test_where_it_was_cut_short_before_that_was_known_it_can_go_on() -> None:
+    verdict = ReportVerdict(Symptom.EXCEPTION, Stage.SCRIPT, own_fault=OwnFault.WRAPPED)
+    words = _next(Run(TriageReport({}, ("train.py",), verdict, complete=False), Path("out"), 130))
+    assert words == "go on where it ended: triage run --resume out"
+
+
 @pytest.mark.parametrize("fault", [None, *OwnFault])
 def test_one_table_has_the_words_for_each_fault(fault: OwnFault | None) -> None:
     verdict = ReportVerdict(Symptom.EXCEPTION, Stage.SCRIPT, own_fault=fault)

@@ -111,13 +111,14 @@ def _opcheck(check: OperatorCheck) -> str:
 
 
 def _next(done: Run) -> str:
-    from triage.model.stage import Stage, Symptom
+    from triage.model.stage import OwnFault, Stage, Symptom
     from triage.report.own_faults import in_words
 
     verdict, cause = done.report.verdict, done.report.known_cause
     if cause is not None:
         return f"nothing to report: this is not a bug of torch.compile{f' (see {cause.reference})' if cause.reference else ''}"
-    if verdict.stage is Stage.SCRIPT:
+    unknown = verdict.own_fault is OwnFault.WRAPPED and not done.report.complete  # whether it is the wrapper
+    if verdict.stage is Stage.SCRIPT and not unknown:
         return f"correct the script first: {in_words(verdict)}".replace("`", "")
     if verdict.unsettled is not None:
         return (

@@ -21,7 +21,7 @@ _WORDS = {
     "flaky": ("fails at times", "bold red"),
     "rounding": ("rounding", "green"),
     "known_cause": ("fails, known cause", "yellow"),
-    "script": ("fails without torch.compile too", "yellow"),
+    "script": ("fails uncompiled too", "yellow"),
     "unusable": ("could not be run", "yellow"),
     "unknown": ("not known", "yellow"),
 }

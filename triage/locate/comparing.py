@@ -21,6 +21,7 @@ from triage.model.accuracy import Comparison, GraphCall
 from triage.model.outcome import Outcome
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import Stage, Symptom
+from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 
 # What comparing every call of a script whose check fails may take: of the script's own time, and at least so many seconds.
@@ -92,8 +93,15 @@ def worth_checking_first(walk: Walk) -> bool:
 
 
 def check_first(walk: Walk) -> bool:
-    """The comparison of `check`, on the rung of the script as it is; it holds until it is forgotten. Whether a graph is wrong."""
-    walk.checked_first = _checked(walk, walk.rungs[walk.top], walk.start.outcome)
+    """The comparison of `check`, on the rung of the script as it is; it holds until it is forgotten. Whether a graph is wrong.
+
+    It ends where the script is seen to fail uncompiled beside it: then nothing is asked of a graph.
+    """
+    probe = _checked(walk, walk.rungs[walk.top], walk.start.outcome, walk.moot)
+    if probe.cancelled:
+        walk.session.emit("probe_cancelled", rung=walk.rungs[walk.top].name, name=probe.name)
+        return False
+    walk.checked_first = probe
     wrong = walk.checked_first.notes.wrong is not None
     walk.checked = walk.checked_first if wrong else None
     return wrong
@@ -105,7 +113,7 @@ def compiled_nothing_again(walk: Walk) -> bool:
     return first is not None and walk.compiled_nothing(walk.rungs[walk.top], first)
 
 
-def _checked(walk: Walk, rung: Rung, failed: Outcome) -> Probe:
+def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = None) -> Probe:
     """The script on this rung, each of its graphs compared up to the check of its own that failed."""
     first = walk.checked_first
     if first is not None and rung is walk.rungs[walk.top]:
@@ -118,8 +126,10 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome) -> Probe:
         signs=seen is not None and seen.kind == "zero_sign",
         seconds=max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds),
     )
-    probe = walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison)
+    probe = walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison, cancel=cancel)
     probe = replace(probe, notes=probe.notes.checked_by(failed))
+    if probe.cancelled:
+        return probe
     walk.apart = apart(walk, rung, probe, failed)
     return told(probe, walk.apart)
 

@@ -64,6 +64,9 @@ class Visits(Leftovers):
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _dropped: list[Ahead] = field(default_factory=list)
+    moot: Cancel = field(
+        default_factory=Cancel
+    )  # ends what asks of graphs, where the script fails uncompiled or meets itself
     _began_again: bool = False
     _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
@@ -163,6 +166,7 @@ class Visits(Leftovers):
                     if self.spoiled is not None or (rung is UNCOMPILED and probe.outcome.failed):
                         if not in_the_way:
                             stop.set()
+                            self.moot.set()
                         named.clear()
         if until is None:
             self._ask_alone(crowded)

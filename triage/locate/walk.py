@@ -33,6 +33,7 @@ from triage.locate.visits import Visits
 from triage.locate.which_graph import Apart
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
+from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 
 QUICK_SECONDS = 45.0
@@ -167,6 +168,7 @@ class Walk(Visits):
 
         Where one process is to run at a time they wait for `confirmed`.
         """
+        self.moot = Cancel(self.session.cancel)
         self._begin_beside(UNCOMPILED, self.rungs[self.suspected() - 1])
 
     def _begin_beside(self, *rungs: Rung) -> None:

@@ -39,10 +39,10 @@ def check(walk: Walk) -> None:
         walk.announce(rung, probe)
         return probe
 
-    walk.unwrapped = fault = _without(run("unwrapped", unwrapped=True), failed)
-    if fault is OwnFault.WRAPPER:
-        with_it = run("wrapped-again", unwrapped=False)
-        again = looks_alike(with_it, failed) and _without(run("unwrapped-again", unwrapped=True), failed)
+    fault = _without(run("unwrapped", unwrapped=True), failed)
+    walk.unwrapped = fault if fault is not OwnFault.WRAPPER else OwnFault.WRAPPED  # until it has come again
+    if fault is OwnFault.WRAPPER and looks_alike(run("wrapped-again", unwrapped=False), failed):
+        again = _without(run("unwrapped-again", unwrapped=True), failed)
         walk.unwrapped = fault if again is fault else OwnFault.WRAPPED
 
 

@@ -16,7 +16,7 @@ class Fate(enum.Enum):
     FLAKY = "flaky"  # fails in some runs, or with some random numbers
     ROUNDING = "rounding"
     KNOWN = "known_cause"
-    SCRIPT = "script"  # fails without torch.compile too
+    SCRIPT = "script"  # fails uncompiled too
     UNUSABLE = "unusable"  # could not be run at all: `note` has the words
     UNKNOWN = "unknown"  # was not run to an end
 

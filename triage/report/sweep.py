@@ -24,7 +24,7 @@ FATES = {
     Fate.FLAKY: "fail at times",
     Fate.ROUNDING: "differ by rounding",
     Fate.KNOWN: "fail for a known cause",
-    Fate.SCRIPT: "fail without torch.compile too",
+    Fate.SCRIPT: "fail uncompiled too",
     Fate.UNUSABLE: "could not be run",
     Fate.UNKNOWN: "were not run to an end",
 }
