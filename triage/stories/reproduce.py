@@ -400,11 +400,10 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     if conclusion.door is not None:
         return f"{one_line(signature)}\nFails in {conclusion.door.name}{where}. Seen on torch {_torch_version(first)}."
     passing = conclusion.passing.name if conclusion.passing else "eager"
+    passes = "passes uncompiled" if conclusion.passing is UNCOMPILED else f"passes with {passing}"
     graph_is_wrong = signature.wrong is not None and conclusion.stage is not Stage.DYNAMO
     what = f"Wrong result: {signature.wrong.words()}." if graph_is_wrong and signature.wrong else one_line(signature)
-    return (
-        f"{what}\nStage {conclusion.stage.value}{where}; passes with {passing}. Seen on torch {_torch_version(first)}."
-    )
+    return f"{what}\nStage {conclusion.stage.value}{where}; {passes}. Seen on torch {_torch_version(first)}."
 
 
 def _place(conclusion: Conclusion) -> str:
