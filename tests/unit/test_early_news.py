@@ -48,6 +48,8 @@ def test_a_reduction_is_on_disk_and_told_before_it_is_verified(tmp_path: Path) -
     line = plain_line(found.events[0])
     assert line is not None and line.startswith("reproducer of aten.cumsum.default, not verified yet: ")
     assert line.endswith("repro.py (1 op, 2 lines)")
+    news.verified(SOURCE)  # what else is asked of it may take minutes
+    assert (tmp_path / "repro.py").read_text() == SOURCE
 
 
 def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_journal(tmp_path: Path) -> None:

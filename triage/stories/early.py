@@ -58,6 +58,10 @@ class EarlyNews:
             operation=culprit.op if culprit is not None else None,
         )
 
+    def verified(self, source: str) -> None:
+        """Fresh processes fail with it: what is asked of it now may take minutes, in which it is run and sent to others."""
+        write_whole(self._file, source)
+
 
 def withdraw(directory: Path, *, verified: bool = False) -> None:
     """What was shown early did not hold; nor did what was `verified`, where the whole conclusion fell."""
