@@ -53,6 +53,8 @@ def test_a_reduction_is_on_disk_and_told_before_it_is_verified(tmp_path: Path) -
         "reproducer, not verified yet: "
     )  # what the error names need not be in it
     assert line.endswith("repro.py (1 op, 2 lines)")
+    news.verified(SOURCE)  # what else is asked of it may take minutes
+    assert (tmp_path / "repro.py").read_text() == SOURCE
 
 
 @pytest.mark.parametrize(

@@ -243,13 +243,13 @@ def raised_in(*functions: str, file: str = "_dynamo/utils.py", phase: str = "com
             Stage.DYNAMO,
             "Stage dynamo in torch/_dynamo/utils.py:get_fake_value; passes",
         ),
-        (raised_in("<lambda>"), Stage.DYNAMO, "Stage dynamo; passes"),
+        (raised_in("<lambda>"), Stage.DYNAMO, "Stage dynamo; passes uncompiled. Seen"),
         (
             raised_in("assert_close", file="testing/_comparison.py", phase="uncaught"),
             Stage.DYNAMO,
             "Stage dynamo; passes",
         ),
-        (raised_in("__call__", file="__init__.py"), Stage.BACKEND, "Stage backend; passes"),
+        (raised_in("__call__", file="__init__.py"), Stage.BACKEND, "Stage backend; passes with inductor. Seen"),
     ],
 )
 def test_the_place_on_top_of_a_reproducer_is_one_in_the_compiler(

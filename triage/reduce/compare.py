@@ -5,7 +5,7 @@ the values the script had, under each way to compare, until one fails: values ag
 backward pass from the gradients that arrived in the script, where they are known; else from the sum of the outputs, then of
 their squares, for the sum of a softmax has no gradient); values against eager alone (a graph with constants of a fixed dtype
 cannot be run in double precision), as torch's tests compare them. Where the kind of wrongness is known, only what shows that
-kind, and a NaN first against eager alone. Whole graphs are dear, so the likely questions come first, and the others are
+kind, and a NaN first as torch's tests do. Whole graphs are dear, so the likely questions come first, and the others are
 asked only while there is time.
 """
 
@@ -34,7 +34,8 @@ VALUES = (
     Form(check="values", close=True),
 )
 # `same` takes a value for right where its distance and that of eager to the reference are both NaN: one NaN in eager hides all.
-NAN = (VALUES[2], VALUES[3], *VALUES[:2])
+# Values in double precision are their own reference to it.
+NAN = (VALUES[3], VALUES[2], *VALUES[:2])
 CASES = 6
 SECONDS = 120.0  # after which no further question is asked
 # ATen's words for two operands that do not fit: "must have the same dtype", "expected scalar type Float but found Double".

@@ -9,6 +9,7 @@ from triage.judge.comparison import ComparisonOracle, FirstComparison, PrintedOr
 from triage.judge.judgement import Oracle
 from triage.judge.signature import one_line, place_of
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Verdict
 from triage.reduce.choose import Attempt
 from triage.reduce.compare import Passing, Shows, comparison_of, forms_of
@@ -176,9 +177,10 @@ def header_of(found: Findings, conclusion: Conclusion) -> str:
     if conclusion.door is not None:
         return f"{one_line(signature)}\nFails in {conclusion.door.name}{where}. Seen on torch {version}."
     passing = conclusion.passing.name if conclusion.passing else "eager"
+    passes = "passes uncompiled" if conclusion.passing is UNCOMPILED else f"passes with {passing}"
     graph_is_wrong = signature.wrong is not None and conclusion.stage is not Stage.DYNAMO
     what = f"Wrong result: {signature.wrong.words()}." if graph_is_wrong and signature.wrong else one_line(signature)
-    return f"{what}\nStage {conclusion.stage.value}{where}; passes with {passing}. Seen on torch {version}."
+    return f"{what}\nStage {conclusion.stage.value}{where}; {passes}. Seen on torch {version}."
 
 
 def _place(conclusion: Conclusion) -> str:

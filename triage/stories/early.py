@@ -57,6 +57,10 @@ class EarlyNews:
             operations=operators_of(reduction.graph) if reduction.graph is not None else [],
         )
 
+    def verified(self, source: str) -> None:
+        """Fresh processes fail with it: what is asked of it now may take minutes, in which it is run and sent to others."""
+        write_whole(self._file, source)
+
 
 def withdraw(directory: Path, *, verified: bool = False) -> None:
     """What was shown early did not hold; nor did what was `verified`, where the whole conclusion fell."""

@@ -117,6 +117,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 last = PRINTED_ALONE if prints else last
                 found.reproducer_note = " ".join(filter(None, [*notes, found.capture_note, last]))
         made = found.reproduced
+        if made is not None and made.verified:
+            news.verified(made.source)
         wanted = not session.settings.reproducer_only and not problem.door  # the settings are those of torch.compile
         wanted = wanted and not lies_in_environment(conclusion.outcome, conclusion.stage)
         wanted = wanted and not (made is not None and made.prints)  # of what only prints nothing can be asked

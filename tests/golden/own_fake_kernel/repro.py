@@ -1,5 +1,5 @@
 # TorchRuntimeError: RuntimeError when making fake tensor call Explanation: Dynamo failed to run FX node with fake tensors: call...
-# Stage dynamo in torch/_dynamo/utils.py:<lambda>; passes with uncompiled. Seen on torch 2.13.0+cpu.
+# Stage dynamo in torch/_dynamo/utils.py:<lambda>; passes uncompiled. Seen on torch 2.13.0+cpu.
 import os
 import torch
 
