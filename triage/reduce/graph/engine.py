@@ -7,6 +7,7 @@ spent budget or an interrupt, the best candidate that was judged the same failur
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +18,7 @@ from triage.judge.asking import Budget, Held, StopReductionError
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle, RefusedError
 from triage.model.graphcase import GraphCase
-from triage.model.rungs import BACKENDS, knows_modes
+from triage.model.rungs import BACKENDS, DEFAULT_BACKEND
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.cropping import ground
@@ -40,7 +41,6 @@ from triage.trial.patience import Patience
 
 Render = Callable[[Candidate], str]
 MOST_LARGER = 2
-QUICK_RUNGS = tuple(name for name in BACKENDS if not knows_modes(name))  # nothing is built
 PREPARED = "It first does to torch what the program's own files did to it, as far as the failure needs that."
 OWN_BACKEND = "It brings the program's own backend, as far as the failure needs that."
 
@@ -122,20 +122,27 @@ class NativeEngine:
         Little but words is known of one, so a slice may fail by another. Not asked where a whole graph is wrong there itself, by
         what its slices have in common, nor where asking takes a build.
         """
-        if not isinstance(oracle, ComparisonOracle) or problem.passing not in QUICK_RUNGS or not groups:
+        if not isinstance(oracle, ComparisonOracle) or problem.passing not in BACKENDS:
             return None
+        if problem.passing == DEFAULT_BACKEND:
+            return None  # it builds kernels
 
         def fails_below(source: str) -> bool:
             outcome = runner.run(source, rung=problem.passing).outcome
             # As a reproducer is verified: its own comparison counts.
             return outcome.kind not in (OutcomeKind.OK, OutcomeKind.INVALID) and outcome.exit_code != 0
 
-        try:
-            if any(fails_below(render(group[0].candidate)) for group in groups if group):
-                return None
-        except RefusedError:
-            return None
-        return lambda source: f"fails with {problem.passing} too" if fails_below(source) else ""
+        @functools.cache
+        def whole_is_right_there() -> bool:
+            try:
+                return not any(fails_below(render(group[0].candidate)) for group in groups)
+            except RefusedError:
+                return False
+
+        def otherwise(source: str) -> str:
+            return f"fails with {problem.passing} too" if whole_is_right_there() and fails_below(source) else ""
+
+        return otherwise
 
 
 class _Reducing:
