@@ -195,6 +195,13 @@ def test_a_run_goes_on_without_the_graph_and_says_so(tmp_path):
     assert note == "A captured graph could not be read, and was left out: graph_1.json: a graph has no field colour."
 
 
+def test_a_graph_that_was_captured_twice_stands_where_it_was_met_first(tmp_path):
+    """The one that is wrong comes first of a run that went on after it, and once more with all that were compiled."""
+    wrong, right = GOOD, json.dumps(encode(dataclasses.replace(GRAPH, outputs=())))
+    cases, note = captured_from(*files(tmp_path, wrong, right, wrong))
+    assert cases == (GRAPH, dataclasses.replace(GRAPH, outputs=())) and note is None
+
+
 def test_a_run_without_graphs_says_why(tmp_path):
     assert captured_from() == ((), NO_GRAPH)
     assert captured_from(missing=("no torch.fx here",)) == ((), "no torch.fx here")

@@ -31,7 +31,10 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
         missing += probe.notes.missing
         kept = [case for case in found.cases if case.graph_id not in _wrong_otherwise(walk, conclusion)]
         cases += [each for case in kept for each in directed(case, conclusion, probe)]
-    unique = list({_key(case): case for case in reversed(cases)}.values())[::-1]
+    first: dict[str, GraphCase] = {}
+    for case in cases:
+        first.setdefault(_key(case), case)
+    unique = list(first.values())
     note = f"A captured graph could not be read, and was left out: {unread[0]}." if unread else None
     if not unique and note is None:
         note = missing[0] if missing else NO_GRAPH
