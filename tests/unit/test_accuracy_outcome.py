@@ -94,8 +94,11 @@ def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
 
     assert comparison_note(None) is None
     assert note(AgentNotes(wrongs=(GRADIENT,), compared=1)) == "None"
-    stopped = note(AgentNotes(wrongs=(GRADIENT,), compared=1, stopped_early=True))
-    assert stopped.startswith("What the script calls after call 4 of graph 0/1 was not compared with eager")
+    stopped = Probe("p", None, FAILS, None, AgentNotes(wrongs=(GRADIENT,), graphs=2, stopped_early=True), Path("x"))
+    assert comparison_note(stopped, graphs=2) is None
+    assert str(comparison_note(stopped, graphs=5)).startswith(
+        "Graphs that the script compiles later (3, after call 4 of graph 0/1)"
+    )
     assert note(AgentNotes(compared=3)).startswith("3 calls of compiled graphs were compared with eager")
     skipped = note(AgentNotes(not_compared=("graph 0/0: a DTensor",)))
     assert skipped == "No call of a compiled graph could be compared with eager (graph 0/0: a DTensor)."

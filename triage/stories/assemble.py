@@ -339,7 +339,7 @@ def _artifacts(directory: Path) -> dict[str, str]:
 
 
 def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    notes = list(filter(None, [comparison_note(found.walk.compared)]))
+    notes = list(filter(None, [comparison_note(found.walk.compared, found.walk.start.notes.graphs)]))
     notes += _rounding_notes(found, conclusion)
     made = found.reproduced
     shown = operators_of(made.graph) if made is not None and made.graph is not None else ()

@@ -26,8 +26,8 @@ from triage.stories.findings import Findings
 
 MOST_TOLD = 3
 NOT_COMPARED_AFTER = (
-    "What the script calls after call {} of graph {} was not compared with eager, and may be wrong as well: run triage again "
-    "once this failure is mended."
+    "Graphs that the script compiles later ({}, after call {} of graph {}) were not compared with eager, and may be wrong as "
+    "well: run triage again once this failure is mended."
 )
 
 
@@ -227,13 +227,14 @@ def unwritten_memory(probe: Probe) -> list[GraphNode]:
     return [node for case in cases for node in case.nodes if UNWRITTEN.match(operator_name(node))]
 
 
-def comparison_note(probe: Probe | None) -> str | None:
-    """What a reader must know of a comparison that blamed nobody, or ended with what it found."""
+def comparison_note(probe: Probe | None, graphs: int = 0) -> str | None:
+    """What a reader must know of a comparison that blamed nobody, or ended before all `graphs` were compiled."""
     if probe is None:
         return None
     notes, ended = probe.notes, ""
     if notes.wrong is not None:
-        return NOT_COMPARED_AFTER.format(notes.wrong.call, notes.wrong.graph) if notes.stopped_early else None
+        more = notes.stopped_early and notes.graphs < graphs
+        return NOT_COMPARED_AFTER.format(graphs - notes.graphs, notes.wrong.call, notes.wrong.graph) if more else None
     if notes.unsteady:
         return unsteady_note(notes.unsteady, unwritten_memory(probe))
     if probe.outcome.failed:
