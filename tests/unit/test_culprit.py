@@ -84,6 +84,19 @@ def test_the_last_one_is_that_of_the_last_call_also_where_it_was_called_before()
     assert found.detail == "the reproducer needs aten.real, aten.lerp"
 
 
+def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_given_to():
+    nodes = [
+        op("a", "torch.ops.shop.price.default", "%x", out=meta(4)),
+        op("y", "torch.real", "%a", out=meta(4)),
+    ]
+    needs = case([tensor("x", 4)], nodes, "y")
+    found = culprit_of(concluded("compile"), needs, None, broken=["shop::price"])
+    assert found is not None and found.op == "shop.price.default"
+    assert found.detail == "it breaks what it promises; the reproducer needs aten.real as well"
+    found = culprit_of(concluded("compile"), needs, None, broken=["shop::tax"])
+    assert found is not None and found.op == "aten.real"
+
+
 def test_none_of_several_where_only_the_check_of_a_text_fails():
     """No graph fails by itself, so no chain of operations ends in the guilty one; an error's own words still count."""
     found = culprit_of(concluded("compile"), graph(), None, by_itself=False)

@@ -86,10 +86,12 @@ def culprit_of(
     *,
     minimal: bool = True,
     by_itself: bool = True,
+    broken: Sequence[str] = (),
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
-    Of several that are left, it is the one at which values go wrong in the program's own graph (`diverging`). None where the
+    Of several that are left, it is the custom operator that was seen to break what it promises (`broken`, as `ns::name`), else
+    the one at which values go wrong in the program's own graph (`diverging`). None where the
     machine is to blame: the operation that is left only has something built. What a reproducer needs is known of a `minimal` one.
     Where the graph does not fail `by_itself`, its order tells nothing: a text was reduced, whose own check shows a wrong result,
     or a pass of the program's own fails, to which the whole graph is given.
@@ -106,6 +108,10 @@ def culprit_of(
         targets = operators_of(reduced)
         if len(targets) == 1:
             return Culprit(targets[0], graph, subsystem, _ONLY)
+        breaks = next((target for target in targets if "::".join(target.split(".")[:2]) in broken), None)
+        if breaks is not None:
+            others = ", ".join(target for target in targets[:MOST_SHOWN] if target != breaks)
+            return Culprit(breaks, graph, subsystem, f"it breaks what it promises; {has} {others} as well")
         if diverging is not None and operator_name(diverging) in targets:
             told = operator_name(diverging)
             others = ", ".join(target for target in targets[:8] if target != told)

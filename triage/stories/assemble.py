@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import triage
+from triage.culprit.contracts import broken_by
 from triage.culprit.matching import lies_in_environment
 from triage.culprit.operation import culprit_of, operators_of, with_part
 from triage.culprit.own_code import raised_in
@@ -125,6 +126,7 @@ def assemble(found: Findings) -> TriageReport:
                 _diverging(found),
                 minimal=made is None or made.minimal,
                 by_itself=fails_by_itself(found, own),
+                broken=[check.operator for check in found.operator_checks if broken_by(check)],
             ),
             found.subsystem,
             found.lowered,
