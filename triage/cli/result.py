@@ -130,7 +130,9 @@ def _next(done: Run) -> str:
     if verdict.symptom is Symptom.NONE:
         if verdict.compiled_nothing:
             return "run it so that it compiles something: the seed or the argument with which it failed"
-        return "nothing to do: the script passes"
+        return (
+            "nothing to do: the script passes. Where you saw it fail, give triage the arguments or the seed of that run"
+        )
     if verdict.door is not None and done.report.reproducer is None:
         return "read report.md; the script was not made smaller, so shorten it by hand before you report it"
     if verdict.symptom is Symptom.ROUNDING:
