@@ -92,7 +92,6 @@ def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
     def note(notes: AgentNotes, kind: OutcomeKind = OutcomeKind.OK) -> str:
         return str(comparison_note(Probe("p", None, Outcome(kind), None, notes, Path("x"))))
 
-    assert comparison_note(None) is None
     assert note(AgentNotes(wrongs=(GRADIENT,), compared=1)) == "None"
     stopped = Probe("p", None, FAILS, None, AgentNotes(wrongs=(GRADIENT,), graphs=2, stopped_early=True), Path("x"))
     assert comparison_note(stopped, graphs=2) is None

@@ -341,7 +341,9 @@ def _artifacts(directory: Path) -> dict[str, str]:
 
 
 def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    notes = list(filter(None, [comparison_note(found.walk.compared, found.walk.start.notes.graphs)]))
+    compared = found.walk.compared
+    told = comparison_note(compared, found.walk.start.notes.graphs) if compared is not None else None
+    notes = [told] if told is not None else []
     notes += _rounding_notes(found, conclusion)
     made = found.reproduced
     shown = operators_of(made.graph) if made is not None and made.graph is not None else ()

@@ -227,10 +227,8 @@ def unwritten_memory(probe: Probe) -> list[GraphNode]:
     return [node for case in cases for node in case.nodes if UNWRITTEN.match(operator_name(node))]
 
 
-def comparison_note(probe: Probe | None, graphs: int = 0) -> str | None:
+def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     """What a reader must know of a comparison that blamed nobody, or ended before all `graphs` were compiled."""
-    if probe is None:
-        return None
     notes, ended = probe.notes, ""
     if notes.wrong is not None:
         more = notes.stopped_early and notes.graphs < graphs
