@@ -256,19 +256,25 @@ def test_where_it_fails_it_is_run_again_with_what_the_first_run_told(walk: Calla
     assert [request.record_values for request in asked] == [False, True]
 
 
+def ends_after_the_uncompiled_run(walk: Walk, machine: Machine) -> None:
+    """Let the first run of this walk go on until the uncompiled one beside it has ended."""
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        done = machine(request, cancel)
+        limit = time.monotonic() + 5
+        while request.name == "as_is" and not walk._ahead["uncompiled"].ended and time.monotonic() < limit:
+            time.sleep(0.01)
+        return done
+
+    walk.probe = probe
+
+
 def test_its_end_is_told_at_once_and_only_once(walk: Callable[..., Walk], tmp_path: Path) -> None:
     machine = fails(tmp_path)
     heard: list[Event] = []
     found = walk(machine, jobs=2, heard=heard)
 
-    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
-        done = machine(request, cancel)
-        limit = time.monotonic() + 5
-        while request.name == "as_is" and not found._ahead["uncompiled"].ended and time.monotonic() < limit:
-            time.sleep(0.01)
-        return done
-
-    found.probe = probe
+    ends_after_the_uncompiled_run(found, machine)
     found.first()
     found.settle()
     lines = [line for line in map(plain_line, heard) if line is not None and " after " in line]
@@ -320,14 +326,7 @@ def test_no_graph_is_asked_where_the_uncompiled_run_beside_has_failed_as_the_scr
     machine = Compiling(tmp_path, {"inductor": itertools.repeat(error()), "uncompiled": also})
     found = walk(machine, jobs=2)
 
-    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
-        done = machine(request, cancel)
-        limit = time.monotonic() + 5
-        while request.name == "as_is" and not found._ahead["uncompiled"].ended and time.monotonic() < limit:
-            time.sleep(0.01)
-        return done
-
-    found.probe = probe
+    ends_after_the_uncompiled_run(found, machine)
     found.first()
     asked: list[Findings] = []
     monkeypatch.setattr(graph_ladder, "_answers", lambda findings: asked.append(findings) or {})

@@ -356,17 +356,23 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
     assert found is not None and shown in found.source and found.notes[-1] == note
 
 
+def found_beside(engine: Any) -> Reproduced | None:
+    """What is chosen where this engine alone is tried, and each script holds."""
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
+    found, _ = choose(
+        problem, [Attempt(engine, ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    return found
+
+
 def test_a_failure_whose_script_is_left_out_is_told_with_what_to_type_for_it() -> None:
     class Meets(Finds):
         def reduce(self, *_: Any) -> Reduction:
             return replace(super().reduce(), siblings=(Met(sibling("ValueError"), "0.125\n", ()),))
 
-    assert SIGNATURE is not None
-    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
-    found, _ = choose(
-        problem, [Attempt(Meets(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
-        lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+    found = found_beside(Meets())
     assert found is not None and [text for _, text in found.siblings] == [None]
     assert "(`ValueError`)" in found.notes[-1] and "`--include-data` keeps it" in found.notes[-1]
 
@@ -377,12 +383,7 @@ def test_a_sibling_is_headed_by_its_own_failure() -> None:
             source = "# KeyError: boom\n# Stage dynamo.\ng()\n"
             return replace(super().reduce(), siblings=(Met(sibling("ValueError"), source),))
 
-    assert SIGNATURE is not None
-    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
-    found, _ = choose(
-        problem, [Attempt(Meets(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
-        lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+    found = found_beside(Meets())
     assert found is not None and [text for _, text in found.siblings] == ["# ValueError\n# Stage dynamo.\ng()\n"]
 
 

@@ -11,19 +11,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
+from triage.locate import own_runs
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.leftovers import looks_alike
 from triage.locate.walk import Walk
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, OwnFault, Stage
-from triage.probe.run import Probe
+from triage.probe.run import Probe, text_of
 
 FILLED = replace(UNCOMPILED, name="uncompiled, memory filled")
 ZEROS = "zeros"
 OF_THE_SCRIPT, OF_A_COMPILER = ("large", "nan"), ("large",)  # what lies in it beside zeros, as the agent names it
-LEAST_SECONDS, FACTOR = 60.0, 3.0
 MOST_PLACES, MOST_FILES = 4, 300
 _CALLS = re.compile(r"\b(?:new_)?empty(?:_like|_permuted|_strided)?\(")
 _IMPORTS = re.compile(r"(?m)^\s*(?:from|import)\s.*$")
@@ -44,16 +43,12 @@ def worth_checking(walk: Walk, found: Conclusion) -> bool:
 def check(walk: Walk, found: Conclusion) -> None:
     """Run the script uncompiled with such memory filled. It decides where zeros pass, twice, and something else fails, twice."""
     failed = walk.start
-    limit, seed = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds), walk.telling_seed() or 0
     runs = 0
 
     def run(fill: str, only: tuple[str, ...] = ()) -> Probe:
         nonlocal runs
         runs += 1
-        asked = {"fill": fill, "only": only}
-        probe = walk.ask(FILLED, f"memory-{fill}-{runs}", unwritten=asked, seed=seed, limit=limit)
-        walk.announce(FILLED, probe)
-        return probe
+        return own_runs.ask(walk, FILLED, f"memory-{fill}-{runs}", failed, unwritten={"fill": fill, "only": only})
 
     walk.unwritten = ()
     zeros = run(ZEROS)
@@ -76,16 +71,9 @@ def _texts(walk: Walk) -> Iterator[str]:
     waiting = files if script is None else [script]
     seen = set(waiting)
     while waiting:
-        text = _read(waiting.pop())
+        text = text_of(waiting.pop())
         yield text
         named = {name for line in _IMPORTS.findall(text) for name in _NAMES.findall(line)}
         new = {file for file in files if (file.parent if file.stem == "__init__" else file).stem in named} - seen
         seen |= new
         waiting += new
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.judge.skeleton import skeleton
+from triage.locate import own_runs
 from triage.locate.conclude import Conclusion
 from triage.locate.leftovers import looks_alike
 from triage.locate.walk import Walk
@@ -18,7 +19,6 @@ from triage.model.stage import OutcomeKind, OwnFault
 from triage.probe.run import Probe
 
 UNWRAPPED = replace(UNCOMPILED, name="uncompiled, unwrapped")
-LEAST_SECONDS, FACTOR = 60.0, 3.0  # what a run may take that goes on where the script fails, of what it took to fail
 PREFIX = "_orig_mod."
 
 
@@ -31,13 +31,9 @@ def worth_checking(walk: Walk, found: Conclusion) -> bool:
 def check(walk: Walk) -> None:
     """Run the script without the wrapper; where that passes, once more with it and once more without."""
     failed = walk.seen[UNCOMPILED.name][-1]
-    limit, seed = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds), walk.telling_seed() or 0
 
     def run(name: str, *, unwrapped: bool) -> Probe:
-        rung = UNWRAPPED if unwrapped else UNCOMPILED
-        probe = walk.ask(rung, name, unwrapped=unwrapped, seed=seed, limit=limit)
-        walk.announce(rung, probe)
-        return probe
+        return own_runs.ask(walk, UNWRAPPED if unwrapped else UNCOMPILED, name, failed, unwrapped=unwrapped)
 
     fault = _without(run("unwrapped", unwrapped=True), failed)
     walk.unwrapped = fault if fault is not OwnFault.WRAPPER else OwnFault.WRAPPED  # until it has come again

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ WIDE_UNSIGNED = {"uint16", "uint32", "uint64"}  # without most kernels
 RANGES = {"bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "int16": (-32768, 32767), "uint16": (0, 65535)}
 DTYPES = FLOATS | SMALL_FLOATS | COMPLEX | INTEGERS | {"bool"}
 RANDOM = ("randn", "rand", "randint", "uniform")
+DRAWN = (*RANDOM, "linspace")  # floating point but for randint
 UNSEEN = 1 << 20  # elements that the base of a view may have; above that, those that the view reaches and as many again
 
 
@@ -58,15 +59,10 @@ def effective_fill(item: GraphInput) -> str:
     fill = item.fill
     if fill == "values" and (item.data is None or (meta is not None and not fits(item.data, meta.shape))):
         fill = "randn"
-    if fill.startswith(("rand", "uniform", "linspace")) and dtype == "bool":
+    kind = fill.partition(":")[0]
+    if (dtype == "bool" and kind in DRAWN) or (dtype in INTEGERS and kind in DRAWN and kind != "randint"):
         return "randint:0:2"
-    if (
-        fill.startswith(("randn", "rand", "uniform", "linspace"))
-        and not fill.startswith("randint")
-        and dtype in INTEGERS
-    ):
-        return "randint:0:2"
-    if fill.startswith(("randint", "uniform")) and dtype in COMPLEX:
+    if kind in ("randint", "uniform") and dtype in COMPLEX:
         return "randn"
     return fill
 
@@ -104,51 +100,32 @@ def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: b
     """A new contiguous tensor."""
     kind, *bounds = fill.split(":")
     sizes = ", ".join(map(str, shape)) if shape else "()"
-    options = []
-    convert = ""
     dtype = meta.dtype
     if kind in ("randn", "rand", "ones", "zeros", "empty"):
-        if dtype in SMALL_FLOATS or (dtype in INTEGERS | {"bool"} and kind in ("randn", "rand")):
-            convert = f".to(torch.{dtype})"
-        elif dtype != "float32":
-            options.append(f"dtype=torch.{dtype}")
+        drawn = INTEGERS | {"bool"} if kind in ("randn", "rand") else set()
+        convert, options = _told_dtype(dtype, SMALL_FLOATS | drawn, "float32")
         call = f"torch.{kind}({sizes}"
-    elif kind == "arange":
+    elif kind in ("arange", "linspace"):
         count = math.prod(shape)
-        call = f"torch.arange({count}"
-        if dtype in SMALL_FLOATS | COMPLEX | WIDE_UNSIGNED | {"bool"}:
-            convert = f".to(torch.{dtype})"
-        elif dtype != "int64":
-            options.append(f"dtype=torch.{dtype}")
+        if kind == "arange":
+            convert, options = _told_dtype(dtype, SMALL_FLOATS | COMPLEX | WIDE_UNSIGNED | {"bool"}, "int64")
+        else:
+            convert, options = _told_dtype(dtype, SMALL_FLOATS, "float32")
+        call = f"torch.{kind}({', '.join([*bounds, str(count)])}"
         if len(shape) != 1:
             convert = f".reshape({sizes})" + convert
     elif kind == "randint":
         low, high = _bounds(bounds, dtype)
+        convert, options = _told_dtype(dtype, SMALL_FLOATS | COMPLEX, "int64")
         call = f"torch.randint({low}, {high}, {_tuple(shape)}"
-        if dtype in SMALL_FLOATS | COMPLEX:
-            convert = f".to(torch.{dtype})"
-        elif dtype != "int64":
-            options.append(f"dtype=torch.{dtype}")
-    elif kind == "linspace":
-        call = f"torch.linspace({', '.join(bounds)}, {math.prod(shape)}"
-        if dtype in SMALL_FLOATS:
-            convert = f".to(torch.{dtype})"
-        elif dtype != "float32":
-            options.append(f"dtype=torch.{dtype}")
-        if len(shape) != 1:
-            convert = f".reshape({sizes})" + convert
     elif kind == "uniform":
+        convert, options = _told_dtype(dtype, SMALL_FLOATS, "float32")
+        convert = f".uniform_({', '.join(bounds)})" + convert
         call = f"torch.empty({sizes}"
-        convert = f".uniform_({', '.join(bounds)})" + f".to(torch.{dtype})" * (dtype in SMALL_FLOATS)
-        if dtype not in SMALL_FLOATS | {"float32"}:
-            options.append(f"dtype=torch.{dtype}")
     elif kind == "full":
         number = bounds[0] if bounds else "0"
+        convert, options = _told_dtype(dtype, SMALL_FLOATS, _implied(number))
         call = f"torch.full({_tuple(shape)}, {number}"
-        if dtype in SMALL_FLOATS:
-            convert = f".to(torch.{dtype})"
-        elif dtype != _implied(number):
-            options.append(f"dtype=torch.{dtype}")
     else:
         raise NoFillError(f"unknown fill {fill!r}")
     if meta.device != "cpu":
@@ -156,6 +133,13 @@ def fresh(shape: Sequence[int], meta: TensorMeta, fill: str, *, requires_grad: b
     if requires_grad and not convert:
         options.append("requires_grad=True")
     return ", ".join([call, *options]) + ")" + convert
+
+
+def _told_dtype(dtype: str, converted: Container[str], implied: str) -> tuple[str, list[str]]:
+    """(the suffix that converts to a dtype which torch cannot make at once, the arguments that name any other than it takes)."""
+    if dtype in converted:
+        return f".to(torch.{dtype})", []
+    return "", [] if dtype == implied else [f"dtype=torch.{dtype}"]
 
 
 def _implied(number: str) -> str:
