@@ -20,7 +20,7 @@ from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import make_target
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.printing.printer import code_lines
-from triage.reduce.text.checks import PairedRunner, RoutingRunner
+from triage.reduce.text.checks.runners import PairedRunner, RoutingRunner
 from triage.reduce.text.engine import Seen, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store

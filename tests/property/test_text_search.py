@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 from text_helpers import reduced
 
+from triage.reduce.text.code.script import Script, readable
+from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.passes import TABLE
-from triage.reduce.text.script import Script, readable
-from triage.reduce.text.tidy import tidy
 
 NAMES = ("alpha", "beta", "gamma")
 VALUES = st.one_of(

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from triage.judge.judgement import CandidateResult, Judgement
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Verdict
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.code.shape import shaped
+from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.passes.choice import Choice
-from triage.reduce.text.script import Script
 from triage.reduce.text.search import Search
-from triage.reduce.text.shape import shaped
-from triage.reduce.text.tidy import tidy
 from triage.reduce.text.validity import Validity
 from triage.trial.driver import Driver
 

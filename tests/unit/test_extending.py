@@ -86,7 +86,7 @@ assert found.graph.context == Context(), found
     "A text pass": """
 from text_helpers import reduced
 from triage.reduce.text.passes import TABLE
-from triage.reduce.text.script import Script
+from triage.reduce.text.code.script import Script
 
 text = 'import torch\\ng = torch.compile(f)\\nassert marker(g), "what it means"\\n'
 (row,) = [row for row in TABLE if row.name == "assertions"]

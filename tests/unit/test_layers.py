@@ -23,7 +23,12 @@ PURE = {"model", "judge", "reduce.interface", "reduce.printing"}  # what an engi
 TRYING = PURE | {"trial"}  # and what has them tried
 ENGINES = {"reduce.graph", "reduce.text", "reduce.minifier"}
 REDUCE = {"reduce", "reduce.interface", "reduce.graph.engine", "reduce.printing", *ENGINES}
-TEXT = {f"reduce.text.{name}" for name in ("engine", "reducing", "polish", "checks", "contract", "tracing")}
+# The families of the text engine: of each what is pure, then its files that are not.
+FAMILIES = {
+    f"reduce.text.{name}" for name in ("code", "watching", "starts", "data", "passes", "validity", "checks", "finish")
+}
+RUNNERS = {f"reduce.text.{name}" for name in ("watching.tracing", "checks.contract", "checks.runners")}
+TEXT = FAMILIES | RUNNERS | {f"reduce.text.{name}" for name in ("engine", "reducing", "polish")}
 MAY_IMPORT = {
     "model": set(),
     "errors": set(),
@@ -40,15 +45,23 @@ MAY_IMPORT = {
     "reduce.graph": PURE,
     "reduce.graph.engine": TRYING | {"reduce.graph"},
     "reduce.minifier": TRYING | {"probe"},
-    "reduce.text": PURE,
+    "reduce.text": PURE | {"reduce.text.code", "reduce.text.passes", "reduce.text.finish"},  # the search
+    "reduce.text.code": {"model", "judge"},
+    "reduce.text.watching": {"model", "judge"},
+    "reduce.text.watching.tracing": {"model", "probe", "reduce.text.watching"},
+    "reduce.text.starts": {"model", "reduce.printing", "reduce.text.code", "reduce.text.watching"},
+    "reduce.text.data": {"model", "judge", "reduce.text.code", "reduce.text.watching", "reduce.text.starts"},
+    "reduce.text.passes": {"model", "reduce.text.code"},
+    "reduce.text.validity": {"model", "judge", "reduce.printing", "reduce.text.code"},
+    "reduce.text.checks": {"model", "judge", "reduce.text.code"},
+    "reduce.text.checks.contract": TRYING | {"probe", "reduce.text.code"},
+    "reduce.text.checks.runners": TRYING | {"probe", "reduce.text.checks", "reduce.text.checks.contract"},
+    "reduce.text.finish": {"model", "judge", "reduce.text.code"},
+    "reduce.text.reducing": TRYING | FAMILIES | {"reduce.text"},
+    "reduce.text.polish": TRYING | RUNNERS | {"reduce.text"} | FAMILIES - {"reduce.text.starts", "reduce.text.data"},
     "reduce.text.engine": TRYING | TEXT | {"reduce.text", "probe"},  # the program is run once more, to see what it does
-    "reduce.text.tracing": PURE | {"reduce.text", "probe"},
-    "reduce.text.reducing": TRYING | {"reduce.text"},
-    "reduce.text.polish": TRYING | {"reduce.text", "reduce.text.contract", "reduce.text.checks"},
-    "reduce.text.checks": TRYING | {"reduce.text", "reduce.text.contract", "probe"},  # runners around runners
-    "reduce.text.contract": TRYING | {"reduce.text", "probe"},
     "culprit": GROUND
-    | {"trial", "locate", "reduce.printing", "reduce.text", "reduce.graph"},  # told once both have ended
+    | {"trial", "locate", "reduce.printing", "reduce.text.code", "reduce.graph"},  # told once both have ended
     "bisect": GROUND | {"environments.files"},
     "explain": BASE,
     "sweep": BASE,

@@ -17,8 +17,8 @@ from triage.reduce.graph.passes.preamble import DropPreamble
 from triage.reduce.interface import Problem
 from triage.reduce.prepared import below_own_backend, prepared
 from triage.reduce.printing.printer import print_case
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.polish import keeps_its_sense
-from triage.reduce.text.script import Script
 
 SETUP = (
     "import torch",

@@ -10,7 +10,7 @@ from triage.model.outcome import AgentNotes, CompileCall, Outcome, RaisedExcepti
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.reduce.text.checks import PairedRunner
+from triage.reduce.text.checks.runners import PairedRunner
 from triage.trial.pool import PooledRunner, Query
 
 WRONG = Outcome(

@@ -12,16 +12,16 @@ import pytest
 from text_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.reduce.interface import Reduction
-from triage.reduce.text.checkpoint import saved
-from triage.reduce.text.data import Data, File, array_header, data_of, without_data
-from triage.reduce.text.evidence import Call, Module, Trace
+from triage.reduce.text.code.script import Script, after_future
+from triage.reduce.text.data.checkpoint import saved
+from triage.reduce.text.data.files import Data, File, array_header, data_of, without_data
+from triage.reduce.text.data.standins import Masking, public_words, standins, told_by_torch
+from triage.reduce.text.data.withheld import fewest, needed
 from triage.reduce.text.reducing import Around, Bench, Reducing
-from triage.reduce.text.script import Script, after_future
 from triage.reduce.text.search import Search
-from triage.reduce.text.standins import Masking, public_words, standins, told_by_torch
-from triage.reduce.text.starts import Request
+from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import Validity
-from triage.reduce.text.withheld import fewest, needed
+from triage.reduce.text.watching.evidence import Call, Module, Trace
 from triage.trial.driver import Driver
 
 PEOPLE = json.dumps(

@@ -8,9 +8,9 @@ import pytest
 
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.reduce.text.guards import guarded
-from triage.reduce.text.reached import own_failure, own_frames
-from triage.reduce.text.script import Script
+from triage.reduce.text.checks.guards import guarded
+from triage.reduce.text.checks.reached import own_failure, own_frames
+from triage.reduce.text.code.script import Script
 
 RAISES = 'raise RuntimeError("cannot run relu")'
 

@@ -13,13 +13,13 @@ from triage.judge.judgement import CandidateResult, Judgement
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.interface import NoReduction, Reduction
-from triage.reduce.text.evidence import Module, Trace
-from triage.reduce.text.left_files import LeftFiles
+from triage.reduce.text.checks.left_files import LeftFiles
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.reducing import Around, Bench, Reducing
-from triage.reduce.text.script import Script
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts import Request
+from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import Validity
+from triage.reduce.text.watching.evidence import Module, Trace
 from triage.trial.driver import Driver
 from triage.trial.facts import not_run
 

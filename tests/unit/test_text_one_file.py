@@ -8,15 +8,24 @@ from pathlib import Path
 import pytest
 
 from triage.model.outcome import CompileCall, Frame, RaisedException
-from triage.reduce.text.bundle import Part, UnbundledError, bundle
-from triage.reduce.text.direct import needed
-from triage.reduce.text.evidence import Call, Module, Moment, Trace, failing_frames, outer_frames, packages_of, read
-from triage.reduce.text.executed import executed_part
-from triage.reduce.text.extract import closed, pumped
-from triage.reduce.text.failing_line import without_the_rest
-from triage.reduce.text.script import Script
-from triage.reduce.text.starts import Request, starts
-from triage.reduce.text.tidy import tidy
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.code.tidy import tidy
+from triage.reduce.text.starts.bundle import Part, UnbundledError, bundle
+from triage.reduce.text.starts.direct import needed
+from triage.reduce.text.starts.executed import executed_part
+from triage.reduce.text.starts.extract import closed, pumped
+from triage.reduce.text.starts.failing_line import without_the_rest
+from triage.reduce.text.starts.texts import Request, starts
+from triage.reduce.text.watching.evidence import (
+    Call,
+    Module,
+    Moment,
+    Trace,
+    failing_frames,
+    outer_frames,
+    packages_of,
+    read,
+)
 
 
 def bundled(**texts: str) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from text_helpers import results
 
-from triage.reduce.text.comments import lines_of, without_stale
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.code.tidy import tidy
+from triage.reduce.text.finish.comments import lines_of, without_stale
 from triage.reduce.text.passes import (
     POLISH,
     TABLE,
@@ -27,8 +29,6 @@ from triage.reduce.text.passes import (
     unwrapping,
 )
 from triage.reduce.text.passes.statements import at_depth, runs
-from triage.reduce.text.script import Script
-from triage.reduce.text.tidy import tidy
 
 
 def test_statements_are_taken_from_the_last():

@@ -15,8 +15,8 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import print_case
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.polish import Polished
-from triage.reduce.text.script import Script
 from triage.reduce.text.validity import broken_operators, doubled_names
 
 REGISTRATION = (

@@ -12,9 +12,9 @@ from triage.judge.printed import as_wrong, judged_beside
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
-from triage.reduce.text.checks import PrintedRunner
-from triage.reduce.text.prints import compared_at_the_end
-from triage.reduce.text.script import Script
+from triage.reduce.text.checks.runners import PrintedRunner
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.finish.prints import compared_at_the_end
 from triage.trial.pool import PooledRunner, Query
 
 RIGHT, WRONG = "step 0: loss 0.25\n", "step 0: loss 1.13\n"

@@ -7,12 +7,12 @@ import ast
 import pytest
 
 from triage.judge.judgement import RefusedError
-from triage.reduce.text.checks import needs_own_process
-from triage.reduce.text.names import Occurrences, undefined
-from triage.reduce.text.script import Edit, Script, readable
-from triage.reduce.text.shape import plain, shaped
-from triage.reduce.text.tidy import imports_first, tidy
-from triage.reduce.text.weight import foreign_imports
+from triage.reduce.text.checks.runners import needs_own_process
+from triage.reduce.text.code.names import Occurrences, undefined
+from triage.reduce.text.code.script import Edit, Script, readable
+from triage.reduce.text.code.shape import plain, shaped
+from triage.reduce.text.code.tidy import imports_first, tidy
+from triage.reduce.text.code.weight import foreign_imports
 
 CALL = 'os.environ.get("TORCH_COMPILE_BACKEND", "eager")'
 

@@ -9,13 +9,13 @@ from text_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.judge.judgement import RefusedError
 from triage.reduce.interface import Reduction
-from triage.reduce.text.evidence import Module, Trace
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.reducing import Around, Bench, Reducing
-from triage.reduce.text.script import Script
 from triage.reduce.text.search import Search
-from triage.reduce.text.seeding import unseeded, without_seeds
-from triage.reduce.text.starts import Request
+from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import RULES, SEEDED, Validity
+from triage.reduce.text.validity.seeding import unseeded, without_seeds
+from triage.reduce.text.watching.evidence import Module, Trace
 from triage.trial.driver import Driver
 
 TORCH = "nothing seeds the random numbers of torch"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from text_helpers import reduced, results
 
-from triage.reduce.text.eager_first import eager_first
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.finish.eager_first import eager_first
 from triage.reduce.text.passes import (
     definitions,
     expressions,
@@ -16,7 +17,6 @@ from triage.reduce.text.passes import (
     renaming,
     unwrapping,
 )
-from triage.reduce.text.script import Script
 
 MODULE = """
 import torch

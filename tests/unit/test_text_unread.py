@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from text_helpers import reduced
 
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.passes.unread import propose
-from triage.reduce.text.script import Script
-from triage.reduce.text.tidy import tidy
 
 MODEL = """\
 import torch

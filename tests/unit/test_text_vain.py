@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from text_helpers import reduced
 
-from triage.reduce.text.script import Edit, Script
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.vain import Vain
 
 TEXT = "a = 1\nb = 2\nprint(a)\n"

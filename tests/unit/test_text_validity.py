@@ -6,7 +6,7 @@ import pytest
 from text_helpers import reduced
 
 from triage.judge.judgement import RefusedError
-from triage.reduce.text.script import Script
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.validity import RULES, Validity
 
 OPERATOR = """

@@ -18,7 +18,7 @@ from triage.model.report import AblationRow
 from triage.model.rungs import BACKENDS, INDUCTORS
 from triage.reduce.graph.passes.modes import DropOption
 from triage.reduce.printing.printer import Form, Unprintable, print_case
-from triage.reduce.text.compile_calls import is_fullgraph, options_of, with_setting, without_option
+from triage.reduce.text.code.compile_calls import is_fullgraph, options_of, with_setting, without_option
 
 SOON = 0.5  # of the limit of a hang: what ends so soon does not hang
 TIMEOUT_SECONDS = 60.0

@@ -14,7 +14,7 @@ from typing import Any
 
 from triage.model.rungs import LADDER
 from triage.model.stage import Stage
-from triage.reduce.text.script import Script
+from triage.reduce.text.code.script import Script
 
 INDUCTOR = "torch._inductor.config"
 AOT = "torch._functorch.config"

@@ -22,7 +22,7 @@ from triage.reduce.compare import forms_of
 from triage.reduce.in_time import InTime
 from triage.reduce.interface import Problem
 from triage.reduce.prepared import below_own_backend, failing_source, prepared
-from triage.reduce.text.checks import PrintedRunner
+from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
 from triage.reduce.verifying import Shown
 from triage.session.clock import BudgetSpentError

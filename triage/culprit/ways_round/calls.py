@@ -22,8 +22,8 @@ from triage.culprit.ways_round.source import (
     names_of,
 )
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
-from triage.reduce.text.script import Edit
-from triage.reduce.text.shape import compile_uses
+from triage.reduce.text.code.compile_calls import compile_uses
+from triage.reduce.text.code.script import Edit
 
 # The operator as it is written, and what its operations are called in a graph.
 _OPERATORS: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {

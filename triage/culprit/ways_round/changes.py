@@ -25,7 +25,7 @@ from triage.culprit.ways_round.copies import copied_arguments
 from triage.culprit.ways_round.functions import disabled_functions
 from triage.culprit.ways_round.source import Source, above, after_imports, imported_names
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
-from triage.reduce.text.script import Edit
+from triage.reduce.text.code.script import Edit
 
 KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
 CALLS_OF_A_LINE = 2

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 
 from triage.culprit.ways_round.source import Source
 from triage.model.rungs import INDUCTORS
-from triage.reduce.text.script import Edit
-from triage.reduce.text.shape import compile_uses, last_token, option_taken_out, without_argument
+from triage.reduce.text.code.compile_calls import compile_uses, last_token, option_taken_out
+from triage.reduce.text.code.edits import without_argument
+from triage.reduce.text.code.script import Edit
 
 Use = ast.Call | ast.Attribute
 _NOWHERE = Edit(-1, -1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from triage.culprit.ways_round.compile_arguments import Use
 from triage.culprit.ways_round.source import Source, imported_names
-from triage.reduce.text.script import Edit, Function
+from triage.reduce.text.code.script import Edit, Function
 
 _NEEDS_NO_PARENTHESES = ast.Name | ast.Attribute | ast.Subscript | ast.Call
 

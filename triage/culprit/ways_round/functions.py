@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from triage.culprit.ways_round.source import Source, after_imports, functions_around
-from triage.reduce.text.script import Edit
+from triage.reduce.text.code.script import Edit
 
 DECORATOR = "torch.compiler.disable"
 

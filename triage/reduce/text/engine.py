@@ -28,20 +28,20 @@ from triage.probe.launch import Cancel
 from triage.probe.target import Target
 from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
 from triage.reduce.printing.printer import code_lines
-from triage.reduce.text import evidence
-from triage.reduce.text.checks import PairedRunner, PrintedRunner, RoutingRunner
-from triage.reduce.text.eager_first import eager_first
-from triage.reduce.text.evidence import Trace
-from triage.reduce.text.left_files import LeftFiles
-from triage.reduce.text.prints import compared_at_the_end
-from triage.reduce.text.reached import own_failure, own_frames
+from triage.reduce.text.checks.left_files import LeftFiles
+from triage.reduce.text.checks.reached import own_failure, own_frames
+from triage.reduce.text.checks.runners import PairedRunner, PrintedRunner, RoutingRunner
+from triage.reduce.text.code.script import Script, after_future
+from triage.reduce.text.code.shape import shaped
+from triage.reduce.text.finish.eager_first import eager_first
+from triage.reduce.text.finish.prints import compared_at_the_end
 from triage.reduce.text.reducing import Around, Bench, Reducing
-from triage.reduce.text.script import Script, after_future
 from triage.reduce.text.search import Search
-from triage.reduce.text.shape import shaped
-from triage.reduce.text.starts import Request, without_trace
-from triage.reduce.text.tracing import trace
+from triage.reduce.text.starts.texts import Request, without_trace
 from triage.reduce.text.validity import RULES, SEEDED, Validity
+from triage.reduce.text.watching import evidence
+from triage.reduce.text.watching.evidence import Trace
+from triage.reduce.text.watching.tracing import trace
 from triage.trial.driver import Driver
 from triage.trial.interface import CandidateRunner
 from triage.trial.patience import Patience

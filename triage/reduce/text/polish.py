@@ -21,15 +21,15 @@ from triage.model.stage import Verdict
 from triage.reduce.interface import Engine, Met, NoReduction, Problem, Reduction
 from triage.reduce.printing.kernels import misfit
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
-from triage.reduce.text.checks import PairedRunner
-from triage.reduce.text.comments import lines_of
-from triage.reduce.text.contract import ContractRunner
-from triage.reduce.text.guards import words_of
-from triage.reduce.text.names import undefined
-from triage.reduce.text.reached import OwnFailure
-from triage.reduce.text.script import Script, quiet, readable
+from triage.reduce.text.checks.contract import ContractRunner
+from triage.reduce.text.checks.guards import words_of
+from triage.reduce.text.checks.reached import OwnFailure
+from triage.reduce.text.checks.runners import PairedRunner
+from triage.reduce.text.code.names import undefined
+from triage.reduce.text.code.script import Script, quiet, readable
+from triage.reduce.text.code.tidy import tidy
+from triage.reduce.text.finish.comments import lines_of
 from triage.reduce.text.search import Search
-from triage.reduce.text.tidy import tidy
 from triage.reduce.text.validity import Validity
 from triage.trial.cutoff import focused
 from triage.trial.driver import Driver

@@ -19,21 +19,21 @@ from triage.model.outcome import Frame
 from triage.model.stage import Verdict
 from triage.reduce.interface import Met, NoReduction, Reduction
 from triage.reduce.printing.printer import code_lines
-from triage.reduce.text.comments import lines_of
-from triage.reduce.text.data import STDIN, Data, data_of, without_data
-from triage.reduce.text.eager_first import eager_first
-from triage.reduce.text.evidence import Trace
-from triage.reduce.text.extract import closed, pumped
-from triage.reduce.text.failing_line import without_the_rest
-from triage.reduce.text.left_files import LeftFiles
-from triage.reduce.text.script import Script
+from triage.reduce.text.checks.left_files import LeftFiles
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.code.tidy import imports_first, tidy
+from triage.reduce.text.code.weight import foreign_imports
+from triage.reduce.text.data.files import STDIN, Data, data_of, without_data
+from triage.reduce.text.data.withheld import Needed, needed
+from triage.reduce.text.finish.comments import lines_of
+from triage.reduce.text.finish.eager_first import eager_first
 from triage.reduce.text.search import Search
-from triage.reduce.text.seeding import without_seeds
-from triage.reduce.text.starts import Request, starts
-from triage.reduce.text.tidy import imports_first, tidy
+from triage.reduce.text.starts.extract import closed, pumped
+from triage.reduce.text.starts.failing_line import without_the_rest
+from triage.reduce.text.starts.texts import Request, starts
 from triage.reduce.text.validity import Validity
-from triage.reduce.text.weight import foreign_imports
-from triage.reduce.text.withheld import Needed, needed
+from triage.reduce.text.validity.seeding import without_seeds
+from triage.reduce.text.watching.evidence import Trace
 from triage.trial.driver import Driver
 
 MOST_PUMPS = 30

@@ -13,12 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from triage.judge.asking import Budget, Judge
 from triage.model.stage import Verdict
-from triage.reduce.text.comments import without_stale
+from triage.reduce.text.code.edits import compatible
+from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.tidy import tidy
+from triage.reduce.text.finish.comments import without_stale
 from triage.reduce.text.passes import BRACKETS, LITERALS, POLISH, STATEMENTS, TABLE, UNREAD, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
-from triage.reduce.text.script import Edit, Script, compatible
-from triage.reduce.text.tidy import tidy
 from triage.reduce.text.vain import Vain
 
 MOST_ROUNDS = 12

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from triage.reduce.text.script import Edit, Script
+from triage.reduce.text.code.script import Edit, Script
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 Known = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]

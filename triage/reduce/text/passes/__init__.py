@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.passes import (
     arguments,
     brackets,
@@ -30,7 +31,6 @@ from triage.reduce.text.passes import (
     unwrapping,
 )
 from triage.reduce.text.passes.choice import Choice
-from triage.reduce.text.script import Script
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.edits import without_argument
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
-from triage.reduce.text.script import Script
-from triage.reduce.text.shape import without_argument
 
 
 @never_stricter

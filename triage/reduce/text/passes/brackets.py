@@ -14,8 +14,8 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script
 
 WIDEST = 100
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.ListComp)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.edits import merged, without_argument
+from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.tolerances import names_in, values_of
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
-from triage.reduce.text.script import Edit, Script
-from triage.reduce.text.shape import merged, without_argument
-from triage.reduce.text.tolerances import names_in, values_of
 
 WORKERS = "num_workers"
 _ONLY_WITH_WORKERS = (WORKERS, "prefetch_factor", "persistent_workers", "multiprocessing_context", "worker_init_fn")

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from triage.reduce.text.script import Edit, Script
-from triage.reduce.text.tolerances import changes, tolerances
+from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.tolerances import changes, tolerances
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from triage.reduce.text.names import Occurrences
+from triage.reduce.text.code.names import Occurrences
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script
 
 
 def propose(script: Script) -> Iterator[Choice]:

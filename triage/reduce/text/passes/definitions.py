@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from triage.reduce.text.names import all_arguments
-from triage.reduce.text.own_names import MODULE
+from triage.reduce.text.code.edits import deletion, without_argument
+from triage.reduce.text.code.names import all_arguments
+from triage.reduce.text.code.own_names import MODULE
+from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
-from triage.reduce.text.script import Definition, Edit, Function, Script
-from triage.reduce.text.shape import without_argument
-from triage.reduce.text.tidy import deletion
 
 
 @never_stricter

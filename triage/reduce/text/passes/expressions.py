@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.compile_calls import is_torch_compile
+from triage.reduce.text.code.script import Definition, Edit, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
-from triage.reduce.text.script import Definition, Edit, Script
-from triage.reduce.text.shape import is_torch_compile
 
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
           ast.JoinedStr, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip

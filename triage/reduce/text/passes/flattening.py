@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triage.reduce.text.names import KNOWN, Occurrences
-from triage.reduce.text.own_names import MODULE
+from triage.reduce.text.code.names import KNOWN, Occurrences
+from triage.reduce.text.code.own_names import MODULE
+from triage.reduce.text.code.script import Edit, Script, blocks_of, reindent
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script, blocks_of, reindent
 
 _PLAIN_BASES = ("object", *MODULE)
 _CALLED = ("forward", "__call__")

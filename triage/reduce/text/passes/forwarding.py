@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script
 
 
 def propose(script: Script) -> Iterator[Choice]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triage.reduce.text.names import KNOWN, Occurrences
+from triage.reduce.text.code.names import KNOWN, Occurrences
+from triage.reduce.text.code.script import Edit, Script, reindent
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script, reindent
 
 
 def propose(script: Script) -> Iterator[Choice]:

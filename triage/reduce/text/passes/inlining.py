@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from triage.model.syntax import parse_expression
-from triage.reduce.text.names import Occurrence, Occurrences, Scope, all_arguments
+from triage.reduce.text.code.names import Occurrence, Occurrences, Scope, all_arguments
+from triage.reduce.text.code.script import Edit, Function, Script, blocks_of
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Function, Script, blocks_of
 
 WIDEST, WIDEST_OF_ALL = 100, 140
 _HOLDING_MODULES = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.tolerances import changes, tolerances
 from triage.reduce.text.passes.choice import Choice
-from triage.reduce.text.script import Edit, Script
-from triage.reduce.text.tolerances import changes, tolerances
 
 
 def propose(script: Script) -> Iterator[Choice]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script
 
 _NEUTRAL = {ast.FloorDiv: 1, ast.Div: 1, ast.Mult: 1, ast.Pow: 1, ast.Add: 0, ast.Sub: 0}
 _COMMUTES = (ast.Mult, ast.Add)

@@ -6,9 +6,9 @@ import ast
 import json
 from collections.abc import Iterator
 
+from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice
-from triage.reduce.text.script import Edit, Script
-from triage.reduce.text.tidy import deletion
 
 
 def propose(script: Script) -> Iterator[Choice]:

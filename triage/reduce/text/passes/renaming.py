@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triage.reduce.text.names import KNOWN, Occurrence, Occurrences, Scope
+from triage.reduce.text.code.names import KNOWN, Occurrence, Occurrences, Scope
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Edit, Script
 
 _FUNCTIONS = ("f", "g", "h", "fn", "fn2", "fn3")
 _CLASSES = ("M", "A", "B", "C", "D")

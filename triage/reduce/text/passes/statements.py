@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.script import Script
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.script import Script
-from triage.reduce.text.tidy import deletion
 
 
 def at_depth(script: Script, depth: int) -> list[Choice]:
@@ -22,7 +22,7 @@ def depths(script: Script) -> int:
 
 def runs(script: Script) -> Iterator[Choice]:
     """A value that is built in several statements goes with all of them: a name's bindings together with its uses."""
-    from triage.reduce.text.names import Occurrences
+    from triage.reduce.text.code.names import Occurrences
 
     seen = Occurrences(script)
     body = [statement for statement, _ in script.statements()]

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from triage.reduce.text.names import Occurrences, Scope
+from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.names import Occurrences, Scope
+from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
-from triage.reduce.text.script import Definition, Edit, Function, Script
-from triage.reduce.text.tidy import deletion
 
 _FILLS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
 _CALLED_BY_TORCH = frozenset({"backward", "forward", "jvp", "setup_context", "vmap"})

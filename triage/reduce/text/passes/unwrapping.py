@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.edits import is_elif
+from triage.reduce.text.code.script import Block, Edit, Script
 from triage.reduce.text.passes.choice import Choice
-from triage.reduce.text.script import Block, Edit, Script
-from triage.reduce.text.tidy import is_elif
 
 _TRY: tuple[type[ast.AST], ...] = tuple(
     kind for kind in (ast.Try, getattr(ast, "TryStar", None)) if kind is not None

@@ -1,0 +1,201 @@
+"""The same failure, and only compiled: a candidate must also run to its end where the program does.
+
+A script is not like a graph, whose printed form runs eager first: what the passes make of it may be broken in itself, or
+fail for a reason of its own. So whoever fails the same way is run once more with the backend of the rung that passes.
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from triage.judge.judgement import CandidateResult
+from triage.judge.likeness import same_failure
+from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_of, words_of
+from triage.judge.signature import FailureSignature
+from triage.model.rungs import UNCOMPILED
+from triage.model.stage import OutcomeKind
+from triage.model.syntax import parse
+from triage.probe.launch import Cancel
+from triage.reduce.text.checks.contract import Contracts, ask
+from triage.reduce.text.checks.harmless import with_harmless
+from triage.reduce.text.checks.left_files import LeftFiles
+from triage.reduce.text.checks.reached import OwnFailure
+from triage.trial.facts import not_run
+from triage.trial.fresh import ONE_THREAD, FreshProcessRunner, run_fresh
+from triage.trial.interface import CandidateRunner
+from triage.trial.limits import meets_others
+from triage.trial.pool import PooledRunner, Query
+
+CONFINE = "TRIAGE_CONFINE"
+# Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
+_OWN_PROCESS = ("multiprocessing", "concurrent.futures.process", "signal", "torch.distributed", "torch.multiprocessing")
+_OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
+
+
+def _fails_with(signature: FailureSignature, result: CandidateResult) -> bool:
+    return result.signature is not None and same_failure(result.signature, signature)
+
+
+class PairedRunner(PooledRunner):
+    """A view of a runner. What fails with `signature` (or as it says) fails on the passing rung as well, or is a result.
+
+    With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
+    did not fail with a harmless function in the place of the compiled one, none may. Unless `recompiles`, none may compile
+    a graph again: what goes wrong with the first one is another failure than what goes wrong with the second. Close the
+    runner alone.
+    """
+
+    def __init__(
+        self,
+        runner: CandidateRunner,
+        signature: FailureSignature | Callable[[CandidateResult], bool],
+        passing: str = UNCOMPILED.name,
+        own: OwnFailure | None = None,
+        *,
+        exchanges: bool = True,
+        recompiles: bool = True,
+        files: LeftFiles | None = None,
+    ) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner, self._passing, self._own = runner, passing, own
+        self._fails = signature if callable(signature) else partial(_fails_with, signature)
+        self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
+        self._recompiles = recompiles
+        self._files = files or LeftFiles()
+        self._decides = False
+        self._contracts = Contracts()
+        self._warned: frozenset[str] | None = None  # by the first script that was run on the passing rung
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        result = ask(self._runner, query, cancel)
+        if not self._fails(result) or cancel.is_set():
+            return result
+        flaw = self._flaw(query, result, cancel)
+        if flaw:
+            return not_run(flaw)
+        self._files.accept(query.source, result.left)
+        return result
+
+    def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
+        return self._wrong_way(query, result, cancel) or self._contracts.flaw(self._runner, query, cancel)
+
+    def _wrong_way(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
+        """Why a candidate that fails the same way is none; empty where it is one."""
+        if flaw := self._files.flaw(result.left):
+            return flaw
+        if result.notes.recompiles and not self._recompiles:
+            return "it compiles a graph again, which the program does not"
+        if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome):
+            return "nothing decides whether its own statement fails"
+        if self._exchanges:
+            harmless = ask(self._runner, replace(query, source=with_harmless(query.source)), cancel)
+            if harmless.outcome.kind is OutcomeKind.OK:
+                self._decides = True
+                if self._passing == UNCOMPILED.name:  # the script's own functions ran so
+                    return ""
+            elif self._decides:
+                return "its own statement fails whatever is compiled"
+        below = ask(self._runner, replace(query, rung=self._passing), cancel)
+        if below.outcome.kind is not OutcomeKind.OK:
+            return f"{_without(self._passing)}: {below.outcome.kind.value}"
+        return self._warnings(below)
+
+    def _warnings(self, below: CandidateResult) -> str:
+        """Kinds of warnings that the program does not give: with warnings as errors a candidate must pass where it does."""
+        with self._lock:
+            if self._warned is None:
+                self._warned = frozenset(below.warned)
+            more = sorted(set(below.warned) - self._warned)
+        return f"{self._passing} warns: {more[0]}" if more else ""
+
+
+def _without(passing: str) -> str:
+    return "it fails without a compiler too" if passing == UNCOMPILED.name else f"it fails with {passing} too"
+
+
+class PrintedRunner(PooledRunner):
+    """A view of a runner. A run that passes, and prints numbers that are others uncompiled, is a wrong result.
+
+    Only those that two uncompiled runs print alike count: what is random, or a time, is another in each.
+    """
+
+    def __init__(self, runner: CandidateRunner) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner = runner
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        result = ask(self._runner, query, cancel)
+        mine = lines_of(result.printed)
+        if result.outcome.kind is not OutcomeKind.OK or not result.compiled or not mine:
+            return result
+        below = replace(query, rung=UNCOMPILED.name)
+        one = ask(self._runner, below, cancel)
+        right = lines_of(one.printed)
+        others = differing(right, mine)
+        if one.outcome.kind is not OutcomeKind.OK or not others:
+            return result
+        steady = agreeing(right, lines_of(ask(self._runner, below, cancel).printed), REPEATS)
+        key = next((key for key in others if key in steady), None)
+        return result if key is None else as_wrong(result, words_of(right, mine, key))
+
+
+class RoutingRunner(PooledRunner):
+    """Runs a script that must not share a process in one of its own, others where they always run."""
+
+    def __init__(self, runner: CandidateRunner, python: str, neutral: Path | None) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner = runner
+        self._fresh = _ConfinedRunner(python, jobs=runner.jobs, neutral=neutral)
+        self._meeting = threading.Lock()
+
+    def close(self) -> None:
+        """End what this view started; the runner itself stays open."""
+        self._fresh.close()
+        super().close()
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        if not needs_own_process(query.source):
+            return ask(self._runner, query, cancel)
+        with self._meeting if meets_others(query.source) else nullcontext():
+            return ask(self._fresh, query, cancel)
+
+
+class _ConfinedRunner(FreshProcessRunner):
+    """Fresh processes that may write in their own directory only, as forked ones may."""
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        directory = self._new_directory()
+        env = {**ONE_THREAD, CONFINE: str(directory)}
+        try:
+            return run_fresh(query, self._python, directory, extra_env=env, neutral=self._neutral, cancel=cancel)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def needs_own_process(text: str) -> bool:
+    """Whether a script must not share a process with others: it forks, handles signals, or is one rank of many."""
+    for node in ast.walk(parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Attribute):
+            names = [ast.unparse(node)]
+        elif isinstance(node, ast.keyword) and node.arg == "num_workers":
+            if not (isinstance(node.value, ast.Constant) and not node.value.value):
+                return True
+            continue
+        else:
+            continue
+        if any(name == known or name.startswith(known + ".") for name in names for known in _OWN_PROCESS):
+            return True
+        if any(name.rsplit(".", 1)[-1] in _OWN_PROCESS_CALLS for name in names):
+            return True
+    return False

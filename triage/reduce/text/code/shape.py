@@ -1,0 +1,94 @@
+"""The form in which a candidate is run and reported (see the contract's `repro.py`).
+
+One comment on top, and a backend that `TORCH_COMPILE_BACKEND` can change in every use of `torch.compile`. The passes work
+on the text without that: so nothing of it can be reduced away, and what is run is, to the letter, what the report prints.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from triage.judge.judgement import RefusedError
+from triage.model.rungs import DEFAULT_BACKEND, INDUCTORS, knows_modes
+from triage.reduce.text.code.compile_calls import compile_uses, last_token
+from triage.reduce.text.code.edits import merged, without_argument
+from triage.reduce.text.code.names import bound_globals, undefined
+from triage.reduce.text.code.script import Edit, Script, quiet
+
+VARIABLE = "TORCH_COMPILE_BACKEND"
+
+
+def shaped(script: Script, rung: str | None, header: str, *, door: bool = False) -> str:
+    """The script as it is run. `rung` is the default backend, None to keep the script's own (a custom one).
+
+    Raises RefusedError for a text that cannot be it: does not parse or compile, names something that is not there, or
+    never uses torch.compile (unless it fails in another `door`).
+    """
+    try:
+        with quiet():
+            compile(script.text, "repro.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise RefusedError(f"not valid Python: {error}") from None
+    missing = undefined(script)
+    if missing:
+        raise RefusedError(f"nothing defines {min(missing)}")
+    uses = list(compile_uses(script))
+    comment = "".join(f"# {line}".rstrip() + "\n" for line in header.strip().splitlines())
+    if not uses:
+        if door:
+            return comment + script.text
+        raise RefusedError("it does not use torch.compile")
+    body = Script(script.replaced([_with_backend(script, use, rung) for use in uses]))
+    return comment + (body.text if "os" in bound_globals(body) else _import_os(body))
+
+
+def plain(text: str, rung: str | None) -> str:
+    """The text without the backends that are put in when it is run: where `rung` is None the script's own stays."""
+    if rung is None:
+        return text
+    script = Script(text)
+    dropped = {"backend", *(() if knows_modes(rung) else INDUCTORS)}
+    edits = [
+        without_argument(script, use, keyword)
+        for use in compile_uses(script)
+        if isinstance(use, ast.Call)
+        for keyword in use.keywords
+        if keyword.arg in dropped
+    ]
+    return script.replaced(merged(edits))
+
+
+def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | None) -> Edit:
+    default = f'"{rung or DEFAULT_BACKEND}"'
+    if isinstance(use, ast.Attribute):
+        end = script.span(use)[1]
+        return Edit(end, end, f'(backend=os.environ.get("{VARIABLE}", {default}))')
+    own = next((item for item in use.keywords if item.arg == "backend"), None)
+    if own is not None:
+        start, end = script.span(own.value)
+        told = script.text[start:end]
+        if VARIABLE in told:
+            return Edit(start, end, told)
+        return Edit(start, end, f'os.environ.get("{VARIABLE}", {told if rung is None else default})')
+    told = f'backend=os.environ.get("{VARIABLE}", {default})'
+    spread = next((item for item in reversed(use.keywords) if item.arg is None), None)
+    if spread is not None:  # it may hold a backend
+        start, end = script.span(spread.value)
+        return Edit(start, end, "{**" + script.text[start:end] + f', "backend": {told.partition("=")[2]}' + "}")
+    place, last = last_token(script, use)
+    return Edit(place, place, {"(": "", ",": " "}.get(last, ", ") + told)
+
+
+def _import_os(script: Script) -> str:
+    """`import os` above the first import (or statement), below the docstring and `from __future__`."""
+    place = next(
+        (
+            statement
+            for statement in script.tree.body
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+            and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
+        ),
+        script.tree.body[-1],
+    )
+    start = script.offset(script.first_line(place), 0)
+    return f"{script.text[:start]}import os\n{script.text[start:]}"

@@ -1,0 +1,203 @@
+"""What is left over after an edit, cleaned up without a query: a pure function from text to text.
+
+A deleted statement leaves a `pass`; here it goes, as do statements that are a mere constant (in the module: or a name), and
+an `else` or `finally` that holds nothing else. Definitions, imports of the standard library and of torch, and plain
+functions and classes that nothing names any more go as well, and blank lines are kept to one.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+import re
+
+from triage.reduce.text.code.edits import is_elif
+from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
+from triage.reduce.text.code.script import Block, Edit, Script, blocks_of
+from triage.reduce.text.code.weight import STANDARD
+
+_HARMLESS = STANDARD - {"torchvision"}
+
+
+def tidy(text: str) -> str:
+    """The cleaned text; the same text where it does not parse."""
+    try:
+        for _ in range(50):
+            script = Script(text)
+            edits = _constants(script) or _superfluous_pass(script) or _empty_parts(script) or _unused(script)
+            if not edits:
+                break
+            text = script.replaced(edits)
+    except SyntaxError:
+        return text
+    return spaced(text)
+
+
+def imports_first(text: str) -> str:
+    """Imports of the standard library and torch that stand between other statements, once and at the top."""
+    script = Script(text)
+    moved = [
+        node
+        for node in script.tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and all(name.split(".")[0] in _HARMLESS for name in _modules(node))
+    ]
+    future = [node for node in moved if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    rest = script.replaced([Edit(*script.lines_span(node)) for node in moved])
+    others = [ast.unparse(node) for node in moved if node not in future]
+    lines = [ast.unparse(node) for node in future] + sorted(others, key=lambda line: "torch" in line.split()[1])
+    return "".join(f"{line}\n" for line in dict.fromkeys(lines)) + rest
+
+
+def _modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return ["." if node.level else node.module or ""]
+    return [alias.name for alias in node.names]
+
+
+def spaced(text: str) -> str:
+    """One blank line below the imports and around each definition at module level, at most one elsewhere."""
+    try:
+        tree = Script(text).tree
+    except SyntaxError:
+        return text
+    inside = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno
+        for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)
+    }
+    apart = _lines_apart(text, tree)
+    kept: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if number in inside:
+            kept.append(line)
+            continue
+        line = line.rstrip()
+        if not line and (not kept or not kept[-1] or kept[-1].endswith(":")):
+            continue
+        if number in apart and kept and kept[-1]:
+            kept.append("")
+        kept.append(line)
+    return "\n".join(kept).rstrip() + "\n" if kept else ""
+
+
+def _lines_apart(text: str, tree: ast.Module) -> set[int]:
+    """First lines of the statements that stand apart from the one above."""
+    lines, script, found = text.splitlines(), Script(text), set()
+    for above, statement in itertools.pairwise(tree.body):
+        imports = isinstance(above, ast.Import | ast.ImportFrom) and not isinstance(
+            statement, ast.Import | ast.ImportFrom
+        )
+        if imports or any(isinstance(item, ast.FunctionDef | ast.ClassDef) for item in (above, statement)):
+            first = script.first_line(statement)
+            while first > 1 and lines[first - 2].lstrip().startswith("#"):
+                first -= 1
+            found.add(first)
+    return found
+
+
+def _constants(script: Script) -> list[Edit]:
+    """Statements that are a constant, docstrings among them, or a name of the module (in a function the compiler meets it)."""
+    alone = [node for node in script.nodes if isinstance(node, ast.Expr)]
+    named = [node for node in alone if isinstance(node.value, ast.Name) and script.parents[node] is script.tree]
+    bound = bound_globals(script) if named else frozenset()
+    known = bound | frozenset(dir(builtins))
+    gone = [node for node in named if isinstance(node.value, ast.Name) and node.value.id in known]
+    gone += [node for node in alone if isinstance(node.value, ast.Constant)]
+    return [Edit(*script.span(node), "pass") for node in gone]
+
+
+def _superfluous_pass(script: Script) -> list[Edit]:
+    edits = []
+    for node in script.nodes:
+        for block in blocks_of(node):
+            empty = [item for item in block if isinstance(item, ast.Pass)]
+            if len(empty) == len(block) and not isinstance(node, ast.Module):
+                empty = empty[1:]
+            edits += [Edit(*script.lines_span(item)) for item in empty]
+    return edits
+
+
+def _empty_parts(script: Script) -> list[Edit]:
+    """One `else`, `finally` or `elif` that does nothing. One at a time, as they nest."""
+    for node in script.nodes:
+        orelse: Block = getattr(node, "orelse", None) or []
+        if isinstance(orelse, list) and _does_nothing(orelse) and not is_elif(script, orelse[0]):
+            return [_with_header(script, orelse, "else")]
+        if isinstance(node, ast.Try) and node.handlers and _does_nothing(node.finalbody):
+            return [_with_header(script, node.finalbody, "finally")]
+        if isinstance(node, ast.If) and is_elif(script, node) and _does_nothing(node.body) and not node.orelse:
+            return [Edit(script.offset(node.lineno, 0), script.lines_span(node)[1])]
+    return []
+
+
+def _does_nothing(block: Block) -> bool:
+    return bool(block) and all(isinstance(item, ast.Pass) for item in block)
+
+
+def _with_header(script: Script, block: Block, word: str) -> Edit:
+    start, end = script.lines_span(block[0])[0], script.lines_span(block[-1])[1]
+    header = list(re.finditer(rf"^[ \t]*{word}[ \t]*:.*\n", script.text[:start], re.MULTILINE))[-1]
+    return Edit(header.start(), end)
+
+
+def _unused(script: Script) -> list[Edit]:
+    """Imports and definitions at module level that nothing names."""
+    seen = Occurrences(script)
+    quoted = " ".join(
+        node.value for node in script.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+    def needed(name: str, statement: ast.stmt) -> bool:
+        start, end = script.lines_span(statement)
+        used = any(not (start <= item.start < end) for item in seen.of(name) if not item.binds)
+        return (
+            used
+            or (seen.of(name) != [] and len([i for i in seen.of(name) if i.binds]) > 1)
+            or (re.search(rf"\b{re.escape(name)}\b", quoted) is not None)
+        )
+
+    edits: list[Edit] = []
+    for statement in script.tree.body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            edits += _without_unused_names(script, statement, needed)
+        elif (
+            isinstance(statement, ast.FunctionDef | ast.ClassDef)
+            and not statement.decorator_list
+            and not needed(statement.name, statement)
+            and not (isinstance(statement, ast.ClassDef) and tells_its_base(script, statement))
+        ):
+            edits.append(Edit(*script.lines_span(statement)))
+    return edits
+
+
+def _without_unused_names(script: Script, statement: ast.Import | ast.ImportFrom, needed) -> list[Edit]:  # type: ignore[no-untyped-def]
+    if isinstance(statement, ast.ImportFrom):
+        if (
+            statement.level
+            or (statement.module or "").split(".")[0] not in _HARMLESS
+            or statement.module == "__future__"
+        ):
+            return []
+        removable = statement.names
+    else:
+        removable = [alias for alias in statement.names if alias.name.split(".")[0] in _HARMLESS]
+    unused = [
+        alias
+        for alias in removable
+        if alias.name != "*" and not needed(alias.asname or alias.name.split(".")[0], statement)
+    ]
+    if not unused:
+        return []
+    kept = [alias for alias in statement.names if alias not in unused]
+    start, end = script.lines_span(statement)
+    if not kept:
+        return [Edit(start, end)]
+    fewer = (
+        ast.ImportFrom(statement.module, kept, statement.level)
+        if isinstance(statement, ast.ImportFrom)
+        else ast.Import(kept)
+    )
+    return [Edit(*script.span(statement), ast.unparse(fewer))]

@@ -1,0 +1,1 @@
+"""What the program reads, and what stands in its place: made-up contents, or the fewest of its own words."""

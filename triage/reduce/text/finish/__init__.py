@@ -1,0 +1,1 @@
+"""What is done to a text once, at the end, for its reader. Pure."""

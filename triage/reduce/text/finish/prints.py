@@ -1,0 +1,100 @@
+"""A program that only prints what is wrong: the final text with a comparison at its end, so that it fails by itself.
+
+The values that it printed are collected instead, and compared with those of its uncompiled run.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterator
+
+from triage.judge.printed import BEYOND, NEARLY_NOTHING
+from triage.reduce.text.code.names import bound_globals
+from triage.reduce.text.code.script import Edit, Script
+
+MOST_VALUES = 24  # more in the list of what is expected is nothing to read
+_FLOATS = ("e", "f", "g", "%")  # the last letter of the format of a float
+
+
+def compared_at_the_end(script: Script, uncompiled: Callable[[str], str | None]) -> Iterator[Script]:
+    """The script with the values that it prints collected, and compared at its end with those of its uncompiled run.
+
+    `uncompiled` gives what a text prints without a compiler, None where it fails.
+    """
+    in_functions = {node.id for node in script.nodes if isinstance(node, ast.Name)}
+    taken = bound_globals(script) | in_functions
+    numbered = (f"printed{n}" for n in itertools.count(2))
+    name = "printed" if "printed" not in taken else next(name for name in numbered if name not in taken)
+    for told in (_formatted, _printed):
+        collecting = _collecting(script, name, told)
+        values = _values(uncompiled(f"{collecting}print({name})\n")) if collecting is not None else []
+        if collecting is not None and 0 < len(values) <= MOST_VALUES:
+            near = f"rtol={BEYOND}, atol={NEARLY_NOTHING}"
+            yield Script(f"{collecting}torch.testing.assert_close({name}, {values!r}, {near})\n")
+
+
+def _collecting(script: Script, name: str, told: Callable[[ast.Call], list[str]]) -> str | None:
+    """The text in which each `print` that tells values adds them to a list of this name; None where none does."""
+    edits: list[Edit] = []
+    for node in script.nodes:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print":
+            values = told(call)
+            added = f"append({values[0]})" if len(values) == 1 else f"extend([{', '.join(values)}])"
+            edits += [Edit(*script.span(node), f"{name}.{added}")] if values else []
+    if not edits:
+        return None
+    first = next(item for item in script.tree.body if not _comes_first(item))
+    place = script.offset(script.first_line(first), 0)
+    return script.replaced([*edits, Edit(place, place, f"{name} = []\n")])
+
+
+def _comes_first(statement: ast.stmt) -> bool:
+    """An import, or the docstring."""
+    of_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return of_text or isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _formatted(call: ast.Call) -> list[str]:
+    """What is printed as a number with a point: it has a format for one, or is made as one."""
+    told = [(node.value, node.format_spec) for node in _inserted(call)] + [(item, None) for item in call.args]
+    return [_as_float(value) for value, form in told if _is_float(value) or _format(form)[-1:] in _FLOATS]
+
+
+def _printed(call: ast.Call) -> list[str]:
+    """Whatever is printed and not the same each time."""
+    told = [node.value for node in _inserted(call)] + [
+        item for item in call.args if not isinstance(item, ast.JoinedStr)
+    ]
+    return [_as_float(value) for value in told if not isinstance(value, ast.Constant)]
+
+
+def _inserted(call: ast.Call) -> list[ast.FormattedValue]:
+    strings = [item for item in call.args if isinstance(item, ast.JoinedStr)]
+    return [node for string in strings for node in string.values if isinstance(node, ast.FormattedValue)]
+
+
+def _format(form: ast.expr | None) -> str:
+    """The format's text, as far as it is one."""
+    last = form.values[-1] if isinstance(form, ast.JoinedStr) and form.values else None
+    return str(last.value) if isinstance(last, ast.Constant) else ""
+
+
+def _is_float(value: ast.expr) -> bool:
+    called = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+    return called == "float" or called.endswith(".item")
+
+
+def _as_float(value: ast.expr) -> str:
+    text = ast.unparse(value)
+    return text if _is_float(value) else f"float({text})"
+
+
+def _values(printed: str | None) -> list[float]:
+    """The list in the last line; empty where it is none of finite numbers."""
+    try:
+        values = ast.literal_eval((printed or "").strip().splitlines()[-1])
+        return [float(value) for value in values]
+    except (IndexError, SyntaxError, ValueError, TypeError):  # nan and inf are names
+        return []

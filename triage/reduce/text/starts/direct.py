@@ -1,0 +1,279 @@
+"""The short way to the failure: call the failing function itself, on what it was called on.
+
+Of a bundled program only what that call needs is kept: definitions by name, and the module-level statements that act on
+them (a custom op is registered, a setting of torch is changed). The training loop, the data, the arguments are gone.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from triage.model.syntax import parse, parse_expression
+from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.watching.evidence import Call
+
+REFERENCE = re.compile(r"<<([\w.]+):(\w+)>>")
+MOST_CALLS = 12
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A recorded call as statements: how the callee is made, and each call's arguments."""
+
+    callee: str
+    arguments: tuple[str, ...]
+    grad: bool
+    compiled: bool = True
+    made: str | None = None  # the object that is called, or whose method is
+    method: str = ""  # of that object, with its point
+
+
+def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> Spoken | None:
+    """Calls of one function as text; `resolve(module, name)` names the program's definitions. None where one cannot."""
+    missing: list[str] = []
+
+    def named(text: str) -> str:
+        def put(found: re.Match[str]) -> str:
+            name = resolve(found.group(1), found.group(2))
+            if name is None:
+                missing.append(found.group(0))
+            return name or ""
+
+        return REFERENCE.sub(put, text)
+
+    first = calls[0]
+    made = named(first.made if first.made is not None else first.function)
+    method = f".{first.method}" if first.made is not None and not first.is_module_call else ""
+    arguments = tuple(named(call.arguments) for call in calls)
+    of_object = made if first.made is not None else None
+    return None if missing else Spoken(made + method, arguments, first.grad, first.compiled, of_object, method)
+
+
+def direct_script(
+    bundled: Script, said: Spoken, options: str, imported: Collection[str] = (), definition: str = ""
+) -> str:
+    """The script that compiles the callee and calls it (or calls it as it is, where it only leads to what is compiled).
+
+    `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import;
+    `definition` is that of the callee, where the program has none.
+    """
+    compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
+    grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
+    name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
+    if said.compiled:
+        lines = [f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]
+    else:
+        lines = [f"{said.callee}({given})" for given in said.arguments]
+    text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
+    own = [node for node in parse(definition).body if isinstance(node, ast.FunctionDef)]
+    known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
+    return _with_what_it_needs(bundled, text, {name, *imported, *known})
+
+
+def compared_script(
+    bundled: Script, said: Spoken, options: str, imported: Collection[str] = (), *, gradients: str = ""
+) -> str:
+    """The script that makes each call compiled and uncompiled, and compares what they give.
+
+    `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead. Of
+    several calls of an object a copy is called uncompiled, and so is a copy given of an object: a call may change them.
+    """
+    taken, lines = bound_globals(bundled), list[str]()
+
+    def free(*names: str) -> str:
+        return next(name for name in names if name not in taken)
+
+    plain = called = said.callee
+    name = free("compiled", "compiled_f", "compiled_again")
+    if said.made is not None:
+        holder = free("model", "net", "made", "the_model")
+        lines, plain = [f"{holder} = {said.made}"], holder + said.method
+        called = plain
+        if len(said.arguments) > 1:
+            other = free("eager", "uncompiled", "plain", "other")
+            lines, plain = [*lines, f"{other} = copy.deepcopy({holder})"], other + said.method
+    lines.append(f"{name} = torch.compile({called}{', ' if options else ''}{options})")
+    if not said.grad:
+        lines.insert(0, "torch.set_grad_enabled(False)")
+    given = [_arguments(call) for call in said.arguments]
+    words = (word for word in ("state", *(f"state{n}" for n in range(2, 66))) if word not in taken)
+    kept = dict(zip(_of_every_call(given), words, strict=False))
+    for text, word in kept.items():
+        lines += _with_copy(word, text)
+    for call in given:
+        named, arguments, copies = _by_name(call, taken, kept)
+        lines += named
+        if gradients:
+            lines += ["def gradients(f):", f"    out = f({arguments})"]
+            lines += [f"    return torch.autograd.grad({gradients}, list({plain}.parameters()))"]
+            lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
+        else:
+            lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
+    lines.insert(0, "torch.manual_seed(0)")  # each candidate draws the same; it goes at the end, if it fails without
+    if any("copy.deepcopy(" in line for line in lines):
+        lines.insert(0, "import copy")
+    own = {"copy", *(line.split(" = ")[0] for line in lines), *(("gradients", "out", "f") if gradients else ())}
+    return _with_what_it_needs(bundled, "".join(f"{line}\n" for line in lines), {*own, *imported})
+
+
+Arguments = Sequence[tuple[str, ast.expr]]  # of one call: the keyword, empty where it has none, and what is given
+
+
+def _arguments(given: str) -> Arguments:
+    call = parse_expression(f"f({given})")
+    assert isinstance(call, ast.Call)
+    return [*(("", item) for item in call.args), *((item.arg or "", item.value) for item in call.keywords)]
+
+
+def _changes(value: ast.expr) -> bool:
+    """Whether a call may change what it is given here: an object of the program's, a list, a dict."""
+    if isinstance(value, ast.List | ast.Dict | ast.Set):
+        return True
+    first = value.func if isinstance(value, ast.Call) else None
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    return isinstance(first, ast.Name) and first.id != "torch" and not hasattr(builtins, first.id)
+
+
+def _of_every_call(calls: Sequence[Arguments]) -> list[str]:
+    """The objects that several calls are all given, in one place, made in one way: one object, as far as can be told."""
+    if len(calls) < 2:
+        return []
+    first, *rest = [[(place, key, ast.unparse(value)) for place, (key, value) in enumerate(call)] for call in calls]
+    alike = [item for item in first if all(item in other for other in rest) and _changes(calls[0][item[0]][1])]
+    return list(dict.fromkeys(text for _, _, text in alike))
+
+
+def _with_copy(name: str, text: str) -> list[str]:
+    return [f"{name} = {text}", f"{name}_copy = copy.deepcopy({name})"]
+
+
+def _by_name(given: Arguments, taken: Collection[str], kept: Mapping[str, str]) -> tuple[list[str], str, str]:
+    """Arguments as lines that give each a name, so that two calls are given the same, and the text of both calls.
+
+    `kept` are names of objects that were made before.
+    """
+    words = iter(word for word in ("x", "y", "z", *(f"x{n}" for n in range(2, 66))) if word not in taken)
+    lines, told, copies = list[str](), list[str](), list[str]()
+    for key, value in given:
+        text = copied = ast.unparse(value)
+        if text in kept:
+            text, copied = kept[text], f"{kept[text]}_copy"
+        elif _changes(value):
+            word = next(words)
+            lines += _with_copy(word, text)
+            text, copied = word, f"{word}_copy"
+        elif not isinstance(value, ast.Constant | ast.Name) and not text.startswith("*"):
+            word = next(words)
+            lines.append(f"{word} = {text}")
+            text = copied = word
+        told.append(f"{key}={text}" if key else text)
+        copies.append(f"{key}={copied}" if key else copied)
+    return lines, ", ".join(told), ", ".join(copies)
+
+
+def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) -> str:
+    """The text below the statements of the program that it needs. Names bound `elsewhere` need none."""
+    kept = "".join(needed(bundled, text, elsewhere))
+    imports = [] if _imports_torch(kept) else ["import torch\n"]
+    imports += ["import types\n"] if "types.SimpleNamespace" in text else []
+    futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))
+    rest = "".join(line for line in kept.splitlines(keepends=True) if not line.startswith("from __future__"))
+    return futures + "".join(imports) + rest + text
+
+
+def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Iterator[str]:
+    """The top-level statements that the text needs, in order. Names bound `elsewhere` need none."""
+    seen = Occurrences(bundled)
+    uses = {statement: _uses(bundled, seen, statement) for statement in bundled.tree.body}
+    binds = {statement: _binds(bundled, seen, statement) for statement in bundled.tree.body}
+    wanted = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)} - set(elsewhere)
+    chosen: set[ast.stmt] = set()
+    grown = True
+    while grown:
+        grown = False
+        registered = "torch.ops." in "".join(bundled.source(item) for item in chosen)
+        for statement in bundled.tree.body:
+            if statement in chosen:
+                continue
+            acts = not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+            if (
+                binds[statement] & wanted
+                or (acts and not binds[statement] and _acts_on(bundled, statement, wanted))
+                or (not acts and _is_registered(bundled, statement, wanted, uses))
+                or (registered and "torch.library" in bundled.source(statement))
+                or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
+            ):
+                chosen.add(statement)
+                wanted |= uses[statement] - set(elsewhere)
+                grown = True
+    for statement in bundled.tree.body:
+        if statement in chosen:
+            start, end = bundled.lines_span(statement)
+            yield bundled.text[start:end]
+
+
+def _acts_on(script: Script, statement: ast.stmt, wanted: set[str]) -> bool:
+    """A call of a method of a wanted name, or an attribute or item of one that is set; settings of torch as well."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        node: ast.AST = statement.value.func
+    elif isinstance(statement, ast.Assign | ast.AugAssign):
+        node = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        if isinstance(node, ast.Name):
+            return node.id in wanted
+    else:
+        return False
+    if not isinstance(node, ast.Attribute | ast.Subscript):
+        return False
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and (
+        node.id in wanted or (node.id == "torch" and "config" in script.source(statement))
+    )
+
+
+def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: Mapping[ast.stmt, set[str]]) -> bool:
+    """A class that tells a wanted one of itself, or a definition whose decorator puts it into a wanted table."""
+    if isinstance(statement, ast.ClassDef):
+        bases = {item.id for item in statement.bases if isinstance(item, ast.Name)}
+        if bases & wanted and tells_its_base(script, statement):
+            return True
+    tables = {
+        target.id
+        for item in script.tree.body
+        if isinstance(item, ast.Assign | ast.AnnAssign)
+        for target in (item.targets if isinstance(item, ast.Assign) else [item.target])
+        if isinstance(target, ast.Name) and target.id in wanted
+    }
+    for decorator in getattr(statement, "decorator_list", ()):
+        named = {node.id for node in ast.walk(decorator) if isinstance(node, ast.Name)}
+        made = [item for item in script.tree.body if isinstance(item, ast.FunctionDef) and item.name in named]
+        if named & tables or any(uses[item] & tables for item in made):
+            return True
+    return False
+
+
+def _uses(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
+    start, end = script.lines_span(statement)
+    return {name for name in seen.names() if any(start <= item.start < end for item in seen.of(name))}
+
+
+def _binds(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
+    start, end = script.lines_span(statement)
+    return {name for name in seen.names() if any(item.binds and start <= item.start < end for item in seen.of(name))}
+
+
+def _imports_torch(text: str) -> bool:
+    return any(
+        isinstance(node, ast.Import)
+        and any(
+            alias.name.split(".")[0] == "torch" and (not alias.asname or alias.asname == "torch")
+            for alias in node.names
+        )
+        for node in parse(text).body
+    )

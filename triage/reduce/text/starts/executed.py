@@ -1,0 +1,53 @@
+"""The first cut: what was never executed up to the failure goes, in one step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from triage.reduce.printing.kernels import is_registered
+from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.names import undefined
+from triage.reduce.text.code.script import Edit, Script
+
+# Statements that have no line of their own in the bytecode, or none that is sure to be told.
+_SILENT = (ast.Global, ast.Nonlocal, ast.Pass, ast.Import, ast.ImportFrom, ast.AnnAssign)
+
+
+def executed_part(text: str, lines: Collection[int]) -> str:
+    """The text without the statements of which no line was executed; each leaves a `pass`.
+
+    What is registered for an operator stays whole: the run that was watched was uncompiled, and calls no fake.
+    Where such a statement alone binds a name that is read elsewhere, it leaves `name = None`: the name stays a local one.
+    """
+    script = Script(text)
+    gone: list[ast.stmt] = []
+    _cut(script, script.tree.body, frozenset(lines), gone)
+    edits = {statement: deletion(script, statement) for statement in gone}
+    missing = undefined(Script(script.replaced(edits.values()))) - undefined(script) if gone else frozenset()
+    for statement in gone if missing else ():
+        bound = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id in missing}
+        if bound and edits[statement].text:
+            left = f"{script.indent(statement)}{' = '.join(sorted(bound))} = None\n"
+            edits[statement] = Edit(edits[statement].start, edits[statement].end, left)
+        elif bound:  # an `elif`
+            del edits[statement]
+    return script.replaced(edits.values())
+
+
+def _cut(script: Script, block: list[ast.stmt], lines: frozenset[int], gone: list[ast.stmt]) -> None:
+    for statement in block:
+        if isinstance(statement, _SILENT):
+            continue
+        first, last = script.first_line(statement), statement.end_lineno or statement.lineno
+        if lines.isdisjoint(range(first, last + 1)):
+            gone.append(statement)
+            continue
+        if isinstance(statement, ast.FunctionDef) and is_registered(statement):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, None)
+            if isinstance(inner, list):
+                _cut(script, inner, lines, gone)
+        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            _cut(script, part.body, lines, gone)

@@ -1,0 +1,239 @@
+"""Where the reduction may start: texts that ought to fail the same way, from the shortest to the whole program in one file.
+
+Pure: from the trace of the program to texts. Which of them really fails is found by running them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from triage.model.outcome import CompileCall
+from triage.reduce.text.code.script import Script, after_future, readable
+from triage.reduce.text.code.shape import plain
+from triage.reduce.text.code.tidy import imports_first, tidy
+from triage.reduce.text.starts.bundle import MAIN, Bundle, Part, UnbundledError, bundle
+from triage.reduce.text.starts.direct import MOST_CALLS, Spoken, compared_script, direct_script, spoken
+from triage.reduce.text.starts.executed import executed_part
+from triage.reduce.text.starts.extract import import_of
+from triage.reduce.text.starts.failing_line import alone, place_of, statement_at
+from triage.reduce.text.watching.evidence import Call, Module, Moment, Trace
+
+MOST_LINES_ALONE = 4
+MOST_COMPARED = 4  # functions
+GRADIENTS = ("out.square().sum()", "out[0].square().sum()")  # of a module's output, or its first
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is known of the failure: in which compiled call (0: later), how it was compiled, the default backend.
+
+    `compared`: a compiled call is to show it by itself, compared with the same call uncompiled.
+    """
+
+    calls: int
+    compiled: tuple[CompileCall, ...]
+    rung: str | None
+    compared: bool = False
+
+
+def starts(trace: Trace, asked: Request, preludes: Sequence[str] = ("",)) -> list[Script]:
+    """Candidates, none twice: the failing call alone from the inside out, then several calls or the whole program.
+
+    `preludes` are statements that give the program what it finds around it, the simplest first.
+    """
+    found: dict[str, Script] = {}
+    alone: list[Script] = []
+    texts = _compared(trace, asked) if asked.compared else _texts(trace, asked, preludes)
+    for text, is_one_call in texts:
+        try:
+            script = Script(tidy(imports_first(plain(text, asked.rung))))
+            script.weight()
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        if script.text not in found:
+            found[script.text] = script
+            if is_one_call:
+                alone.append(script)
+    return alone + sorted((script for script in found.values() if script not in alone), key=Script.weight)
+
+
+def _texts(trace: Trace, asked: Request, preludes: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Texts, and whether each is one call of one function."""
+    main = trace.modules.get(MAIN)
+    for executed_only in (True, False):
+        made = _bundled(trace, executed_only=executed_only)
+        if made is None:
+            continue
+        script = Script(readable(made.text))
+        yield from _direct(trace, asked, made, script, preludes[-1])
+        if main is not None:
+            for before in preludes:
+                yield after_future(script, before), False
+
+
+def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
+    """A compiled call by itself, compared with the same call uncompiled: what they give, then gradients, then several calls.
+
+    Of each also with what was not executed: compiled it may be.
+    """
+    bundles = [_bundled(trace, executed_only=executed_only) for executed_only in (True, False)]
+    programs = [(made, Script(readable(made.text))) for made in bundles if made is not None]
+    by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
+    for call in trace.calls:
+        if call.compiled:
+            by_function.setdefault((call.place, call.flat), []).append(call)
+    groups = list(by_function.values())[:MOST_COMPARED]
+    options = _options(asked.compiled[0]) if asked.compiled else ""
+    kinds = [(calls[:1], "") for calls in groups]
+    kinds += [
+        (calls[:1], gradients)
+        for gradients in GRADIENTS
+        for calls in groups
+        if calls[0].grad and calls[0].is_module_call
+    ]
+    kinds += [(calls[:MOST_CALLS], "") for calls in groups if len(calls) > 1]
+    for calls, gradients in kinds:
+        for made, script in programs:
+            yield from ((text, True) for text in _said_compared(trace, made, script, calls, options, gradients))
+
+
+def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
+    local = {name: module for name, module in trace.modules.items() if module.local}
+    if MAIN not in local:  # started by another program: its modules are all there is
+        local[MAIN] = Module(MAIN, Path("main.py"), "".join(f"import {name}\n" for name in local))
+    elif trace.main_name is not None:
+        local = {name: module for name, module in local.items() if name != trace.main_name}
+    while local:
+        try:
+            return bundle({name: _part(trace, module, executed_only=executed_only) for name, module in local.items()})
+        except (UnbundledError, SyntaxError):
+            if executed_only:
+                return None
+            # What cannot be put into one file stays imported; such a script fails where that file is not.
+            local = {MAIN: local[MAIN]} if len(local) > 1 else {}
+    return None
+
+
+def _part(trace: Trace, module: Module, *, executed_only: bool) -> Part:
+    text = module.text
+    if executed_only and module.lines is not None and readable(text) == text:
+        text = executed_part(text, module.lines)
+    name = trace.main_name or "" if module.name == MAIN else module.name
+    package = name if module.package else name.rpartition(".")[0]
+    return Part(module.name, text, package, module.origins)
+
+
+# -- calling the failing function directly ----------------------------------------------------------------------------
+
+
+def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: str) -> Iterator[tuple[str, bool]]:
+    by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
+    for call in trace.calls:
+        by_function.setdefault((call.place, call.flat), []).append(call)
+    lines = {moment.place: moment for moment in trace.moments if moment.at == asked.calls}
+    for text in _lines_alone(trace, asked, made, script, [*reversed(lines.values())][:MOST_LINES_ALONE]):
+        yield text, True
+    for calls in reversed(list(by_function.values())):
+        failing = [call for call in calls if call.at == asked.calls] or calls[-1:]
+        for chosen in (failing[:1], calls[:MOST_CALLS] if len(calls) > 1 else []):
+            for options in dict.fromkeys(_options(call) for call in asked.compiled[:3]) if chosen else ():
+                for text in _said(trace, made, script, chosen, options, before):
+                    yield text, len(chosen) == 1
+
+
+def _lines_alone(
+    trace: Trace, asked: Request, made: Bundle, script: Script, moments: Sequence[Moment]
+) -> Iterator[str]:
+    """The failing line of each function by itself, the innermost function first."""
+    for moment in moments:
+        module = trace.modules.get(moment.place[0])
+        place = place_of(Script(readable(module.text)), moment.function, moment.place[1]) if module else None
+        if module is None or place is None:
+            continue
+        there, imports = script, dict[str, str]()
+        if module.local:
+            top = made.names.get((module.name, place.definitions[0]), "")
+            place = replace(place, definitions=(top, *place.definitions[1:]))
+        else:
+            there = Script(readable(module.text))
+        statement = statement_at(there, place)
+        found = alone(there, statement, list(moment.names)) if statement is not None else None
+        if found is None:
+            continue
+        if not module.local:
+            given = {name: import_of(there, module, name) for name in sorted(found.needs)}
+            imports = {name: f"{line}\n" for name, line in given.items() if line is not None}
+        arguments = ", ".join(moment.names[name] for name in found.parameters)
+        call = Call(moment.at, found.name, None, None, arguments, grad=moment.grad)
+        for options in dict.fromkeys(_options(call) for call in asked.compiled[:1]):
+            yield from _said(trace, made, script, [call], options, "", found.text, imports)
+
+
+def _said(
+    trace: Trace,
+    made: Bundle,
+    script: Script,
+    calls: Sequence[Call],
+    options: str,
+    before: str,
+    definition: str = "",
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
+    imports = dict(given)
+    said = _spoken(trace, made, calls, imports)
+    if said is None:
+        return
+    try:
+        text = direct_script(script, said, options, imports, definition)
+    except SyntaxError:
+        return
+    text = after_future(Script(text), "".join(imports.values()))
+    yield text
+    if before:
+        yield after_future(Script(text), before)
+
+
+def _said_compared(
+    trace: Trace, made: Bundle, script: Script, calls: Sequence[Call], options: str, gradients: str
+) -> Iterator[str]:
+    imports: dict[str, str] = {}
+    said = _spoken(trace, made, calls, imports)
+    if said is not None:
+        with contextlib.suppress(SyntaxError):
+            text = compared_script(script, said, options, imports, gradients=gradients)
+            yield after_future(Script(text), "".join(imports.values()))
+
+
+def _spoken(trace: Trace, made: Bundle, calls: Sequence[Call], imports: dict[str, str]) -> Spoken | None:
+    """These calls as text; what it takes of installed packages is put into `imports`."""
+
+    def resolve(module: str, name: str) -> str | None:
+        known = trace.modules.get(module)
+        if (module, name) in made.names:
+            return made.names[module, name]
+        if known is None or known.local:
+            return None
+        return imports.setdefault(name, f"from {module} import {name}\n") and name
+
+    return spoken(calls, resolve)
+
+
+def _options(call: CompileCall) -> str:
+    """The keyword arguments of torch.compile as they were, less those that only Inductor knows."""
+    told = []
+    if call.custom_backend and call.backend and call.backend.isidentifier():
+        told.append(f"backend={call.backend}")
+    if call.fullgraph:
+        told.append("fullgraph=True")
+    if call.dynamic is not None:
+        told.append(f"dynamic={call.dynamic}")
+    return ", ".join(told)
+
+
+def without_trace(text: str) -> Trace:
+    """The script alone, where nothing was seen of its run."""
+    return Trace(modules={MAIN: Module(MAIN, Path("script.py"), text)})

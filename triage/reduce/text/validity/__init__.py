@@ -1,0 +1,101 @@
+"""Whether a text is a program that a person could have written: judged before "the same failure", and without a run.
+
+A pass may propose anything, and what it leaves may fail in the very same way for a reason that is no reason: a loop that
+nothing ends hangs whatever the compiler does, a coroutine that nobody awaits never runs. Each rule counts what speaks
+against a text; a candidate must not have more of it than the program itself has, which may be odd in its own way.
+What only a run shows (a warning, an operator that breaks its contract, a file left behind) is judged in `checks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from triage.judge.judgement import RefusedError
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.validity.hopeless import (
+    bad_unpacking,
+    bare_modules,
+    early_reads,
+    misfit_calls,
+    missing_attributes,
+    unset_attributes,
+)
+from triage.reduce.text.validity.oddities import (
+    called_modules,
+    doubled_names,
+    doubtful_syntax,
+    endless_loops,
+    unawaited,
+)
+from triage.reduce.text.validity.operators import (
+    broken_operators,
+    called_tensors,
+    misfit_kernels,
+    misfit_operator_calls,
+    unfit_operators,
+    unknown_operators,
+)
+from triage.reduce.text.validity.seeding import unseeded
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`flaws` yields a few words for each place that speaks against a text.
+
+    `by_words`: what the program itself has is no flaw, but only that; otherwise as many of them may stand as it has.
+    """
+
+    name: str
+    flaws: Callable[[Script], Iterator[str]]
+    by_words: bool = False
+
+
+RULES = (
+    Rule("every loop can end", endless_loops),
+    Rule("every coroutine is awaited", unawaited),
+    Rule("modules are not called", called_modules),
+    Rule("names are unique", doubled_names),
+    Rule("Python warns of nothing", doubtful_syntax),
+    Rule("custom operators keep their contract", broken_operators),
+    Rule("calls fit what they call", misfit_calls),
+    Rule("modules are initialised", bare_modules),
+    Rule("functions have the attributes that are read", missing_attributes),
+    Rule("objects have the attributes that their methods read", unset_attributes, by_words=True),
+    Rule("what is unpacked has elements", bad_unpacking),
+    Rule("names are bound before they are read", early_reads),
+    Rule("registrations are complete", unfit_operators),
+    Rule("operators are registered", unknown_operators),
+    Rule("operators are called as registered", misfit_operator_calls),
+    Rule("kernels take what torch gives", misfit_kernels),
+    Rule("tensors are not called", called_tensors),
+)
+SEEDED = Rule("what was seeded stays seeded", unseeded, by_words=True)  # where the failure is the program's own check
+
+
+@dataclass
+class Validity:
+    """The rules, with as many exceptions as the program itself has. Until one is named, anything goes."""
+
+    rules: Sequence[Rule] = RULES
+    allowed: dict[str, int] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)  # of rules that go by words
+    named: bool = False
+
+    def of(self, program: Script) -> None:
+        """Candidates are made from this one: what is odd in it is no flaw of theirs."""
+        for rule in self.rules:
+            flaws = list(rule.flaws(program))
+            if rule.by_words:
+                self.own.update(flaws)
+            else:
+                self.allowed[rule.name] = max(len(flaws), self.allowed.get(rule.name, 0))
+        self.named = True
+
+    def check(self, script: Script) -> Script:
+        """The same script. Raises RefusedError where a rule finds more than in the program, so that it costs no query."""
+        for rule in self.rules if self.named else ():
+            flaws = [flaw for flaw in rule.flaws(script) if not rule.by_words or flaw not in self.own]
+            if len(flaws) > self.allowed.get(rule.name, 0):
+                raise RefusedError(f"no valid program: {flaws[-1]}")
+        return script

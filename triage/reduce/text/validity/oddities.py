@@ -1,0 +1,142 @@
+"""What no person writes, and Python takes all the same: rules of `validity`, seen without a run."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+
+from triage.reduce.text.code.compile_calls import is_torch_compile
+from triage.reduce.text.code.script import Function, Script, blocks_of
+
+_LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def endless_loops(script: Script) -> Iterator[str]:
+    """Loops that nothing ends: seen as `while True: pass`, left of a pass that rewrote a graph until nothing changed."""
+    for node in script.nodes:
+        if isinstance(node, ast.While) and _goes_on(node) and not _is_left(node):
+            yield f"nothing ends `while {ast.unparse(node.test)}`"
+        elif isinstance(node, ast.For) and _counts_on(node.iter) and not _is_left(node):
+            yield f"nothing ends `for ... in {ast.unparse(node.iter)}`"
+
+
+def unawaited(script: Script) -> Iterator[str]:
+    """Calls of a coroutine function for nothing: its body never runs, so it passes uncompiled whatever stands there."""
+    names = {node.name for node in script.nodes if isinstance(node, ast.AsyncFunctionDef) and not _yields(node)}
+    names |= {target for target, value in _assigned(script) if _compiled_name(value) in names}
+    for node in script.nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            called = node.value.func
+            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            if name in names or _compiled_name(called) in names:
+                yield f"nobody awaits {ast.unparse(called)}()"
+
+
+def called_modules(script: Script) -> Iterator[str]:
+    """Modules called as if they were functions: seen as `asyncio(self)`, in a body that is traced and never runs."""
+    modules = {
+        alias.asname or alias.name.split(".")[0]
+        for node in script.nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    stored = {node.id for node in script.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored |= {node.arg for node in script.nodes if isinstance(node, ast.arg)}
+    for node in script.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in modules - stored:
+            yield f"the module {node.func.id} is called"
+
+
+def doubled_names(script: Script) -> Iterator[str]:
+    """Functions and classes of one block that have one name: the reader takes the first, Python the last."""
+    for node in script.nodes:
+        for block in blocks_of(node):
+            seen: set[str] = set()
+            for item in block:
+                if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not item.decorator_list:
+                    if item.name in seen:
+                        yield f"two definitions of {item.name}"
+                    seen.add(item.name)
+
+
+def doubtful_syntax(script: Script) -> Iterator[str]:
+    """What Python itself warns of: `x is 1`, `assert (x, "...")`, `1()`, an escape that is none."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            compile(script.text, "repro.py", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return
+    for warning in caught:
+        yield str(warning.message)
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def _goes_on(loop: ast.While) -> bool:
+    """Whether nothing in a loop can change its test."""
+    if isinstance(loop.test, ast.Constant):
+        return bool(loop.test.value)
+    inside = [node for statement in loop.body for node in ast.walk(statement)]
+    if any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for node in ast.walk(loop.test)):
+        return False
+    names = {node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)}
+    # A name that the loop so much as mentions may stand for something that changes.
+    touched = {node.id for node in inside if isinstance(node, ast.Name)}
+    calls = any(isinstance(node, ast.Call) for node in inside)
+    looks_inside = any(isinstance(node, ast.Attribute | ast.Subscript) for node in ast.walk(loop.test))
+    return not names & touched and not (calls and looks_inside)
+
+
+def _is_left(loop: ast.While | ast.For) -> bool:
+    return any(_leaves(statement, inner=False) for statement in loop.body)
+
+
+def _leaves(node: ast.AST, *, inner: bool) -> bool:
+    if isinstance(node, _LEAVES) or (isinstance(node, ast.Break) and not inner):
+        return True
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "quit", "sys.exit", "os._exit", "next"):
+        return True
+    if isinstance(node, _FUNCTIONS):
+        return False
+    inner = inner or isinstance(node, ast.While | ast.For)
+    if isinstance(node, ast.If) and _is_decided(node.test):
+        held = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        return any(_leaves(child, inner=inner) for child in (node.body if held else node.orelse))
+    return any(_leaves(child, inner=inner) for child in ast.iter_child_nodes(node))
+
+
+def _is_decided(test: ast.expr) -> bool:
+    """Whether a condition asks nothing: `if "":` is what is left of one that was never met."""
+    asks = (ast.Name, ast.Call, ast.Await, ast.Attribute, ast.Subscript)
+    return not any(isinstance(node, asks) for node in ast.walk(test))
+
+
+def _counts_on(node: ast.expr) -> bool:
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return name in ("itertools.count", "itertools.cycle", "count", "cycle") or (
+        name in ("itertools.repeat", "repeat") and isinstance(node, ast.Call) and len(node.args) == 1
+    )
+
+
+# -- coroutines -------------------------------------------------------------------------------------------------------
+
+
+def _yields(function: Function) -> bool:
+    return any(isinstance(node, ast.Yield) for node in ast.walk(function))
+
+
+def _assigned(script: Script) -> Iterator[tuple[str, ast.expr]]:
+    for node in script.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node.value
+
+
+def _compiled_name(node: ast.expr) -> str:
+    """`f` of `torch.compile(f, ...)`."""
+    if isinstance(node, ast.Call) and is_torch_compile(node.func) and node.args:
+        return getattr(node.args[0], "id", "")
+    return ""

@@ -1,0 +1,180 @@
+"""What `torch.library` asks of registrations and of calls of what they register: rules of `validity`, seen without a run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.model.effects import OWN_NAMESPACES
+from triage.model.syntax import parse_expression
+from triage.reduce.printing.kernels import broken_contracts
+from triage.reduce.text.code.own_names import known_definitions, takes, times_bound
+from triage.reduce.text.code.script import Definition, Function, Script
+
+_DEFINING = ("custom_op", "triton_op")
+_MADE_TENSORS = frozenset(
+    f"torch.{name}"
+    for name in "ones zeros empty full rand randn randint arange tensor ones_like zeros_like empty_like randn_like".split()  # noqa: SIM905
+)
+# No string of a script need say them. A docstring may, and would be needed then.
+_OF_TORCH = frozenset(
+    {*OWN_NAMESPACES, "prim", "inductor", "c10d", "mkldnn", "mkl", "quantized", "torchvision", "torchaudio"}
+)
+
+
+def broken_operators(script: Script) -> Iterator[str]:
+    """Kernels of custom operators that return nothing, or what they were given: any backend may then do anything."""
+    yield from broken_contracts(script.tree)
+
+
+def unfit_operators(script: Script) -> Iterator[str]:
+    """Registrations without what `torch.library` asks for: a name with its namespace, `mutates_args`, types for a schema."""
+    modules = {
+        alias.asname or alias.name for node in script.nodes if isinstance(node, ast.Import) for alias in node.names
+    }
+    for function in script.nodes:
+        for mark in function.decorator_list if isinstance(function, Function) else ():
+            named = mark.func if isinstance(mark, ast.Call) else mark
+            told = ast.unparse(named)
+            if not _defines(named):
+                continue
+            if not isinstance(mark, ast.Call) or not _names_operator(mark):
+                yield f"{told} is not given a name and mutates_args"
+            elif isinstance(function, Function) and not _has_schema(mark, function, modules):
+                yield f"the operator {function.name} has no schema"
+
+
+def unknown_operators(script: Script) -> Iterator[str]:
+    """`torch.ops.ns.name` where no string of the script says ns and name, as all that registers an operator does."""
+    texts = [node.value for node in script.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    found = dict[str, None]()
+    for node in script.nodes if "torch.ops." in script.text else ():
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch.ops."):
+            parts = ast.unparse(node).split(".")
+            if len(parts) != 4 or parts[2] in _OF_TORCH:
+                continue
+            if not all(any(part in text for text in texts) for part in parts[2:]):
+                found[".".join(parts)] = None
+    for name in found:
+        yield f"nothing registers {name}"
+
+
+def misfit_operator_calls(script: Script) -> Iterator[str]:
+    """Calls of the script's own operators that do not fit the function which gave them their schema."""
+    if not any(word in script.text for word in _DEFINING):
+        return
+    by_call = _operators(script)
+    for call in script.nodes:
+        made = by_call.get(ast.unparse(call.func)) if isinstance(call, ast.Call) else None
+        if made is not None and isinstance(call, ast.Call) and not takes(made.args, call):
+            yield f"the operator {made.name} does not take these arguments"
+
+
+def misfit_kernels(script: Script) -> Iterator[str]:
+    """Functions given to `register_autograd` that torch cannot call (torch/_library/autograd.py has the calls)."""
+    known = known_definitions(script)
+    for call in script.nodes if "register_autograd" in script.text else ():
+        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("register_autograd"):
+            continue
+        keywords = {item.arg: item.value for item in call.keywords}
+        if None in keywords or any(isinstance(item, ast.Starred) for item in call.args):
+            continue
+        given = call.args[1:] if _is_of_library(call) else call.args
+        backward = given[0] if given else keywords.get("backward")
+        if backward is None or not _may_take(backward, known, "backward(ctx, grad)"):
+            yield "register_autograd is given no backward(ctx, *grads)"
+        setup = keywords.get("setup_context")
+        is_none = setup is None or (isinstance(setup, ast.Constant) and setup.value is None)
+        if (
+            setup is not None
+            and not is_none
+            and not _may_take(setup, known, "f(ctx=ctx, inputs=inputs, output=output)")
+        ):
+            yield "register_autograd is given no setup_context(ctx, inputs, output)"
+
+
+def called_tensors(script: Script) -> Iterator[str]:
+    """Calls of what is a tensor: `torch.ones(1)()`, and of names that stand for nothing else."""
+    times, tensors = times_bound(script), set[str]()
+    for node in script.nodes:
+        if isinstance(node, ast.arg) and node.annotation is not None and _says_tensor(node.annotation):
+            tensors.add(node.arg)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _makes_tensor(node.value):
+            tensors.add(node.targets[0].id)
+    for call in script.nodes:
+        if not isinstance(call, ast.Call):
+            continue
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if _makes_tensor(call.func) or (name in tensors and times[name] == 1):
+            yield f"{ast.unparse(call.func)} is a tensor"
+
+
+def _operators(script: Script) -> dict[str, Function]:
+    """The functions that gave operators their schema, by all that calls one: its name, `torch.ops.ns.name`."""
+    times, found = times_bound(script), dict[str, Function]()
+    for function in script.nodes:
+        if not isinstance(function, Function) or len(function.decorator_list) != 1 or times[function.name] != 1:
+            continue
+        mark = function.decorator_list[0]
+        if not isinstance(mark, ast.Call) or not _defines(mark.func) or any(k.arg == "schema" for k in mark.keywords):
+            continue
+        name = mark.args[0] if mark.args else None
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.count("::") == 1:
+            found[function.name] = found["torch.ops." + name.value.replace("::", ".")] = function
+    return found
+
+
+def _defines(mark: ast.expr) -> bool:
+    return ast.unparse(mark) in (*_DEFINING, *(f"torch.library.{name}" for name in _DEFINING))
+
+
+def _is_of_library(call: ast.Call) -> bool:
+    """`torch.library.register_autograd(operator, backward)`; that of an operator has no operator in front."""
+    function = isinstance(call.func, ast.Name) or ast.unparse(call.func).endswith("library.register_autograd")
+    return function or (
+        bool(call.args) and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)
+    )
+
+
+def _may_take(value: ast.expr, known: dict[str, Definition], call: str) -> bool:
+    """False where a value is surely no function that takes this call."""
+    made = known.get(value.id) if isinstance(value, ast.Name) else value
+    if not isinstance(made, Function | ast.Lambda):
+        return not isinstance(value, ast.Constant)
+    asked = parse_expression(call)
+    return isinstance(asked, ast.Call) and takes(made.args, asked)
+
+
+def _says_tensor(annotation: ast.expr) -> bool:
+    return ast.unparse(annotation) in ("torch.Tensor", "Tensor")
+
+
+def _makes_tensor(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func) in _MADE_TENSORS
+
+
+def _names_operator(mark: ast.Call) -> bool:
+    """Whether a call of `custom_op` has what it cannot do without."""
+    keywords = {item.arg for item in mark.keywords}
+    if None in keywords or any(isinstance(item, ast.Starred) for item in mark.args):
+        return True
+    if not mark.args or "mutates_args" not in keywords:
+        return False
+    name = mark.args[0]
+    return not isinstance(name, ast.Constant) or (isinstance(name.value, str) and "::" in name.value)
+
+
+def _has_schema(mark: ast.Call, function: Function, modules: set[str]) -> bool:
+    """Whether a schema is given, or can be inferred from the types."""
+    if any(item.arg in ("schema", None) for item in mark.keywords):
+        return True
+    given = function.args
+    types = [item.annotation for item in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    if given.vararg is not None or given.kwarg is not None or function.returns is None:
+        return False
+    return all(item is not None and not _is_no_type(item, modules) for item in (*types, function.returns))
+
+
+def _is_no_type(annotation: ast.expr, modules: set[str]) -> bool:
+    number = isinstance(annotation, ast.Constant) and not isinstance(annotation.value, str | None)
+    return number or (isinstance(annotation, ast.Name) and annotation.id in modules)
