@@ -42,7 +42,7 @@ def compare(walk: Walk) -> Probe | None:
     top = walk.rungs[walk.top]
     walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
     walk.session.emit("engine_step", text="comparing every compiled graph with eager")
-    walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared", capture=True)
+    walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared")
     wrong = probe.notes.wrong
     if wrong is None or not is_comparison(probe.outcome):
         walk.comparison = None
@@ -126,7 +126,7 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = No
         signs=seen is not None and seen.kind == "zero_sign",
         seconds=max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds),
     )
-    probe = walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison, cancel=cancel)
+    probe = walk.ask(rung, f"{rung.name}-compared", accuracy=comparison, cancel=cancel)
     probe = replace(probe, notes=probe.notes.checked_by(failed))
     if probe.cancelled:
         return probe

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
@@ -24,7 +24,7 @@ from triage.model.rungs import LADDER, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip
 from triage.probe.launch import Cancel
-from triage.probe.run import Late, Probe, ProbeRequest, run_probe
+from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session.clock import BudgetSpentError
 from triage.session.session import Session
@@ -50,9 +50,8 @@ class Visits(Leftovers):
     top: int = len(LADDER) - 1
     seen: dict[str, list[Probe]] = field(default_factory=dict)
     stop_after: BoundaryPoint | None = None
-    spoiled: Probe | None = (
-        None  # the script as it is, once more: where it has run before it fails otherwise, or compiles nothing
-    )
+    # The script as it is, once more: where it has run before it fails otherwise, or compiles nothing.
+    spoiled: Probe | None = None
     spoiled_by: tuple[str, ...] = ()  # runs that we had ended by then: what it meets may be what these left behind
     met: dict[str, Probe] = field(default_factory=dict)  # what rungs met that were run and say nothing for that reason
     idle: dict[str, list[Probe]] = field(default_factory=dict)  # runs that passed and had compiled nothing, by rung
@@ -64,9 +63,8 @@ class Visits(Leftovers):
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _dropped: list[Ahead] = field(default_factory=list)
-    moot: Cancel = field(
-        default_factory=Cancel
-    )  # ends what asks of graphs, where the script fails uncompiled or meets itself
+    # Ends what asks of graphs, where the script fails uncompiled or meets itself.
+    moot: Cancel = field(default_factory=Cancel)
     _began_again: bool = False
     _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
@@ -248,53 +246,21 @@ class Visits(Leftovers):
         self,
         rung: Rung,
         name: str,
-        capture: bool = False,
-        other_stream: str = "",
-        rounds_otherwise: bool = False,
-        as_compiled: bool = False,
-        unwrapped: bool = False,
-        unwritten: Mapping[str, object] | None = None,
+        *,
         cancel: Cancel | None = None,
-        seed: int | None = None,
-        extra_env: Mapping[str, str] | None = None,
-        opcheck: tuple[str, ...] = (),
-        uncompiled_graphs: tuple[str, ...] = (),
         limit: float = float("inf"),
-        comparison: Comparison | None = None,
-        begun: Begun | None = None,
-        late: Late | None = None,
-        stop_later: bool = False,
+        extra_env: Mapping[str, str] | None = None,
+        **asked: Any,
     ) -> Probe:
-        """Run the script once on a rung, for `limit` seconds at most. Raises BudgetSpentError where the budget ended it."""
+        """Run the script once on a rung, for `limit` seconds at most. Raises BudgetSpentError where the budget ended it.
+
+        `asked` is what is asked of this run besides, or otherwise than of others: fields of its `ProbeRequest`.
+        """
         # The failing rung's graphs may be needed where the first run did not get that far.
-        patience = min(self._patience(), self.session.settings.timeout, limit)
-        request = ProbeRequest(
-            name=name,
-            target=self.target,
-            rung=rung.force,
-            timeout=min(self.session.probe_timeout(), patience),
-            directory=self.session.directory,
-            capture=capture or rung.force != UNCOMPILED.force,
-            record_values=self.values_matter(),
-            stop_after=self.stop_after,
-            other_stream=other_stream,
-            rounds_otherwise=rounds_otherwise,
-            as_compiled=as_compiled,
-            unwrapped=unwrapped,
-            unwritten=unwritten,
-            seed=seed,
-            accuracy=None if opcheck else comparison or self.comparison,
-            opcheck=opcheck,
-            uncompiled_graphs=uncompiled_graphs,
-            begun=begun,
-            late=late,
-            stop_later=stop_later,
-            neutral=self.session.neutral,
-            kernels=self.session.kernels,
-            extra_env={**(_few_logs() if self._hung() else {}), **(extra_env or {})},
-            verbose_logs=not self._hung(),
-        )
-        return self._ask(rung, request, patience, cancel)
+        asked |= {"capture": rung.force != UNCOMPILED.force, "record_values": self.values_matter()}
+        asked.setdefault("accuracy", None if "opcheck" in asked else self.comparison)
+        env = {**(_few_logs() if self._hung() else {}), **(extra_env or {})}
+        return self._ask(rung, name, limit, cancel, extra_env=env, verbose_logs=not self._hung(), **asked)
 
     def ask_changed(
         self,
@@ -309,7 +275,16 @@ class Visits(Leftovers):
 
         It is run to its end, or for `enough` seconds where it goes on past the point of the failure, and it is measured.
         """
-        patience = min(self._patience(), self.session.settings.timeout, limit)
+        enough = min(enough, self._limit(limit) / 2)
+        asked = {"accuracy": comparison, "overlay": overlay, "stop_seconds": enough, "timed": True}
+        # Nobody asks how it passes.
+        return self._ask(rung, name, limit, None, extra_env=_few_logs(), verbose_logs=False, **asked)
+
+    def _limit(self, limit: float) -> float:
+        return min(self._patience(), self.session.settings.timeout, limit)
+
+    def _ask(self, rung: Rung, name: str, limit: float, cancel: Cancel | None, **asked: Any) -> Probe:
+        patience = self._limit(limit)
         request = ProbeRequest(
             name=name,
             target=self.target,
@@ -317,18 +292,10 @@ class Visits(Leftovers):
             timeout=min(self.session.probe_timeout(), patience),
             directory=self.session.directory,
             stop_after=self.stop_after,
-            stop_seconds=min(enough, patience / 2),
-            accuracy=comparison,
-            overlay=overlay,
-            timed=True,
             neutral=self.session.neutral,
             kernels=self.session.kernels,
-            extra_env=_few_logs(),  # nobody asks how it passes
-            verbose_logs=False,
+            **asked,
         )
-        return self._ask(rung, request, patience)
-
-    def _ask(self, rung: Rung, request: ProbeRequest, patience: float, cancel: Cancel | None = None) -> Probe:
         self.session.emit("probe_started", rung=rung.name, name=request.name, timeout=request.timeout)
         probe = self.probe(request, cancel or self.session.cancel)
         outcome = probe.outcome

@@ -50,9 +50,7 @@ class Walk(Visits):
     other_stream: Probe | None = None
     as_compiled: Probe | None = None  # uncompiled, of a script that asks whether it is compiled, and is told that it is
     in_place: Probe | None = None  # of a script that fails in another door of the compiler: a plain call in its place
-    unwritten: tuple[str, ...] | None = (
-        None  # what gives the memory that decides, and that nobody wrote; None: not asked
-    )
+    unwritten: tuple[str, ...] | None = None  # what gives the unwritten memory that decides; None: not asked
     unwrapped: OwnFault | None = None  # of a script that fails with its module wrapped: what runs without that show
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     on_graph: dict[str, Probe] = field(default_factory=dict)  # what the captured graph does by itself, per rung
@@ -61,9 +59,7 @@ class Walk(Visits):
     checked_first: Probe | None = None  # that, of the rung of the script as it is, asked before the ladder
     apart: Apart | None = None  # of the run in `checked`: which of several wrong graphs the check fails by
     rounded_otherwise: Probe | None = None  # uncompiled, each result a rounding off: whether its check bears that
-    operators_break: bool = (
-        False  # custom operators do not what they say, so that no comparison with eager is a measure
-    )
+    operators_break: bool = False  # custom operators do not what they say: no comparison with eager is a measure
     emulated: Probe | None = None  # that script where Inductor rounds as eager does
     _beside: Beside = field(default_factory=Beside)  # runs of the script that confirm what its graph told
 
@@ -114,7 +110,7 @@ class Walk(Visits):
         began = time.monotonic()
         try:
             late = Lateness(self.session.settings.timeout, self._uncompiled_seconds)
-            probe = self.ask(AS_IT_IS, AS_IS, capture=True, begun=begun, late=late)
+            probe = self.ask(AS_IT_IS, AS_IS, begun=begun, late=late)
         except BaseException:
             self.first_cut = time.monotonic() - began
             self._keep_passed()
@@ -131,7 +127,7 @@ class Walk(Visits):
         elif beside and may_be_in_the_way(probe.outcome):
             self._drop_ahead()
             self._ended_ahead()
-            return self.ask(AS_IT_IS, AS_IS, capture=True)
+            return self.ask(AS_IT_IS, AS_IS)
         return probe
 
     def _uncompiled_seconds(self) -> float | None:

@@ -40,7 +40,7 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True)
 class ForkRequest:
-    """One candidate. `root` is a directory of its own, which must exist; see `agent/warm/candidate.py` for its parts."""
+    """One candidate, as the server reads it (`agent/warm/candidate.py`). `root` is a directory of its own, which must exist."""
 
     source: str
     root: Path
@@ -49,8 +49,6 @@ class ForkRequest:
     env: Mapping[str, str | None] = field(default_factory=dict)
     memory_mb: int | None = None
     cut_off: str | None = None
-    capture: bool = False
-    record_values: bool = False
     accuracy: Comparison | None = None
     kernels: Path | None = None
 
@@ -92,22 +90,7 @@ class ForkServer:
             self._numbers += 1
             number = self._numbers
             self._waiting[number] = future
-        body = {
-            "op": "run",
-            "id": number,
-            "source": request.source,
-            "workdir": str(request.root),
-            "rung": request.rung,
-            "env": dict(request.env),
-            "timeout": request.timeout,
-            "memory_mb": request.memory_mb,
-            "cut_off": request.cut_off,
-            "capture": request.capture,
-            "record_values": request.record_values,
-            "accuracy": None if request.accuracy is None else encode(request.accuracy),
-            "kernels": None if request.kernels is None else str(request.kernels),
-        }
-        self._send(body)
+        self._send({"op": "run", "id": number, **encode(request)})
         return future
 
     def cancel(self, future: Future[ForkExit]) -> None:

@@ -28,6 +28,12 @@ from triage.probe.target import Target
 
 Late = Callable[[Sequence[Path]], bool]
 STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
+# Fields of a request that the agent reads under the same names (`recorder.config`); it is told those that are set.
+_AGENT_READS = (
+    *("rung", "capture", "record_values", "stop_later", "other_stream", "as_compiled", "unwrapped", "unwritten"),
+    *("rounds_otherwise", "seed", "accuracy", "explain", "settle", "compile_arguments", "dynamo_settings"),
+    *("uncompiled_graphs", "opcheck", "timed", "turns"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,9 @@ class ProbeRequest:
     dynamo_settings: Mapping[str, object] = field(default_factory=dict)  # with `explain` alone
     uncompiled_graphs: tuple[str, ...] = ()  # Dynamo's names of graphs that are run as they are
     opcheck: tuple[str, ...] = ()  # custom operators to check, `ns::name` (uncompiled rung only)
-    overlay: Mapping[Path, bytes] = field(
-        default_factory=dict
-    )  # files of the program that have another text in this run
+    overlay: Mapping[Path, bytes] = field(default_factory=dict)  # files of the program with another text in this run
     timed: bool = False  # calls of compiled functions are measured, a GPU waited for
-    turns: Mapping[str, object] | None = (
-        None  # steps are measured in turns with other processes, see the agent's `turns`
-    )
+    turns: Mapping[str, object] | None = None  # steps are measured in turns with other processes (`hooks/turns.py`)
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
     kernels: Path | None = None  # where the run's built kernels lie; without it all are built anew
@@ -140,53 +142,23 @@ def stop_at(channel: Path, point: BoundaryPoint) -> None:
 
 def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
     """The environment of this request in this stage."""
-    agent: dict[str, object] = {
-        "rung": request.rung,
-        "capture": request.capture,
-        "record_values": request.record_values,
-        "other_stream": request.other_stream,
-        "as_compiled": request.as_compiled,
-        "unwrapped": request.unwrapped,
-        "rounds_otherwise": request.rounds_otherwise,
-        "stop_later": request.stop_later,
-    }
+    fields = {name: getattr(request, name) for name in _AGENT_READS}
+    agent = {name: encode(value) for name, value in fields.items() if value or (value == 0 and name == "seed")}
     if STACKS_SIGNAL:
         agent["stacks_signal"] = STACKS_SIGNAL
     else:
         agent["stacks_after"] = max(1.0, request.timeout * 0.9 - 0.5)
     if request.stop_after is not None:
-        agent["stop_after"] = {
-            "calls": request.stop_after.calls,
-            "backwards": request.stop_after.backwards,
-            "seconds": request.stop_seconds,
-        }
-    if request.unwritten is not None:
-        agent["unwritten"] = dict(request.unwritten)
-    if request.seed is not None:
-        agent["seed"] = request.seed
-    if request.accuracy is not None:
-        agent["accuracy"] = encode(request.accuracy)
-    if request.uncompiled_graphs:
-        agent["uncompiled_graphs"] = list(request.uncompiled_graphs)
-    if request.opcheck:
-        agent["opcheck"] = list(request.opcheck)
+        agent["stop_after"] = {**encode(request.stop_after), "seconds": request.stop_seconds}
     if request.overlay:
         agent["overlay"] = {str(path): str(place) for path, place in _changed_texts(request.overlay, stage)}
-    if request.timed:
-        agent["timed"] = True
     if request.turns is not None:
-        agent |= {"timed": True, "turns": dict(request.turns)}
-    if request.explain:
-        agent |= {"explain": True, "dynamo_settings": dict(request.dynamo_settings)}
-    elif request.turns is None:  # where compile times are measured, all of them count
+        agent["timed"] = True
+    elif not request.explain:  # where compile times are measured, all of them count
         if request.neutral is not None:
             agent["shared"] = str(shared_with_forks(request.neutral))
         if request.kernels is not None:
             agent["kernels"] = str(request.kernels)
-    if request.settle is not None:
-        agent["settle"] = list(request.settle)
-    if request.compile_arguments:
-        agent["compile_arguments"] = dict(request.compile_arguments)
     trace = None
     if request.verbose_logs:
         trace = request.directory / "trace" / request.name

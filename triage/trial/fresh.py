@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from triage.environments.machine import usable_cores
 from triage.judge.judgement import CandidateResult
@@ -29,53 +30,35 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 class FreshProcessRunner(PooledRunner):
-    """A `CandidateRunner` that starts a process of the target interpreter per candidate. Slower, and works everywhere."""
+    """A `CandidateRunner` that starts a process of the target interpreter per candidate. Slower, and works everywhere.
+
+    `neutral` is the store of compiler facts that probes share, `kernels` where those that one candidate built are kept for the
+    others, `accuracy` what the agent compares with eager in each candidate.
+    """
 
     def __init__(
-        self,
-        python: str,
-        *,
-        jobs: int | None = None,
-        neutral: Path | None = None,
-        kernels: Path | None = None,
-        accuracy: Comparison | None = None,
+        self, python: str, *, jobs: int | None = None, neutral: Path | None = None, kernels: Path | None = None
     ) -> None:
         super().__init__(jobs)
-        self._python = python
-        self._neutral = neutral
-        self._kernels = kernels
-        self._accuracy = accuracy
+        self.python, self.neutral, self.kernels = python, neutral, kernels
+        self.accuracy: Comparison | None = None
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
         try:
-            return run_fresh(
-                query,
-                self._python,
-                directory,
-                extra_env=ONE_THREAD,
-                neutral=self._neutral,
-                kernels=self._kernels,
-                cancel=cancel,
-                accuracy=self._accuracy,
-            )
+            kept: dict[str, Any] = {"neutral": self.neutral, "kernels": self.kernels, "accuracy": self.accuracy}
+            return run_fresh(query, self.python, directory, cancel, extra_env=ONE_THREAD, **kept)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
 
 def run_fresh(
-    query: Query,
-    python: str,
-    directory: Path,
-    *,
-    extra_env: dict[str, str],
-    neutral: Path | None,
-    kernels: Path | None = None,
-    cancel: Cancel | None = None,
-    accuracy: Comparison | None = None,
-    capture: bool = False,
+    query: Query, python: str, directory: Path, cancel: Cancel, *, extra_env: Mapping[str, str], **asked: Any
 ) -> CandidateResult:
-    """Run `python repro.py` in an empty directory below `directory`, with the agent watching."""
+    """Run `python repro.py` in an empty directory below `directory`, with the agent watching.
+
+    `asked` are further fields of the `ProbeRequest`.
+    """
     place = directory / "cwd"
     place.mkdir(parents=True)
     (place / SCRIPT).write_text(query.source, encoding="utf-8")
@@ -88,11 +71,8 @@ def run_fresh(
         timeout=query.timeout,
         directory=directory,
         extra_env=env,
-        neutral=neutral,
-        kernels=kernels,
         verbose_logs=False,
-        accuracy=accuracy,
-        capture=capture,
+        **asked,
     )
     result = result_of_probe(run_probe(request, cancel))
     return replace(result, left=left_in(place), warned=warned_in(directory), printed=printed_in(directory))
@@ -142,7 +122,8 @@ def verify_with_control(
 def _fresh(queries: Sequence[Query], python: str, neutral: Path | None, end: float) -> list[CandidateResult]:
     alone = any(meets_others(query.source) for query in queries)
     # One more than there are cores: the last of three does not leave one idle.
-    runner = _Verifier(python, neutral, 1 if alone else min(len(queries), usable_cores() + 1, VERIFY_JOBS))
+    jobs = 1 if alone else min(len(queries), usable_cores() + 1, VERIFY_JOBS)
+    runner = _Verifier(python, jobs=jobs, neutral=neutral)
     runner.until(end)
     try:
         answers = dict(runner.run_queries(queries))
@@ -152,11 +133,8 @@ def _fresh(queries: Sequence[Query], python: str, neutral: Path | None, end: flo
 
 
 class _Verifier(FreshProcessRunner):
-    def __init__(self, python: str, neutral: Path | None, jobs: int) -> None:
-        super().__init__(python, jobs=jobs, neutral=neutral)
+    """Under the user's own settings; of a graph that fails it tells which it is."""
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
-        return run_fresh(
-            query, self._python, directory, extra_env={}, neutral=self._neutral, cancel=cancel, capture=True
-        )
+        return run_fresh(query, self.python, directory, cancel, extra_env={}, neutral=self.neutral, capture=True)

@@ -36,8 +36,8 @@ LOOK_SECONDS = 60.0
 class ForkServerRunner(PooledRunner):
     """A `CandidateRunner` over a fork server. `why_slow` says why there is none, where candidates run in fresh processes.
 
-    `neutral` is the store of compiler facts that probes share; the server keeps its own beside it. `kernels` is where those that
-    one candidate built are kept for the others. `memory_mb` is the limit of one candidate (default: its share of what is free).
+    Its arguments are those of `FreshProcessRunner`; the server keeps a `neutral` store of its own beside that of the probes.
+    `memory_mb` is the limit of one candidate (default: its share of what is free).
     """
 
     def __init__(
@@ -50,15 +50,11 @@ class ForkServerRunner(PooledRunner):
         memory_mb: int | None = None,
     ) -> None:
         super().__init__(jobs)
-        self._accuracy: Comparison | None = None
         self.why_slow: str | None = None
-        self._python = python
-        self._neutral = neutral
-        self._kernels = kernels
+        self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral, kernels=kernels)
         self._memory_mb = memory_mb or default_memory_mb(self.jobs)
         self._server: ForkServer | None = None
         self._starts = 0
-        self._fresh = self._fresh_ones()
         self._closing = Cancel()
         self._warming: threading.Thread | None = None
         self._beginning = threading.Lock()
@@ -86,27 +82,18 @@ class ForkServerRunner(PooledRunner):
 
     def compare(self, accuracy: Comparison | None) -> None:
         """From now on the agent compares compiled with eager in every candidate; with None, in none."""
-        if accuracy == self._accuracy:
-            return
-        self._accuracy = accuracy
-        self._fresh.close()
-        self._fresh = self._fresh_ones()
+        self._fresh.accuracy = accuracy
 
     @contextlib.contextmanager
     def signs_compared(self, wanted: bool) -> Iterator[None]:
         """Inside, the agent compares the signs of zeros too, where it compares and they are `wanted`."""
-        before = self._accuracy
+        before = self._fresh.accuracy
         if before is not None and wanted:
             self.compare(replace(before, signs=True))
         try:
             yield
         finally:
             self.compare(before)
-
-    def _fresh_ones(self) -> FreshProcessRunner:
-        return FreshProcessRunner(
-            self._python, jobs=self.jobs, neutral=self._neutral, kernels=self._kernels, accuracy=self._accuracy
-        )
 
     def close(self) -> None:
         self._closing.set()
@@ -140,8 +127,8 @@ class ForkServerRunner(PooledRunner):
             env={"TORCH_COMPILE_BACKEND": backend_of(query.rung)},
             memory_mb=self._memory_mb,
             cut_off=cut_off,
-            accuracy=self._accuracy,
-            kernels=self._kernels,
+            accuracy=self._fresh.accuracy,
+            kernels=self._fresh.kernels,
         )
         try:
             ended = _outcome(server, server.submit(request), query.timeout, cancel)
@@ -205,9 +192,10 @@ class ForkServerRunner(PooledRunner):
         if self._starts > SERVER_STARTS:
             self.why_slow = f"the warm interpreter died {SERVER_STARTS} times"
             return
-        shared = home / "shared" if self._neutral is None else shared_with_forks(self._neutral)
+        neutral = self._fresh.neutral
+        shared = home / "shared" if neutral is None else shared_with_forks(neutral)
         try:
-            self._server = ForkServer(self._python, home, shared, self._closing)
+            self._server = ForkServer(self._fresh.python, home, shared, self._closing)
         except CannotForkError as reason:
             self.why_slow = str(reason)
 

@@ -24,10 +24,10 @@ def run(request, out, err):
     """Be the candidate. Never returns; whatever happens in here is the candidate's outcome."""
     status = 70
     try:
-        paths = _directories(request["workdir"])
+        paths = _directories(request["root"])
         _become_a_process(out, err)
         shared = os.path.dirname(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))  # of the warm interpreter
-        confine.install([request["workdir"], shared, shared_cache.headers_below(shared), request.get("kernels")])
+        confine.install([request["root"], shared, shared_cache.headers_below(shared), request.get("kernels")])
         _environment(request, paths)
         recorder = hook.install(_agent_config(request, paths["channel"]))
         phases.install(recorder, request.get("cut_off"))
@@ -90,8 +90,6 @@ def _agent_config(request, channel):
     return {
         "channel": channel,
         "rung": request.get("rung"),
-        "capture": bool(request.get("capture")),
-        "record_values": bool(request.get("record_values")),
         "accuracy": request.get("accuracy"),
         "kernels": request.get("kernels"),
         "stacks_after": max(timeout - 1.0, timeout * 0.8),

@@ -94,10 +94,10 @@ class Children:
                 os._exit(70)
         os.close(out_write)
         os.close(err_write)
-        workdir = request["workdir"]
+        root = request["root"]
         streams = (
-            BoundedStream(out_read, os.path.join(workdir, "stdout.txt")),
-            BoundedStream(err_read, os.path.join(workdir, "stderr.txt")),
+            BoundedStream(out_read, os.path.join(root, "stdout.txt")),
+            BoundedStream(err_read, os.path.join(root, "stderr.txt")),
         )
         self.running[pid] = Child(request, pid, streams, baseline)
         return pid

@@ -3,9 +3,8 @@
 Importing torch, Dynamo and Inductor costs seconds, a fork costs ten milliseconds. Requests and replies are JSON lines on
 two inherited descriptors, never on the standard streams, which belong to the candidates.
 
-    {"op": "run", "id": n, "source": text, "workdir": dir, "rung": name|null, "env": {name: text|null}, "timeout": s,
-     "memory_mb": n|null, "cut_off": phase|null, "capture": bool, "record_values": bool,
-     "accuracy": settings|null, "kernels": dir|null}
+    {"op": "run", "id": n, "source": text, "root": dir, "rung": name|null, "env": {name: text|null}, "timeout": s,
+     "memory_mb": n|null, "cut_off": phase|null, "accuracy": settings|null, "kernels": dir|null}
     {"op": "cancel", "id": n}
 
 Replies: `{"ready": true, ...}` (or false, with the reason) once; then per candidate `{"id", "started": pid}` and

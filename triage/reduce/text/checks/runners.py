@@ -174,7 +174,7 @@ class _ConfinedRunner(FreshProcessRunner):
         directory = self._new_directory()
         env = {**ONE_THREAD, CONFINE: str(directory)}
         try:
-            return run_fresh(query, self._python, directory, extra_env=env, neutral=self._neutral, cancel=cancel)
+            return run_fresh(query, self.python, directory, cancel, extra_env=env, neutral=self.neutral)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
