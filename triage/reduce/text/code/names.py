@@ -120,6 +120,18 @@ class Occurrences:
         """The places of a name of this scope (the module's by default), in order."""
         return sorted(self._by_owner.get((scope or self.module, name), []), key=lambda item: item.start)
 
+    def reads(self, name: str, scope: Scope | None = None) -> list[Occurrence]:
+        """Those of them that bind nothing."""
+        return [place for place in self.of(name, scope) if not place.binds]
+
+    def scope_at(self, node: ast.AST) -> Scope:
+        """The scope that a module, class, function, lambda or comprehension is."""
+        return next(scope for scope in self.scopes if scope.node is node)
+
+    def everywhere(self) -> set[str]:
+        """All names, whatever scope they belong to."""
+        return {item.name for scope in self.scopes for item in scope.found}
+
     def names(self, scope: Scope | None = None) -> list[str]:
         """The names that belong to a scope, in order of appearance."""
         wanted = scope or self.module

@@ -152,7 +152,7 @@ def _unused(script: Script) -> list[Edit]:
 
     def needed(name: str, statement: ast.stmt) -> bool:
         start, end = script.lines_span(statement)
-        used = any(not (start <= item.start < end) for item in seen.of(name) if not item.binds)
+        used = any(not (start <= item.start < end) for item in seen.reads(name))
         return (
             used
             or (seen.of(name) != [] and len([i for i in seen.of(name) if i.binds]) > 1)

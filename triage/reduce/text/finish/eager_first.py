@@ -46,13 +46,13 @@ def _before_the_call(script: Script, use: ast.Call) -> Iterator[Script]:
     argument, above = use.args[0], script.parents[use]
     plain = script.source(argument)
     seen = Occurrences(script)
-    if isinstance(argument, ast.Name) and len([p for p in seen.of(plain) if not p.binds]) > 1:
+    if isinstance(argument, ast.Name) and len(seen.reads(plain)) > 1:
         return  # it is used uncompiled already
     name = plain if _is_atom(argument) else f"({plain})"
     if isinstance(above, ast.Call) and above.func is use:
         yield from _called_as_often(script, [above], name)
     elif isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
-        places = [place.node for place in seen.of(above.targets[0].id) if not place.binds]
+        places = [place.node for place in seen.reads(above.targets[0].id)]
         around = [(script.parents[node], node) for node in places]
         calls = [call for call, node in around if isinstance(call, ast.Call) and call.func is node]
         if _makes_something(argument):
@@ -116,7 +116,7 @@ def _before_the_door(script: Script) -> Iterator[Script]:
 def _instead_of_decorator(script: Script, node: ast.FunctionDef) -> Iterator[Script]:
     """`@torch.compile` above f, and the only `f(x)`: the function stays plain, and is compiled where it is called."""
     seen = Occurrences(script)
-    uses = [place.node for place in seen.of(node.name) if not place.binds]
+    uses = [place.node for place in seen.reads(node.name)]
     call = script.parents.get(uses[0]) if len(uses) == 1 else None
     statement = script.parents.get(call) if call is not None else None
     if not isinstance(call, ast.Call) or call.func is not uses[0] or not isinstance(statement, ast.Expr):

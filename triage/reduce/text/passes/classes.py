@@ -20,12 +20,12 @@ def propose(script: Script) -> Iterator[Choice]:
         if not isinstance(method, ast.FunctionDef) or method.decorator_list or not method.args.args:
             continue
         seen = Occurrences(script)
-        inner = next(scope for scope in seen.scopes if scope.node is method)
+        inner = seen.scope_at(method)
         first = method.args.args[0].arg
         if len(seen.of(first, inner)) != 1:
             continue
         name = "f" if method.name in ("forward", "__call__") else method.name
-        if name in {item.name for scope in seen.scopes for item in scope.found}:
+        if name in seen.everywhere():
             name = method.name if method.name != "forward" else "forward"
         edits = [_as_function(script, node, method, name)]
         calls = [item for item in script.nodes if isinstance(item, ast.Call)]

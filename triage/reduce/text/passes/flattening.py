@@ -23,7 +23,7 @@ def propose(script: Script) -> Iterator[Choice]:
 def _classes(script: Script) -> Iterator[Choice]:
     """`class M` with one `M()` as the functions it holds; `self.lin` as `lin`."""
     seen = Occurrences(script)
-    taken = {item.name for scope in seen.scopes for item in scope.found} | KNOWN
+    taken = seen.everywhere() | KNOWN
     for node in script.tree.body:
         if not isinstance(node, ast.ClassDef) or node.decorator_list or node.keywords:
             continue
@@ -67,7 +67,7 @@ class _Flat:
 
     def _only_instance(self) -> ast.Call | None:
         """The only use of the class's name: a call without arguments in a statement of the module."""
-        uses = [place.node for place in self._seen.of(self._node.name) if not place.binds]
+        uses = [place.node for place in self._seen.reads(self._node.name)]
         call = self._script.parents.get(uses[0]) if len(uses) == 1 else None
         if not isinstance(call, ast.Call) or call.func is not uses[0] or call.args or call.keywords:
             return None
@@ -113,7 +113,7 @@ class _Flat:
         """`self.a` as `a`, no `self`; None where it is used in another way, or calls what the class inherits."""
         script = self._script
         first = method.args.args[0]
-        scope = next(scope for scope in self._seen.scopes if scope.node is method)
+        scope = self._seen.scope_at(method)
         edits = [Edit(script.span(first)[0], self._after_parameter(first))]
         name = script.text.index(method.name, script.span(method)[0] + len("def"))
         edits.append(Edit(name, name + len(method.name), self._names.get(method.name, method.name)))
@@ -201,8 +201,8 @@ def _body_for_call(
     plain = not call.keywords and len(parameters) == len(call.args) + 1 and not method.args.vararg
     if ends or not plain or not isinstance(call.func.value, ast.Name):
         return None
-    scope = next(scope for scope in seen.scopes if scope.node is method)
-    selves = [place for place in seen.of(parameters[0], scope) if not place.binds]
+    scope = seen.scope_at(method)
+    selves = seen.reads(parameters[0], scope)
     if not all(place.placed for place in selves):
         return None
     indent = script.indent(statement)
@@ -235,7 +235,7 @@ def _generators(script: Script) -> Iterator[Choice]:
             continue
         indent = script.indent(statement)
         edits = [Edit(*script.lines_span(statement), _around(script, made, statement, yielding[0], indent))]
-        if len([place for place in seen.of(made.name) if not place.binds]) == 1:
+        if len(seen.reads(made.name)) == 1:
             edits.append(Edit(*script.lines_span(made)))
         yield one(*edits)
 

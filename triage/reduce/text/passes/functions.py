@@ -25,7 +25,7 @@ def _namespaces(script: Script) -> Iterator[Choice]:
         held = [_held(script, item) for item in node.body]
         names = {name for name in held if name is not None}
         elsewhere = {item.name for scope in seen.scopes if scope.node is not node for item in scope.found} | KNOWN
-        uses = [script.parents[place.node] for place in seen.of(node.name) if not place.binds]
+        uses = [script.parents[place.node] for place in seen.reads(node.name)]
         plain = all(
             isinstance(use, ast.Attribute) and isinstance(use.ctx, ast.Load) and use.attr in names for use in uses
         )
@@ -62,12 +62,12 @@ def _applied(script: Script) -> Iterator[Choice]:
         forward = next(
             (item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "forward"), None
         )
-        uses = [script.parents[place.node] for place in seen.of(node.name) if not place.binds]
+        uses = [script.parents[place.node] for place in seen.reads(node.name)]
         if forward is None or not forward.args.args or not uses:
             continue
         context = forward.args.args[0]
-        scope = next(scope for scope in seen.scopes if scope.node is forward)
-        told = [place for place in seen.of(context.arg, scope) if not place.binds]
+        scope = seen.scope_at(forward)
+        told = seen.reads(context.arg, scope)
         if told or not all(isinstance(use, ast.Attribute) and use.attr == "apply" for use in uses):
             continue
         start, end = script.span(forward)[0], script.lines_span(forward)[1]

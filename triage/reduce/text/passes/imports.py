@@ -20,7 +20,7 @@ def propose(script: Script) -> Iterator[Choice]:
         path = alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
         if path.split(".")[0] != "torch" or path == "torch" or alias.name == "*":
             continue
-        places = [place for place in seen.of(alias.asname or alias.name.split(".")[0]) if not place.binds]
+        places = seen.reads(alias.asname or alias.name.split(".")[0])
         if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
             edits = [Edit(place.start, place.end, path) for place in places]
             told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)

@@ -41,8 +41,8 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     parameters = all_arguments(node.args)
     if len(parameters) > len(node.args.args):  # only plain ones
         return
-    home = next(item for item in seen.scopes if item.node is scope)
-    uses = [place for place in seen.of(node.name, home) if not place.binds]
+    home = seen.scope_at(scope)
+    uses = seen.reads(node.name, home)
     if len(uses) != 1 or (uses[0] not in home.found and scope is not script.tree):
         return
     call = script.parents.get(uses[0].node)
@@ -68,7 +68,7 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     body = [item for item in body if not isinstance(item, ast.Global if at_top else ast.Nonlocal)]
     text = "".join(script.body_text([item], script.indent(statement)) for item in body)
     if at_top:
-        bound = next(scope for scope in seen.scopes if scope.node is node).bound
+        bound = seen.scope_at(node).bound
         text = re.sub(r"^[ \t]*nonlocal .*", lambda line: _global(line.group(), bound), text, flags=re.MULTILINE)
     yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), given + text + tail))
 
@@ -89,9 +89,9 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
     rest = node.args.vararg
     if node.args.kwonlyargs or node.args.kwarg or (rest is not None and not _is_handed_on(script, node, rest.arg)):
         return
-    inner = next(scope for scope in seen.scopes if scope.node is node)
+    inner = seen.scope_at(node)
     edits = [Edit(*script.lines_span(node))]
-    uses = [place for place in seen.of(node.name) if not place.binds]
+    uses = seen.reads(node.name)
     for place in uses:
         call = script.parents.get(place.node)
         if (
@@ -153,20 +153,20 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
     ]
     if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
         return
-    inner = next(scope for scope in seen.scopes if scope.node is node)
+    inner = seen.scope_at(node)
     named = {argument.arg: argument for argument in all_arguments(node.args)}
     pairs = [*zip(positional, calls[0].args, strict=False)]
     pairs += [(named[item.arg], item.value) for item in calls[0].keywords if item.arg in named]
     for argument, given in pairs:
         if isinstance(given, ast.Constant):
-            uses = [place for place in seen.of(argument.arg, inner) if not place.binds]
+            uses = seen.reads(argument.arg, inner)
             if uses and all(place.placed for place in uses):
                 yield one(*(Edit(place.start, place.end, script.source(given)) for place in uses))
 
 
 def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
     """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
-    inner = next(scope for scope in seen.scopes if scope.node is node)
+    inner = seen.scope_at(node)
     positional = [*node.args.posonlyargs, *node.args.args]
     pairs = [
         *zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True),

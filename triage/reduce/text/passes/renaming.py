@@ -19,7 +19,7 @@ PLAIN = frozenset({"compiled", "weight", "target", "logits", "hidden"})  # as us
 def propose(script: Script) -> Iterator[Choice]:
     """A choice per long name that the script itself gives; attributes and what is imported keep theirs."""
     seen = Occurrences(script)
-    taken = {item.name for scope in seen.scopes for item in scope.found} | KNOWN
+    taken = seen.everywhere() | KNOWN
     taken |= {
         keyword.arg for node in script.nodes if isinstance(node, ast.Call) for keyword in node.keywords if keyword.arg
     }

@@ -87,7 +87,7 @@ def stripped(script: Script, modules: Mapping[str, Module]) -> Script:
                 continue
             unused = []
             for alias in names:
-                uses = [place.node for place in seen.of(alias.asname or alias.name.split(".")[0]) if not place.binds]
+                uses = [place.node for place in seen.reads(alias.asname or alias.name.split(".")[0])]
                 own = (
                     _base_of_torch(modules, node.module or "", alias.name) if isinstance(node, ast.ImportFrom) else None
                 )
