@@ -93,15 +93,19 @@ class ForkServerRunner(PooledRunner):
         self._fresh = self._fresh_ones()
 
     @contextlib.contextmanager
-    def signs_compared(self, wanted: bool) -> Iterator[None]:
-        """Inside, the agent compares the signs of zeros too, where it compares and they are `wanted`."""
+    def comparing(self, accuracy: Comparison | None) -> Iterator[None]:
+        """Inside, the agent compares so; afterwards as before."""
         before = self._accuracy
-        if before is not None and wanted:
-            self.compare(replace(before, signs=True))
+        self.compare(accuracy)
         try:
             yield
         finally:
             self.compare(before)
+
+    def signs_compared(self, wanted: bool) -> contextlib.AbstractContextManager[None]:
+        """Inside, the agent compares the signs of zeros too, where it compares and they are `wanted`."""
+        now = self._accuracy
+        return self.comparing(replace(now, signs=True) if now is not None and wanted else now)
 
     def _fresh_ones(self) -> FreshProcessRunner:
         return FreshProcessRunner(
