@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import pytest
 from reduce_cases import case, meta, op, r, tensor
 
+from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.operation import culprit_of, operator_name, with_part
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
+from triage.model.accuracy import WrongResult
 from triage.model.graphcase import SubGraph
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.own_code import OwnCode
@@ -16,6 +18,7 @@ from triage.model.report import Culprit, SubsystemSearch
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.session.settings import Settings
 from triage.stories.assemble import _signature
+from triage.stories.headline import what_it_comes_of
 from triage.stories.shown import fails_by_itself
 from triage.stories.ways_round import worth_trying
 
@@ -95,6 +98,24 @@ def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_
     assert found.detail == "it breaks what it promises; the reproducer needs aten.real as well"
     found = culprit_of(concluded("compile"), needs, None, broken=["shop::tax"])
     assert found is not None and found.op == "aten.real"
+
+
+def test_the_operation_that_gives_a_wrong_value_comes_before_the_one_that_fails_of_it():
+    wrong = WrongResult("0/0", 1, "output 0", "forward")
+    given = GivenWrong(graph().subgraphs[0].nodes[0], wrong)
+    found = culprit_of(concluded("lerp", message="While executing aten.real.default"), graph(), None, given=given)
+    assert found is not None and found.op == "aten.lerp"
+    assert found.detail == "it gives the wrong value that the failure comes of; the reproducer needs aten.real as well"
+    assert what_it_comes_of(given).startswith(" It comes of a wrong value, the result of aten.lerp: ")
+
+
+def test_no_operation_is_named_where_a_failure_comes_of_rounding():
+    given = GivenWrong(graph().subgraphs[0].nodes[0], None)
+    found = culprit_of(concluded("compile"), graph(), None, given=given)
+    assert found is not None and found.op is None
+    assert "no operation is wrong, aten.lerp only rounds otherwise" in (found.detail or "")
+    assert what_it_comes_of(given).startswith(" It comes of rounding: aten.lerp gives another value")
+    assert what_it_comes_of(None) == ""
 
 
 def test_none_of_several_where_only_the_check_of_a_text_fails():

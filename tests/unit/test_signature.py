@@ -438,10 +438,18 @@ def test_a_check_of_a_kernel_inside_and_outside_of_a_parallel_region() -> None:
 def test_a_row_of_equivalences_says_why_and_is_narrow() -> None:
     for row in EQUIVALENCES:
         more = f"{row.says}more"
-        one = row.torn or more
-        assert (row.one != row.other or row.torn) and row.says and "#" in row.why
+        one = row.one_says or more
+        assert (row.one != row.other or row.one_says) and row.says and ("#" in row.why or "torch/" in row.why)
         assert row.holds(row.one, one, row.other, more) and row.holds(row.other, more, row.one, one)
         assert not row.holds(row.one, one, row.other, "else") and not row.holds(row.one, "else", row.other, more)
+
+
+def test_an_index_is_out_of_bounds_whichever_kernel_checks_it() -> None:
+    by_aten = failed("RuntimeError", "index 10 is out of bounds for dimension 0 with size 10")
+    compiled = failed("RuntimeError", aborted(OTHER_CACHE, 12, "tmp3", "4L").split("what():  ")[1])
+    assert same_failure(by_aten, compiled) and same_failure(compiled, by_aten)
+    assert not same_failure(by_aten, failed("RuntimeError", "kernel, /tmp/x/y.cpp:3, another check"))
+    assert not same_failure(failed("IndexError", "index 10 is out of bounds for dimension 0 with size 10"), compiled)
 
 
 def test_a_message_that_several_threads_tore_apart() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.culprit.called_as import method_operator, other_name
+from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.matching import lies_in_environment
 from triage.locate.conclude import Conclusion
 from triage.model import trees
@@ -87,11 +88,13 @@ def culprit_of(
     minimal: bool = True,
     by_itself: bool = True,
     broken: Sequence[str] = (),
+    given: GivenWrong | None = None,
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
     Of several that are left, it is the custom operator that was seen to break what it promises (`broken`, as `ns::name`), else
-    the one at which values go wrong in the program's own graph (`diverging`). None where the
+    the one that gives the wrong value which the failure comes of (`given`; no operation, where that value only rounds otherwise),
+    else the one at which values go wrong in the program's own graph (`diverging`). None where the
     machine is to blame: the operation that is left only has something built. What a reproducer needs is known of a `minimal` one.
     Where the graph does not fail `by_itself`, its order tells nothing: a text was reduced, whose own check shows a wrong result,
     or a pass of the program's own fails, to which the whole graph is given.
@@ -112,6 +115,8 @@ def culprit_of(
         if breaks is not None:
             others = ", ".join(target for target in targets[:MOST_SHOWN] if target != breaks)
             return Culprit(breaks, graph, subsystem, f"it breaks what it promises; {has} {others} as well")
+        if given is not None:
+            return _of_value(given, targets, graph, subsystem, has)
         if diverging is not None and operator_name(diverging) in targets:
             told = operator_name(diverging)
             others = ", ".join(target for target in targets[:8] if target != told)
@@ -124,6 +129,18 @@ def culprit_of(
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None
+
+
+def _of_value(given: GivenWrong, targets: Sequence[str], graph: str | None, subsystem: str | None, has: str) -> Culprit:
+    name = operator_name(given.node)
+    others = ", ".join(target for target in targets[:MOST_SHOWN] if target != name)
+    if given.wrong is None:
+        return Culprit(
+            None, graph, None, f"no operation is wrong, {name} only rounds otherwise; {has} {others} as well"
+        )
+    return Culprit(
+        name, graph, subsystem, f"it gives the wrong value that the failure comes of; {has} {others} as well"
+    )
 
 
 def with_part(

@@ -162,16 +162,18 @@ class WrongResult:
         if not self.elements or self.kind == "zero_sign":
             return f"Graph {self.graph}, call {self.call}."
         place = f" at {_tuple(self.at)}" if self.at else ""
-        compiled = "None" if self.words else _number(self.compiled)
-        values = f"compiled {compiled}, eager {_number(self.eager)}"
-        if self.exact is not None:
-            values += f", float64 {_number(self.exact)}"
         return (
             f"Graph {self.graph}, call {self.call}, {self.dtype} of shape {_tuple(self.shape)}: "
             f"largest error {self.compiled_error:.3g} compiled, {self.eager_error:.3g} eager "
             f"(eager moves by {self.spread:.3g} when its roundings are nudged); "
-            f"{self.wrong} of {self.elements} elements are wrong, the worst{place}: {values}."
+            f"{self.wrong} of {self.elements} elements are wrong, the worst{place}: {self.values()}."
         )
+
+    def values(self) -> str:
+        """Those of the element that is furthest off: `compiled 10, eager 9, float64 9`."""
+        compiled = "None" if self.words else _number(self.compiled)
+        exact = "" if self.exact is None else f", float64 {_number(self.exact)}"
+        return f"compiled {compiled}, eager {_number(self.eager)}{exact}"
 
 
 @dataclass(frozen=True)

@@ -225,6 +225,9 @@ class TriageReport:
     accuracy: dict[str, Any] | None = (
         None  # what comparing compiled graphs with eager showed; null where it was not done
     )
+    given_wrong: dict[str, Any] | None = (
+        None  # of what is raised: the operation of the reproducer whose value it comes of
+    )
     graph_breaks: int = 0
     recompiles: int = 0
     environment: dict[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ def kind_of(report: TriageReport) -> str:
         return "passes"
     if report.verdict.stage is Stage.SCRIPT:
         return "script"
-    if report.verdict.symptom is Symptom.ROUNDING:
+    if report.verdict.symptom is Symptom.ROUNDING or only_rounds(report):
         return "rounding"
     if report.verdict.stage is Stage.NONE and (report.accuracy or {}).get("unsteady"):
         return "unsteady"
@@ -26,6 +26,11 @@ def kind_of(report: TriageReport) -> str:
 def is_wanted(report: TriageReport) -> bool:
     """Whether PyTorch's maintainers would want it as an issue."""
     return kind_of(report) in ("bug", "flaky") and not is_of_backend(report)
+
+
+def only_rounds(report: TriageReport) -> bool:
+    """Whether what is raised comes of a value that rounds otherwise than in eager."""
+    return report.given_wrong is not None and not report.given_wrong["wrong"]
 
 
 def is_of_backend(report: TriageReport) -> bool:

@@ -58,7 +58,11 @@ def _title(report: TriageReport) -> str:
     if verdict.symptom is Symptom.NONDETERMINISTIC:
         return f"Fails in {verdict.failures} of {verdict.runs} runs under torch.compile: {_what(report)}"
     op = _operator(report)
-    return f"{_tag(report)}{f'`{op}`: ' if op else ''}{_what(report)}"
+    told = f"{_tag(report)}{f'`{op}`: ' if op else ''}"
+    if report.given_wrong is None:
+        return f"{told}{_what(report)}"
+    wrong = report.given_wrong["wrong"]
+    return f"{told}{wrong['face']}, then {_what(report)}" if wrong else f"{told}{_what(report)}, by rounding"
 
 
 def _tag(report: TriageReport) -> str:

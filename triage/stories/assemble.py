@@ -56,11 +56,17 @@ from triage.stories.comparison import (
 )
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first
-from triage.stories.headline import sentence_before_the_first, summary_sentence, whose_headline, with_headline
+from triage.stories.headline import (
+    sentence_before_the_first,
+    summary_sentence,
+    what_it_comes_of,
+    whose_headline,
+    with_headline,
+)
 from triage.stories.known import cause_of
 from triage.stories.met import met_note, met_on, why_unsettled
 from triage.stories.own_names import own_names
-from triage.stories.shown import fails_by_itself, reproducer_facts, reproducer_note, workaround_texts
+from triage.stories.shown import fails_by_itself, given_wrong_facts, reproducer_facts, reproducer_note, workaround_texts
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
 # Variables that decide what torch does; not where it keeps things.
@@ -106,7 +112,8 @@ def assemble(found: Findings) -> TriageReport:
                 summary_sentence(conclusion, first, incomplete, walk.compared.notes if walk.compared else None)
                 if first is not None
                 else sentence_before_the_first(walk, incomplete),
-            ),
+            )
+            + what_it_comes_of(found.given_wrong),
             runs=conclusion.runs,
             failures=conclusion.failures,
             door=conclusion.door.name if conclusion.door is not None else None,
@@ -127,6 +134,7 @@ def assemble(found: Findings) -> TriageReport:
                 minimal=made is None or made.minimal,
                 by_itself=fails_by_itself(found, own),
                 broken=[check.operator for check in found.operator_checks if broken_by(check)],
+                given=found.given_wrong,
             ),
             found.subsystem,
             found.lowered,
@@ -156,6 +164,7 @@ def assemble(found: Findings) -> TriageReport:
         own_code=own,
         findings=mend,
         operator_checks=found.operator_checks,
+        given_wrong=given_wrong_facts(found),
         graph_breaks=first.notes.graph_breaks if first else 0,
         recompiles=first.notes.recompiles if first else 0,
         environment=(environment.summary() if environment else _bare_environment(first)) | _libraries(conclusion),
@@ -200,6 +209,8 @@ def _tells(name: str) -> bool:
 def _reduced_line(found: Findings) -> str | None:
     """The user's line where values go wrong in the program's graph, else of the last operation that the reduction left."""
     made, diverging = found.reproduced, _diverging(found)
+    if diverging is None and found.given_wrong is not None:
+        diverging = found.given_wrong.node
     if diverging is not None and diverging.where:
         return diverging.where
     if made is None or made.graph is None or not made.verified:

@@ -18,6 +18,7 @@ from triage.culprit import conditions
 from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import first_wrong
+from triage.culprit.given_wrong import given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry
 from triage.culprit.parts import AFTER, BEFORE
@@ -74,6 +75,10 @@ def blame(
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
         with session.timed("diverge"), runner.signs_compared(by_sign):
             _diverging(found, made, problem, inquiry)
+    elif patience is None and made.form is not None and made.case == "graph" and found.walk.values_matter():
+        assert made.graph is not None
+        with session.timed("diverge"):
+            found.given_wrong = given_wrong(made.graph, made.form, inquiry, runner)
     _conditions(found, made, inquiry, patience is None)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from triage.culprit.first_diverging import Diverging
+from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.spellings import Spelling
 from triage.environments.describe import TargetEnvironment
@@ -62,6 +63,7 @@ class Findings:
     lowered: tuple[str, ...] = ()  # the nodes of the reproducer's graphs that Inductor lowers
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
     diverging: Diverging | None = None  # and that of the program's own graph
+    given_wrong: GivenWrong | None = None  # of what is raised: the value of the reproducer that it comes of
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
     trace_work: TraceWork | None = None
@@ -72,7 +74,7 @@ class Findings:
         self.cases, self.capture_note, self.asked = (), None, None
         self.reproduced, self.reproducer_note, self.also_wrong = None, None, ()
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
-        self.diverging, self.lowered = None, ()
+        self.diverging, self.given_wrong, self.lowered = None, None, ()
         self.cures, self.spellings, self.copied, self.no_ways_round, self.in_vain = (), (), (), (), ()
         self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
 

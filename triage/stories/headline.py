@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triage.culprit.given_wrong import GivenWrong
+from triage.culprit.operation import operator_name
 from triage.judge.signature import asserted, first_words, headline
 from triage.locate.conclude import Conclusion, is_comparison, is_printed
 from triage.locate.doors import Door
@@ -158,6 +160,16 @@ def with_headline(first: str, sentence: str) -> str:
     start, _, error = sentence.partition(", with ")
     told = bool(error) and error.rstrip(".!?") in first
     return f"{_sentence(first)} {start}." if told else f"{_sentence(first)} {sentence}"
+
+
+def what_it_comes_of(given: GivenWrong | None) -> str:
+    """The sentence that follows, where what is raised is not the fault of the operation that raises it; else empty."""
+    if given is None:
+        return ""
+    name = operator_name(given.node)
+    if given.wrong is None:
+        return f" It comes of rounding: {name} gives another value than in eager, which eager's own rounding explains."
+    return f" It comes of a wrong value, the result of {name}: {_sentence(given.wrong.face())}"
 
 
 def _sentence(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
 from triage.locate.conclude import Conclusion
@@ -9,6 +11,7 @@ from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
+from triage.stories.comparison import first_wrong_words
 from triage.stories.findings import Findings
 
 
@@ -47,6 +50,16 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
         features=features_of(made.source) if of_dynamo else (),
         doubt=made.doubt or _doubt(found) or None,
     )
+
+
+def given_wrong_facts(found: Findings) -> dict[str, Any] | None:
+    """The operation whose value a failure comes of, and what is wrong with that: nothing (null) where it rounds otherwise."""
+    given = found.given_wrong
+    if given is None:
+        return None
+    wrong = given.wrong
+    told = wrong and {"kind": wrong.kind, "face": wrong.face(), "values": wrong.values() if wrong.elements else ""}
+    return {"operation": first_wrong_words(given.node), "wrong": told}
 
 
 def own_check_alone(found: Findings) -> bool:

@@ -161,6 +161,8 @@ def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[S
         yield _of_node(found.diverging.node, files)
     if found.first_wrong is not None:
         yield _of_node(found.first_wrong, files)
+    if found.given_wrong is not None:
+        yield _of_node(found.given_wrong.node, files)
     made = found.reproduced
     if made is not None and made.graph is not None:
         yield from (_of_node(node, files) for node in _ordered(made.graph, named))

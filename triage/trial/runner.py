@@ -85,15 +85,19 @@ class ForkServerRunner(PooledRunner):
         self._fresh.accuracy = accuracy
 
     @contextlib.contextmanager
-    def signs_compared(self, wanted: bool) -> Iterator[None]:
-        """Inside, the agent compares the signs of zeros too, where it compares and they are `wanted`."""
+    def comparing(self, accuracy: Comparison | None) -> Iterator[None]:
+        """Inside, the agent compares so; afterwards as before."""
         before = self._fresh.accuracy
-        if before is not None and wanted:
-            self.compare(replace(before, signs=True))
+        self.compare(accuracy)
         try:
             yield
         finally:
             self.compare(before)
+
+    def signs_compared(self, wanted: bool) -> contextlib.AbstractContextManager[None]:
+        """Inside, the agent compares the signs of zeros too, where it compares and they are `wanted`."""
+        now = self._fresh.accuracy
+        return self.comparing(replace(now, signs=True) if now is not None and wanted else now)
 
     def close(self) -> None:
         self._closing.set()

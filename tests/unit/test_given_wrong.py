@@ -1,0 +1,117 @@
+"""A failing operation may only have been given a wrong value; each stand-in for a compiler is wrong in one operation."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from printer_cases import case, meta, node, tensor
+from stand_ins import BOOM, PASSED, Runner, inquiry, result
+
+from triage.culprit.given_wrong import given_wrong
+from triage.judge.judgement import CandidateResult
+from triage.model.accuracy import Comparison, WrongResult
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.reduce.printing.printer import Form
+from triage.report.kinds import is_wanted
+from triage.report.titles import title
+
+M, INDEX = meta(4), meta(4, dtype="int64")
+GRAPH = case(
+    [tensor("x", 4), tensor("w", 10, 1)],
+    [
+        node("bins", "torch.floor_divide", "%x", 0.1, out=M),
+        node("index", ".long", "%bins", out=INDEX),
+        node("rows", "torch.nn.functional.embedding", "%index", "%w", out=meta(4, 1)),
+    ],
+    "%rows",
+)
+OFF = WrongResult("0/0", 1, "output 0", "forward", dtype="float32", elements=4, wrong=1, compiled=10.0, eager=9.0)
+CHECK = Outcome(
+    OutcomeKind.EXCEPTION, 1.0, 1, exception=RaisedException("AssertionError", "", (Frame("repro.py", 9, "<module>"),))
+)
+
+
+class Compiler(Runner):
+    """Dies in `embedding` of what `floor_divide` gives, or `always`; where a value is compared, `told` is what it ends in."""
+
+    def __init__(self, told: CandidateResult, *, always: bool = False) -> None:
+        super().__init__(self.ended)
+        self.told, self.always, self.compares = told, always, False
+
+    @contextlib.contextmanager
+    def comparing(self, accuracy: Comparison | None) -> Iterator[None]:
+        self.compares = accuracy is not None
+        yield
+        self.compares = False
+
+    def look(self, source: str, file: str) -> str:
+        return json.dumps([[[9.0] * 4, [9] * 4, [[0.0]] * 4], []])
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        if "embedding" in source:
+            return BOOM if self.always or "floor_divide" in source else PASSED
+        return self.told if self.compares and "floor_divide" in source else PASSED
+
+
+def asked(compiler: Compiler, graph: Any = GRAPH, form: Form | None = None) -> Any:
+    return given_wrong(graph, form or Form(), inquiry(compiler), compiler)
+
+
+WRONG, ROUNDED = result(CHECK, compared=1, wrongs=(OFF,)), result(CHECK, compared=1)
+
+
+def test_the_operation_that_gave_a_wrong_value_is_told_where_eagers_value_in_its_place_passes() -> None:
+    found = asked(Compiler(WRONG))
+    assert found is not None and found.node.name == "bins" and found.wrong == OFF
+
+
+def test_a_wrong_value_is_not_to_blame_where_the_failure_comes_with_eagers_value_too() -> None:
+    assert asked(Compiler(WRONG, always=True)) is None
+
+
+def test_what_rounding_explains_is_told_as_that() -> None:
+    found = asked(Compiler(ROUNDED))
+    assert found is not None and found.node.name == "bins" and found.wrong is None
+
+
+@pytest.mark.parametrize(
+    "told", [result(PASSED, compared=1), result(CHECK), result(CHECK, compared=1, unsteady=("output 0",)), result(BOOM)]
+)
+def test_right_values_and_what_could_not_be_compared_blame_nobody(told: CandidateResult) -> None:
+    assert asked(Compiler(told)) is None
+
+
+def test_nothing_is_asked_of_one_operation_and_of_what_compares_by_itself() -> None:
+    compiler = Compiler(WRONG)
+    alone = replace(GRAPH, nodes=GRAPH.nodes[:1], outputs=({"ref": "bins"},))
+    assert asked(compiler, alone) is None and asked(compiler, form=Form(check="strides")) is None
+    assert not compiler.asked
+
+
+RAISES = TriageReport(
+    tool={},
+    command=(),
+    verdict=ReportVerdict(Symptom.CRASH, Stage.INDUCTOR),
+    signature=ReportSignature("SIGABRT", "index out of bounds: 0 <= tmp7 < 10L"),
+    culprit=Culprit("aten.floor_divide"),
+    given_wrong={"operation": "aten.floor_divide", "wrong": {"face": "off by 1 compiled, by 0 in eager"}},
+)
+
+
+def test_the_title_tells_the_wrong_value_before_what_comes_of_it() -> None:
+    told = "off by 1 compiled, by 0 in eager, then SIGABRT: index out of bounds: 0 <= tmp7 < 10L"
+    assert title(RAISES) == f"[inductor] `aten.floor_divide`: {told}"
+    assert is_wanted(RAISES)
+
+
+def test_what_comes_of_rounding_is_no_bug() -> None:
+    rounds = replace(RAISES, culprit=Culprit(None), given_wrong={"operation": "aten.floor", "wrong": None})
+    assert title(rounds) == "[inductor] SIGABRT: index out of bounds: 0 <= tmp7 < 10L, by rounding"
+    assert not is_wanted(rounds)

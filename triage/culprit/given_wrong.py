@@ -1,0 +1,102 @@
+"""What an operation dies of at run time may be what it was given: an index that is out of bounds because a quotient is wrong.
+
+Each value that a small reproducer computes before it dies is made the only result, in the order of the operations, and the
+agent's rule judges it, so what is explained by rounding is never called wrong. That the failure comes of such a value is
+shown by a run, too: with what eager computed in its place the reproducer passes.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from triage.culprit.first_wrong import MOST, made_by
+from triage.culprit.inquiry import Inquiry, TellingRunner
+from triage.judge.comparison import is_own_comparison
+from triage.judge.judgement import CandidateResult
+from triage.model import trees
+from triage.model.accuracy import Comparison, WrongResult
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.stage import Verdict
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.edits import Cut
+from triage.reduce.graph.observe import observed
+from triage.reduce.printing.printer import Form, Unprintable, count_ops
+
+
+class ComparingRunner(TellingRunner, Protocol):
+    """A runner whose candidates the agent can be told to compare with eager."""
+
+    def comparing(self, accuracy: Comparison | None) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class GivenWrong:
+    """The operation whose result the failure comes of; `wrong` says what of it is, and is None where it only rounds otherwise."""
+
+    node: GraphNode
+    wrong: WrongResult | None
+
+
+def given_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: ComparingRunner) -> GivenWrong | None:
+    """The first wrong value without which the reproducer passes, else the first that rounds otherwise; None without either.
+
+    `inquiry` tells the failure again; the `runner` is that of its questions.
+    """
+    if form.check != "exception" or count_ops(case) < 2:
+        return None
+    inner = [node for node in case.nodes if len(node.out) == 1 and node.out[0] is not None and not node.multi]
+    if len(inner) > MOST:
+        return None
+    whole, rounded = Candidate(case, form), []
+    seen: Candidate | None = None
+    for node in inner:
+        with runner.comparing(Comparison()):
+            result = _run(_only(whole, node), inquiry)
+        if result is None or inquiry.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
+            break  # it dies by then
+        if result.notes.wrongs:
+            seen = seen or observed(whole, inquiry.runner)
+            if _passes_with_eagers(seen, node, inquiry):
+                return GivenWrong(made_by(case, node), result.notes.wrongs[0])
+        elif _rounds_otherwise(result):
+            rounded.append(node)
+    for node in rounded:
+        seen = seen or observed(whole, inquiry.runner)
+        if _passes_with_eagers(seen, node, inquiry):
+            return GivenWrong(made_by(case, node), None)
+    return None
+
+
+def _only(whole: Candidate, node: GraphNode) -> Candidate:
+    """What computes this value, compared; a backward pass comes after it."""
+    case = replace(whole.case, outputs=(trees.ref(node.name),), backward=False)
+    return Candidate(case, replace(whole.form, check="values"))
+
+
+def _rounds_otherwise(result: CandidateResult) -> bool:
+    """Whether the candidate's own comparison fails by what the agent, which compared all of it, explains by rounding."""
+    error, notes = result.outcome.exception, result.notes
+    left_out = notes.not_compared or notes.unsteady or notes.by_chance
+    return error is not None and is_own_comparison(error) and notes.compared > 0 and not left_out
+
+
+def _passes_with_eagers(seen: Candidate, node: GraphNode, inquiry: Inquiry) -> bool:
+    """Whether the reproducer passes where it is given what eager computed for this value."""
+    unit = made_by(seen.case, node)
+    known = {each.name for each in seen.case.nodes if each.data is not None}
+    if node.name not in known:
+        return False
+    without = seen.maybe(Cut(frozenset([unit.name])))
+    result = None if without is None else _run(without, inquiry)
+    return result is not None and inquiry.oracle.judge(result).verdict is Verdict.NO_FAILURE
+
+
+def _run(candidate: Candidate, inquiry: Inquiry) -> CandidateResult | None:
+    if inquiry.budget.spent():
+        return None
+    try:
+        return inquiry.runner.run(candidate.source(), rung=inquiry.rung, timeout=inquiry.limit())
+    except Unprintable:
+        return None
