@@ -1,5 +1,6 @@
 """What the agent remembers and says: calls, backward passes, exceptions, and when it ends a program early. No torch here."""
 
+import concurrent.futures
 import functools
 import importlib
 import json
@@ -126,7 +127,42 @@ def test_what_it_was_raised_from_is_told(make: Any, tmp_path: Path) -> None:
             raise RuntimeError("outer") from inner
     except RuntimeError as outer:
         recorder.uncaught(outer)
-    assert events(tmp_path)[1]["chain"] == [1]
+    assert events(tmp_path)[1]["chain"] == [[os.getpid(), 1]]
+
+
+def test_what_a_pool_hands_over_is_known_by_the_process_that_recorded_it(make: Any, tmp_path: Path) -> None:
+    worker, error = make(), ValueError("bad")
+    worker.raised(error, "call")
+    error.__dict__["_triage_facts"]["pid"] = 7  # as pickle brings it
+    asked = make()
+    asked.uncaught(error)
+    asked.raised(KeyError("other"), "call")
+    assert [(event["e"], event["id"], event["pid"]) for event in events(tmp_path)] == [
+        ("raised", 1, os.getpid()),
+        ("raised_again", 1, 7),
+        ("raised", 1, os.getpid()),
+    ]
+
+
+def _fails(text: str) -> None:
+    raise ValueError(text)
+
+
+def test_the_traceback_of_another_process_goes_on_where_this_ones_ends(make: Any, tmp_path: Path) -> None:
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        by_pool = pool.submit(_fails, "in a pool").exception()
+    in_message = RuntimeError(
+        "Caught KeyError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n"
+        '  File "data.py", line 3, in __getitem__\n    return self.rows[i]\nKeyError: 7\n'
+    )
+    recorder = make()
+    for error in (by_pool, in_message):
+        recorder.raised(error, "uncaught")
+    frames = [
+        [tuple(frame[k] for k in ("file", "function")) for frame in event["exception"]["frames"]]
+        for event in events(tmp_path)
+    ]
+    assert [path[-1] for path in frames] == [(__file__, "_fails"), ("data.py", "__getitem__")]
 
 
 def test_the_end_of_a_program_by_its_own_will_is_no_exception(make: Any, tmp_path: Path) -> None:

@@ -27,8 +27,10 @@ def error(
     phase: str = "call",
     inner: Event | None = None,
     frames: tuple[Event, ...] = (),
+    cause: Event | None = None,
 ) -> Event:
-    return {"type": kind, "message": message, "frames": list(frames), "inner": inner, "phase": phase}
+    told = {"type": kind, "message": message, "frames": list(frames), "inner": inner, "phase": phase}
+    return {**told, "cause": cause}
 
 
 def raised(
@@ -40,7 +42,13 @@ def raised(
     **facts: Any,
 ) -> Event:
     return event(
-        "raised", pid, id=number, phase=at, exception=error(phase=at, **facts), chain=list(chain), point=point or {}
+        "raised",
+        pid,
+        id=number,
+        phase=at,
+        exception=error(phase=at, **facts),
+        chain=[[pid, link] for link in chain],
+        point=point or {},
     )
 
 
@@ -253,6 +261,9 @@ def test_a_launcher_only_passes_its_childs_failure_on() -> None:
     assert alone.exception is not None and alone.exception.message == "train.py FAILED"
 
 
+UNPICKLED = "cannot pickle 'module' object"
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
@@ -272,6 +283,10 @@ def test_what_a_worker_raised_is_passed_on_by_its_parent(kind: str, message: str
         found = outcome(1, *events).exception
         assert found is not None and (found.phase, found.message) == ("call", "a kernel\nof two lines")
         assert not found.swallowed and found.ended == "uncaught"
+    text = f"Traceback (most recent call last):\ntorch.Broken: a kernel\nof two lines\nTypeError: {UNPICKLED}"
+    pickling = error("concurrent.futures.process._RemoteTraceback", text)
+    unpickled = outcome(1, raised(1, "uncaught", pid=1, kind="TypeError", message=UNPICKLED, cause=pickling), worker)
+    assert unpickled.exception is not None and unpickled.exception.message == "a kernel\nof two lines"
     other = outcome(1, *parent, raised(1, pid=2, kind="torch.Broken", message="another")).exception
     assert other is not None and (other.message == message or kind.endswith("ProcessRaisedException"))
 

@@ -222,7 +222,7 @@ def _with_later(
     for (pid, number), (_, event) in raised.items():
         if event.get("phase") in _ENDS:
             # An exception of the program's own that was raised from a compiled one only passes it on.
-            chained = next(((pid, link) for link in event.get("chain", ()) if (pid, link) in raised), None)
+            chained = next((tuple(link) for link in event.get("chain", ()) if tuple(link) in raised), None)
             first = chained or _of_a_worker((pid, number), raised) or (pid, number)
             passed_on[pid, number] = first
             ended.setdefault(first, event["phase"])
@@ -245,15 +245,16 @@ def _of_a_worker(
 ) -> tuple[int, int] | None:
     """The exception of another process that this one is a copy of, or that its message tells; None where there is none.
 
-    A pool raises what its worker raised once more in the process that asked; `torch.multiprocessing.spawn` and a DataLoader
-    write the worker's traceback into a message.
+    A pool raises what its worker raised once more in the process that asked, or, where that cannot be pickled, the error of
+    pickling, from the worker's traceback; `torch.multiprocessing.spawn` and a DataLoader write that into a message.
     """
     exception = raised[key][0]
+    text = exception.message + (f"\n{exception.cause.message}" if exception.cause is not None else "")
     for other, (first, event) in raised.items():
         if other[0] == key[0] or event.get("phase") in _ENDS:
             continue
         told = f"{first.type}: {first.message.strip().splitlines()[0]}" if first.message.strip() else first.type
-        if told in exception.message or (first.type, first.message) == (exception.type, exception.message):
+        if told in text or (first.type, first.message) == (exception.type, exception.message):
             return other
     return None
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 
-from . import checks
+from . import checks, elsewhere
 
 MESSAGE_LIMIT = 24_000
 FRAME_LIMIT = 80
@@ -105,7 +105,16 @@ def _frames(error):
         node, count = node.tb_next, count + 1
     if len(found) > FRAME_LIMIT:  # a recursion: both ends tell more than the middle
         found = found[: FRAME_LIMIT // 2] + found[-FRAME_LIMIT // 2 :]
-    return [_frame(*entry) for entry in found if "_triage_agent" not in entry[3].get("__name__", "")]
+    here = [_frame(*entry) for entry in found if "_triage_agent" not in entry[3].get("__name__", "")]
+    return here + [_frame(*line) for line in _elsewhere(error)]
+
+
+def _elsewhere(error):
+    """Lines of the process that raised it, where that was another one."""
+    try:
+        return elsewhere.lines_of(error)[-FRAME_LIMIT // 2 :]
+    except Exception:  # its text could not be read
+        return []
 
 
 def _signal_handlers():

@@ -67,14 +67,15 @@ class Recorder:
         except Exception:
             facts = {}
         if "id" in facts:
+            # A pool gives it to the process that asked, with all that it has on it: it is known by where it was recorded.
             self.channel.say(
-                "raised_again", id=facts["id"], phase=phase, swallowed=swallowed, pid=os.getpid(), test=test
+                "raised_again", id=facts["id"], phase=phase, swallowed=swallowed, pid=facts["pid"], test=test
             )
             return
         self._ids += 1
         if self._ids > EVENT_LIMIT:
             return
-        facts["id"] = self._ids
+        facts.update(id=self._ids, pid=os.getpid())
         self.operators()
         running = facts.get("graph") is not None and facts.get("phase") == "call"
         self.channel.say(
@@ -293,13 +294,13 @@ class Steps(object):
 
 
 def _chain(error):
-    """Numbers of the recorded exceptions that this one was raised from."""
+    """The recorded exceptions that this one was raised from: the process and the number of each."""
     found = []
     seen = 0
     node = error.__cause__ or error.__context__
     while node is not None and seen < 20:
-        number = getattr(node, "__dict__", {}).get("_triage_facts", {}).get("id")
-        if number is not None:
-            found.append(number)
+        facts = getattr(node, "__dict__", {}).get("_triage_facts", {})
+        if "id" in facts:
+            found.append([facts["pid"], facts["id"]])
         node, seen = node.__cause__ or node.__context__, seen + 1
     return found
