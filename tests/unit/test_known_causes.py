@@ -70,6 +70,9 @@ def test_what_torch_itself_says(cause: str, kind: str, file: str, says: str, res
         ("disk_full", "OSError", "[Errno 28] No space left on device", Stage.INDUCTOR),
         ("warnings_are_errors", "DeprecationWarning", "`torch.jit.script_method` is deprecated.", Stage.DECOMP_PARTITION),
         ("recompile_limit", "FailOnRecompileLimitHit", "cache_size_limit reached with one_graph=True", Stage.DYNAMO),
+        ("no_fake_kernel", "Unsupported", "unsupported operator: shop.scale.default (see https://a.b/c)", Stage.DYNAMO),
+        ("graph_break_fullgraph", "Unsupported", "Tensor.item", Stage.DYNAMO),
+        ("graph_break_fullgraph", "Unsupported", "dynamic shape operator: aten.nonzero.default; to enable, set", Stage.DYNAMO),
     ],
 )  # fmt: skip
 def test_what_other_machines_and_releases_say(cause: str, kind: str, message: str, stage: Stage) -> None:
@@ -88,6 +91,9 @@ def test_what_other_machines_and_releases_say(cause: str, kind: str, message: st
         ("torch._dynamo.exc.TorchRuntimeError", "RuntimeError when making fake tensor call\n expected", Stage.DYNAMO),
         ("torch._dynamo.exc.Unsupported", "Operator does not support running with fake tensors\n  Developer debug context: "
          "unsupported operator: aten.foo.default", Stage.DYNAMO),
+        ("torch._dynamo.exc.Unsupported", "unsupported operator: aten.foo.default (see https://docs.google.com/x)", Stage.DYNAMO),
+        ("torch._dynamo.exc.Unsupported", "dynamic shape operator: aten.foo.default; please report an issue to PyTorch",
+         Stage.DYNAMO),
         ("torch._inductor.exc.CppCompileError", "error: 'tmp4' was not declared in this scope", Stage.INDUCTOR),
         ("FileNotFoundError", "[Errno 2] No such file or directory: '/tmp/torchinductor_a/c.so'", Stage.INDUCTOR),
         # the compiler's own mistake about devices, dtypes and sizes

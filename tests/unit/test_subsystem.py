@@ -24,11 +24,18 @@ WIDER = {switch.part: set(switch.within) for switch in SWITCHES}
 
 
 class Machine:
-    """A compiler whose application number `guilty` of a part is wrong. `breaks`: without that part another error comes."""
+    """A compiler whose application number `guilty` of a part is wrong. `breaks`: without that part another error comes.
+
+    `uncounted` parts are those that this torch does not let be counted, nor stopped.
+    """
 
     jobs = 2
 
-    def __init__(self, part: str, guilty: int, counts: dict[str, int], breaks: str = "", tells: bool = True) -> None:
+    def __init__(
+        self, part: str, guilty: int, counts: dict[str, int], breaks: str = "", tells: bool = True,
+        uncounted: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.counted = {switch.part for switch in SWITCHES if switch.counted} - set(uncounted)
         self.part, self.guilty, self.counts, self.breaks, self.tells = part, guilty, counts, breaks, tells
         self.asked: list[str] = []
 
@@ -37,8 +44,10 @@ class Machine:
 
     def run_telling(self, source: str, files: Sequence[str], **how: Any) -> tuple[CandidateResult, Mapping[str, str]]:
         lines = [
-            json.dumps([part, n, f"{part} {n}"]) for part, count in self.counts.items() for n in range(1, count + 1)
-        ]
+            json.dumps([part, n, f"{part} {n}"])
+            for part in self.counted
+            for n in range(self.counts.get(part, 0) + 1)
+        ]  # fmt: skip
         return self.run(source), {name: "\n".join(lines) if name == COUNTS else name for name in files if self.tells}
 
     def run_many(self, sources: Sequence[str], **how: Any) -> Any:
@@ -51,7 +60,7 @@ class Machine:
         most: dict[str, int] = {}
         for given in re.findall(r"install\((.*)\)", source):
             parts, part, limit, _ = eval(given)
-            off |= set(parts)
+            off |= set(parts) & self.counted
             most |= {part: limit} if part else {}
         gone = bool(off & {self.part, *WIDER[self.part]}) or most.get(self.part, 1 << 30) < self.guilty
         outcome = OTHER if self.breaks in off else PASSED if gone else BOOM
@@ -123,6 +132,31 @@ def test_what_is_never_applied_is_not_asked():
     assert (rows["fusion"].outcome, rows["fusion"].note) == ("not_run", "it is not applied here")
 
 
+BEFORE_2_6 = (
+    "pre_grad_passes",
+    "joint_graph_passes",
+    "post_grad_passes",
+    "decomposition",
+    "lowerings",
+    "vectorisation",
+)
+
+
+def test_what_this_torch_cannot_count_is_not_said_to_be_unused():
+    """Nothing is left out because it lies in a part that was never asked about."""
+    machine = Machine("pattern matcher", 2, {"pattern matcher": 2, "fusion": 1}, uncounted=BEFORE_2_6)
+    search_ = search(machine).search
+    assert (search_.names, search_.application) == (("pattern matcher",), 2)
+    notes = {row.subsystem: row.note for row in search_.rows}
+    assert {notes[part] for part in BEFORE_2_6[:3]} == {"this torch does not say how often it is applied"}
+
+
+def test_where_lowerings_cannot_be_stopped_dear_options_are_asked_of_what_nothing_else_explains():
+    found = search(Machine("vectorisation", 1, {"fusion": 1}, uncounted=BEFORE_2_6))
+    assert (found.search.names, found.search.application) == (("vectorisation",), None)
+    assert [cure.text for cure in found.cures] == ["torch._inductor.config.cpp.simdlen = 1"]
+
+
 def test_another_failure_says_nothing():
     search_ = search(Machine("fusion", 2, COUNTED, breaks="lowerings")).search
     assert search_.names == ("fusion",) and search_.application == 2
@@ -181,3 +215,10 @@ def test_an_operator_is_told_by_its_name_and_not_as_torch_prints_it() -> None:
     line = json.dumps(["decomposition", 1, "<OpOverload(op='aten.nan_to_num', overload='default')>"])
     torn = '["decomposition", 2, "<OpOv'
     assert applications(f"{line}\n{torn}") == {"decomposition": {1: "aten.nan_to_num.default"}}
+
+
+def test_a_part_that_is_seen_and_never_applied_differs_from_one_that_is_not_seen() -> None:
+    assert applications('["fusion", 0, ""]\n["lowerings", 0, ""]\n["lowerings", 1, "x"]') == {
+        "fusion": {},
+        "lowerings": {1: "x"},
+    }

@@ -203,7 +203,8 @@ TABLE: tuple[Row, ...] = (
         "no_fake_kernel",
         (),
         r"There was no (?:fake|abstract) impl registered for|"
-        r"\AOperator does not support running with fake tensors[\s\S]*unsupported operator: (?!aten\.|prims\.|_c10d)",
+        r"(?:\AOperator does not support running with fake tensors[\s\S]*|\A)"  # 2.7 and newer; before, its second line alone
+        r"unsupported operator: (?!aten\.|prims\.|_c10d)",
         "The program's custom operator has no fake kernel, so the compiler cannot know the shape and dtype of what it returns.",
         "Register one that returns an empty tensor of the right shape and dtype: "
         '`@torch.library.register_fake("ns::name")`, or `.register_fake` of the operator.',
@@ -214,7 +215,8 @@ TABLE: tuple[Row, ...] = (
         "graph_break_fullgraph",
         ("Unsupported", "UserError"),
         r"\ACall to `torch\._dynamo\.graph_break\(\)`|\ASkip (?:calling|inlining) `torch\.compiler\.disable\(\)`d function|"
-        r"\AUnsupported Tensor\.item\(\) call|\A(?:Dynamic shape|Data dependent) operator\n|This graph break is fundamental",
+        r"\AUnsupported Tensor\.item\(\) call|\A(?:Dynamic shape|Data dependent) operator\n|This graph break is fundamental|"
+        r"\ATensor\.item\Z|\A(?:dynamic shape|data dependent) operator: ",  # before 2.7
         "The program does something that no graph can hold, and fullgraph=True forbids to leave the graph there.",
         "Take it out of the compiled function, follow the hint in the error, or drop fullgraph=True.",
         _GRAPH_BREAKS,

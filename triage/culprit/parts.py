@@ -36,14 +36,19 @@ def counting(
 
 
 def applications(text: str) -> dict[str, dict[int, str]]:
-    """By part, what each of its applications is, as the agent wrote it down."""
+    """By part, what each of its applications is, as the agent wrote it down; none of a part that it sees and that is not applied.
+
+    A part that is not in here is one that this torch does not let be counted.
+    """
     found: dict[str, dict[int, str]] = {}
     for line in text.splitlines():
         try:
             part, number, what = json.loads(line)
         except ValueError:
             continue  # the line at which the process died
-        found.setdefault(part, {})[number] = _OVERLOAD.sub(r"\1.\2", what)
+        seen = found.setdefault(part, {})
+        if number:
+            seen[number] = _OVERLOAD.sub(r"\1.\2", what)
     return found
 
 

@@ -113,13 +113,14 @@ class _Search:
         self._ask([[switch] for switch in inner if switch.part not in self._outcomes])
         if not self._passing():
             self._ask([[switch] for switch in self._switches if switch.late])
-        if narrowest(self._passing()) == (LOWERINGS,):
-            self._ask_dear([switch for switch in self._switches if switch.dear and not switch.counted])
+        suspects = narrowest(self._passing())
+        if suspects == (LOWERINGS,) or (not suspects and LOWERINGS not in self._counts):  # the latter: torch before 2.6
+            self._ask_dear([switch for switch in self._switches if switch.dear and switch.part not in self._counts])
 
     def _leave_out(self, switches: Sequence[Switch]) -> None:
         """What lies inside of parts without which it fails all the same need not be asked."""
         clear = {part for part, (outcome, _) in self._outcomes.items() if outcome == "same_failure"}
-        clear |= {switch.part for switch in self._switches if self._counts and switch.counted} - set(self._counts)
+        clear |= {part for part, applied in self._counts.items() if not applied}
         for switch in switches:
             if set(switch.within) <= clear:
                 self._outcomes[switch.part] = ("not_run", f"it fails without any {' or '.join(switch.within)} too")
@@ -129,7 +130,7 @@ class _Search:
         application, what, shown_by = None, None, ""
         if names:
             shown_by = f"with {' switched off it passes, and with '.join(names)} switched off it passes"
-            part = next((name for name in names if name in self._counts), None)
+            part = next((name for name in names if self._counts.get(name)), None)
             if part is not None and len(names) == 1:
                 application = self._application(part)
         if names and application is not None:
@@ -185,13 +186,13 @@ class _Search:
             text = with_switch(self._asking.source, switch, self._known)
             answer = self._asking.several([(switch.text, text)]).get(switch.text, ("not_run", NO_TIME))
             self._dear[switch.part] = answer
-            if not switch.counted:
+            if switch.part not in self._counts:
                 self._outcomes[switch.part] = answer
                 self._asking.took[switch.part] = self._asking.took.get(switch.text, 0.0)
 
     def _why_not(self, switch: Switch) -> str:
         """Why this part is not asked about; an empty text where it is."""
-        if switch.counted and self._counts and switch.part not in self._counts:
+        if self._counts.get(switch.part) == {}:
             return "it is not applied here"
         why = why_not(switch, self._asking.source, self._known)
         if self._by_option(switch) or switch.part in self._counts:

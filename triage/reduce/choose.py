@@ -37,7 +37,7 @@ from triage.trial.interface import CandidateRunner
 
 MOST_LARGER = 6  # of those that an engine found on the way, verified where its result does not hold
 OUT_OF_TIME = "The budget ended before it was verified."
-SMALLER_FAILED = "A smaller graph failed in the warm interpreter, but not in every fresh process."
+SMALLER_FAILED = "A smaller candidate failed in the warm interpreter, but not in every fresh process."
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,13 @@ def report_output_strides(lowering):
 def compiler_parts():
     """What applies parts of the compiler, by name; a Missing where this torch has no such class.
 
-    `bisector` (2.6) is asked before each pass of a graph, each lowering and each decomposition; `observer` wraps the passes.
+    `bisector` (2.6) is asked before each pass of a graph, each lowering and each decomposition, as far as it has `subsystems`
+    of these names (`pre_grad_passes` after 2.7); `observer` wraps the passes.
     """
     inductor = "torch._inductor."
     return Feature(
         bisector=_named(inductor + "compiler_bisector", "CompilerBisector"),
+        subsystems=_subsystems(_named(inductor + "compiler_bisector", "BACKENDS")),
         observer=_named("torch.fx.passes.graph_transform_observer", "GraphTransformObserver"),
         scheduler=_named(inductor + "scheduler", "Scheduler"),
         patterns=[
@@ -73,6 +75,13 @@ def compiler_parts():
         operators=_named("torch._ops", "OpOverload"),
         decomposed=_named("torch._decomp", "decomposition_table") or (),
     )
+
+
+def _subsystems(backends):
+    """Names of what the bisector can be asked about; without the settings that it has in the same table."""
+    if not backends:
+        return []
+    return [part.name for parts in backends.values() for part in parts if not hasattr(part, "config_name")]
 
 
 def _named(module, name):

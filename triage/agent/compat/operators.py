@@ -63,7 +63,7 @@ def operator_types():
 def opcheck():
     """`torch.library.opcheck` (2.4 and newer)."""
     check = getattr(sys.modules["torch"].library, "opcheck", None)
-    return check if check is not None else Missing("this torch has no torch.library.opcheck")
+    return check if check is not None else Missing("this torch has no torch.library.opcheck (2.4 and newer)")
 
 
 def fake_results(operator, args, kwargs):

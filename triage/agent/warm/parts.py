@@ -1,8 +1,9 @@
 """Counts how often each part of the compiler is applied in this process, and stops one part after so many times.
 
-What is applied is written to a file, a line of JSON each: the part, the number of the application, and what it is. The parts
-are those of PyTorch's own bisector, and four that it does not have: fusion, vectorisation, the matches of patterns, and the
-decompositions by which the Python dispatcher stands in for an operator's own kernel on every backend from `aot_eager` on.
+What is applied is written to a file, a line of JSON each: the part, the number of the application, and what it is. Number 0
+says that this torch lets the part be counted: one that has no other line is not applied. The parts are those of PyTorch's own
+bisector, and four that it does not have: fusion, vectorisation, the matches of patterns, and the decompositions by which the
+Python dispatcher stands in for an operator's own kernel on every backend from `aot_eager` on.
 """
 
 import functools
@@ -12,7 +13,7 @@ from .. import compat
 
 FILE = "parts.jsonl"
 BEFORE, AFTER = "before.txt", "after.txt"
-BY_DISPATCHER = "py_impl decomposition"
+BY_DISPATCHER, FUSION, VECTORISATION, MATCHES = "py_impl decomposition", "fusion", "vectorisation", "pattern matcher"
 PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 
 
@@ -24,13 +25,21 @@ class _Counting(object):
         self.counts = {}
         self.meets = False  # whether the application to be shown has just begun
 
+    def can_count(self, *parts):
+        """Tell that applications of these parts are seen."""
+        for part in parts:
+            self._write(part, 0, "")
+
     def stops(self, part, what):
         """One more application of this part: whether it must not happen."""
         number = self.counts[part] = self.counts.get(part, 0) + 1
-        with open(FILE, "a") as file:
-            file.write(json.dumps([part, number, _told(what)]) + "\n")
+        self._write(part, number, _told(what))
         self.meets = self.meets or (part == self.part and number == self.shown)
         return part in self.off or (part == self.part and self.most is not None and number > self.most)
+
+    def _write(self, *line):
+        with open(FILE, "a") as file:
+            file.write(json.dumps(line) + "\n")
 
     def around(self, graph, apply):
         """Apply something to a graph, which is written before and after where this is the application to be shown."""
@@ -49,18 +58,17 @@ def install(off=(), part=None, most=None, shown=None):
     counting = _Counting(off, part, most, shown)
     found = compat.compiler_parts()
     compat.without_graph_caches()
-    for feature, hook in (
-        (found.bisector, _bisector),
-        (found.observer, _observer),
-        (found.scheduler, _scheduler),
-        (found.tiling, functools.partial(_tiling, kernels=found.kernels)),
-        (found.operators, functools.partial(_operators, decomposed=found.decomposed)),
+    for feature, hook, parts in (
+        (found.bisector, _bisector, found.subsystems),
+        (found.observer, _observer, ()),
+        (found.scheduler, _scheduler, (FUSION,)),
+        (found.tiling, functools.partial(_tiling, kernels=found.kernels), (VECTORISATION,)),
+        (found.operators, functools.partial(_operators, decomposed=found.decomposed), (BY_DISPATCHER,)),
+        *((entry, _pattern, (MATCHES,)) for entry in found.patterns),
     ):
         if feature:
             hook(feature, counting)
-    for entry in found.patterns:
-        if entry:
-            _pattern(entry, counting)
+            counting.can_count(*parts)
 
 
 def _bisector(bisector, counting):
@@ -92,9 +100,9 @@ def _pattern(entry, counting):
 
     @functools.wraps(original)
     def apply(self, match, graph, node):
-        if counting.stops("pattern matcher", lambda: _match(self, match)):
+        if counting.stops(MATCHES, lambda: _match(self, match)):
             return None
-        if counting.part != "pattern matcher":
+        if counting.part != MATCHES:
             return original(self, match, graph, node)
         return counting.around(graph, lambda: original(self, match, graph, node))
 
@@ -117,7 +125,7 @@ def _scheduler(scheduler, counting):
             return False
         pair = (id(self), node1.get_name(), node2.get_name())
         if pair not in known:
-            known[pair] = not counting.stops("fusion", lambda: "%s with %s" % (_buffer(node1), _buffer(node2)))
+            known[pair] = not counting.stops(FUSION, lambda: "%s with %s" % (_buffer(node1), _buffer(node2)))
         return known[pair]
 
     scheduler.can_fuse = can_fuse
@@ -146,7 +154,7 @@ def _tiling(tiling, counting, kernels):
     @functools.wraps(original)
     def select_tiling(self, *args, **kwargs):
         found = original(self, *args, **kwargs)
-        if not found[0] or not counting.stops("vectorisation", lambda: ", ".join(_buffer(node) for node in last)):
+        if not found[0] or not counting.stops(VECTORISATION, lambda: ", ".join(_buffer(node) for node in last)):
             return found
         return ([], [], *found[2:])
 
