@@ -57,7 +57,7 @@ def sweep(
     """
     from triage.cli.options import warn_unredacted
     from triage.cli.sweep_view import listener_for, show_sweep
-    from triage.report.sweep_files import load_sweep
+    from triage.report.writing import load_sweep
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.sweep import slots_here
