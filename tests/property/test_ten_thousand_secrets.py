@@ -21,11 +21,10 @@ from triage.model.explanation import Explanation
 from triage.model.report import TriageReport
 from triage.model.sweep import SweepReport
 from triage.report.bisection import bisection_html
-from triage.report.explanation_files import write_explanation
 from triage.report.issue import bisection_page
 from triage.report.redact import Redactor
 from triage.report.store import FILES, write_report
-from triage.report.sweep_files import write_sweep
+from triage.report.writing import write_explanation, write_sweep
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
 BATCHES, EACH = 5, 2_000

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from bisect_stubs import NOTES, PASSES, StubBench, fails, lacks
 
-from triage.bisect.answer import Asked, answer, check_testable
+from triage.bisect.answer import answer, check_testable
 from triage.bisect.hunt import Hunt, Manner
 from triage.bisect.points import Axis, Point
 from triage.bisect.search import edge
@@ -77,10 +77,10 @@ def make(tmp_path: Path) -> Make:
 
 
 def told(hunt: Hunt, incomplete: str | None = None) -> Bisection:
-    found = answer(
-        hunt.axis, hunt.results, hunt.sought, Asked("script.py", ("triage", "bisect")), installs=hunt.bench.installs,
-        seconds=1.0, notes=tuple(hunt.notes), incomplete=incomplete, dead_end=hunt.dead_end,
-    )  # fmt: skip
+    asked = Bisection(
+        "script.py", hunt.axis.kind, ("triage", "bisect"), installs=hunt.bench.installs, notes=tuple(hunt.notes)
+    )
+    found = answer(asked, hunt.axis, hunt.results, hunt.sought, incomplete=incomplete, dead_end=hunt.dead_end)
     assert from_json(to_json(found)) == found
     return found
 

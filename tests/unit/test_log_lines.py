@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.report.log_lines import coloured
+from triage.report.logs import coloured
 
 LOG = """compiling
 Traceback (most recent call last):

@@ -63,7 +63,7 @@ def test_a_forward_failure_needs_no_backward_and_a_backward_one_keeps_it():
 def test_modes_go_back_to_their_defaults():
     state = Context(
         grad_enabled=False, inference_mode=True, autocast=("cpu", "bfloat16"), deterministic=True, dynamic=True,
-        fullgraph=True, mode="max-autotune", options={"a": 1, "b": 2}, training=True,
+        fullgraph=True, mode="max-autotune", options={"a": 1, "b": 2},
     )  # fmt: skip
     graph = one(tensor("x", 4, symbols={"0": "s0"}), context=state)
     for choice in list(modes.propose(graph)):

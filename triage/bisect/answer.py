@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 from triage.bisect.points import Axis
 from triage.bisect.search import Edge, edge, edges, is_monotone
@@ -16,22 +16,10 @@ GOOD, BAD, SKIP = Standing.GOOD, Standing.BAD, Standing.SKIP
 Results = Mapping[int, TestedVersion]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the answer repeats of the question."""
-
-    target: str
-    command: tuple[str, ...]
-    flavour: str = ""
-    python: str = ""
-    platform: str = ""
-
-
 def answer(
-    axis: Axis, results: Results, sought: Sought, asked: Asked, *, installs: int, seconds: float, notes: tuple[str, ...],
-    incomplete: str | None, dead_end: str | None = None,
-) -> Bisection:  # fmt: skip
-    """The answer, complete or not."""
+    asked: Bisection, axis: Axis, results: Results, sought: Sought, *, incomplete: str | None, dead_end: str | None
+) -> Bisection:
+    """The answer, complete or not; `asked` is what it repeats of the question, and what it took."""
     size = len(axis.points)
     answers = {place: tested.verdict for place, tested in results.items()}
     found = edge(answers)
@@ -42,10 +30,8 @@ def answer(
     if monotone and found is None:
         monotone = None  # nothing changes: there is no history to speak of
     before, after = _window(axis, found, changes)
-    return Bisection(
-        target=asked.target,
-        kind=axis.kind,
-        command=asked.command,
+    return replace(
+        asked,
         before=before,
         after=after,
         monotone=monotone,
@@ -53,18 +39,13 @@ def answer(
         skipped=tuple(SkippedVersion(row.version, row.error or "") for row in tested if row.verdict is SKIP),
         tested=tuple(tested),
         changes=ordered,
-        installs=installs,
         complete=incomplete is None,
         incomplete_reason=incomplete,
         summary=summary(axis, results, found, monotone, ordered, incomplete, dead_end),
         axis=axis.unit,
         versions=axis.names,
-        flavour=asked.flavour,
-        python=asked.python,
-        platform=asked.platform,
         failure=sought.face.line() if sought.face else "",
-        notes=tuple(dict.fromkeys([*axis.notes, *notes, *_flaky(sought), *_reworded(tested)])),
-        seconds=round(seconds, 1),
+        notes=tuple(dict.fromkeys([*axis.notes, *asked.notes, *_flaky(sought), *_reworded(tested)])),
     )
 
 

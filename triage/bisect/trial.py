@@ -53,10 +53,8 @@ class Tried:
 
     runs: tuple[Judged, ...] = ()
     standing: Standing = Standing.SKIP
-    tested: TestedVersion | None = None
     seconds: float = 0.0
     log: str | None = None
-    by: dict[str, str] = field(default_factory=dict)
 
     def failures(self) -> int:
         return sum(judged.standing is Standing.BAD for judged in self.runs)

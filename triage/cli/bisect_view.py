@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from triage.cli.view import listener_of, shown_bare
@@ -19,7 +19,7 @@ MIB = 1024**2
 
 def listener_for(*, quiet: bool) -> AbstractContextManager[Listener]:
     """The listener of a bisection for this terminal."""
-    return listener_of(_live, plain_line, silent=quiet)
+    return listener_of(lambda console: View(), plain_line, silent=quiet)
 
 
 def plain_line(event: Event) -> str | None:
@@ -50,17 +50,6 @@ def plain_line(event: Event) -> str | None:
 def _told(facts: dict[str, Any]) -> str:
     mark = _MARKS[facts["verdict"]][0]
     return f"{mark}: {facts['error'][:140]}" if facts.get("error") else mark
-
-
-@contextmanager
-def _live() -> Iterator[Listener]:
-    from rich.console import Console
-    from rich.live import Live
-
-    state = View()
-    with Live(console=Console(stderr=True), refresh_per_second=4, get_renderable=state.render, transient=False):
-        yield state.listen
-        state.ended = True
 
 
 class View:

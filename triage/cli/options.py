@@ -24,3 +24,13 @@ RAW = typer.Option(False, "--raw-command", hidden=True)
 def command_of(words: Sequence[str] | None, module: str | None, raw: bool) -> tuple[str, ...]:
     """What is to be run, as it was typed: `-m MODULE ARGS`, `-- COMMAND`, or the script and its arguments."""
     return (*(("-m", module) if module else ()), *(("--",) if raw else ()), *map(str, words or ()))
+
+
+def warn_unredacted(redact: bool) -> None:
+    """On standard error, where redaction was switched off."""
+    if not redact:
+        typer.echo(
+            "Warning: redaction is off. Names, paths and secrets of this machine stay in the report and in the files beside "
+            "it; publish neither.",
+            err=True,
+        )

@@ -29,9 +29,8 @@ def report(
     """Render the report of an earlier run again, on standard output."""
     import os
 
-    from triage.cli.browser import open_in_browser
     from triage.cli.latest import named
-    from triage.cli.privacy import warn_unredacted
+    from triage.cli.options import warn_unredacted
     from triage.report.redact import redactor_here
     from triage.report.store import issue_url_of, render_again
     from triage.session.settings import load_settings
@@ -44,7 +43,20 @@ def report(
     warn_unredacted(not no_redact)
     redactor = redactor_here(os.environ, Path.cwd(), redact=not no_redact)
     if open_:
-        open_in_browser(issue_url_of(named(run), redactor))
+        _open_in_browser(issue_url_of(named(run), redactor))
     else:
         own = load_settings({"template": template}).template
         typer.echo(render_again(named(run), format, redactor, own), nl=False)
+
+
+def _open_in_browser(url: str) -> None:
+    """Prints the address first: a browser that does not come up costs nothing."""
+    import webbrowser
+
+    typer.echo(url)
+    try:
+        opened = webbrowser.open(url)
+    except (webbrowser.Error, OSError):
+        opened = False
+    if not opened:
+        typer.echo("No browser could be opened; the address is above.", err=True)

@@ -63,7 +63,7 @@ def run(
     torch.compile, 4 the target cannot be used, 5 the budget ended or the script cannot be run again (a partial report),
     70 a bug of triage, 130 interrupted.
     """
-    from triage.cli.privacy import warn_unredacted
+    from triage.cli.options import warn_unredacted
     from triage.cli.result import show_result, tell_finished
     from triage.cli.view import listener_for
     from triage.errors import UsageError

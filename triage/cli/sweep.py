@@ -55,9 +55,9 @@ def sweep(
     Exit status: 0 nothing fails (with --against: nothing new), 1 something does, 2 wrong usage, 4 the target cannot be used,
     70 a bug of triage, 130 interrupted: `--resume` goes on.
     """
-    from triage.cli.privacy import warn_unredacted
+    from triage.cli.options import warn_unredacted
     from triage.cli.sweep_view import listener_for, show_sweep
-    from triage.report.sweep_files import load_sweep
+    from triage.report.writing import load_sweep
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.sweep import slots_here

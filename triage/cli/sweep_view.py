@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from triage.cli.view import listener_of, shown, shown_bare
@@ -30,7 +29,7 @@ _PASSES = {"screen": "screening", "reproducer": "reducing", "whole": "all about"
 
 def listener_for(*, quiet: bool) -> AbstractContextManager[Listener]:
     """The listener of a sweep for this terminal."""
-    return listener_of(_live, plain_line, silent=quiet)
+    return listener_of(lambda console: View(), plain_line, silent=quiet, transient=True)
 
 
 def plain_line(event: Event) -> str | None:
@@ -46,16 +45,6 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "pass_lost":
         return f"{facts['script']}: its machine went away ({facts['error']}); it is run again"
     return None
-
-
-@contextmanager
-def _live() -> Iterator[Listener]:
-    from rich.console import Console
-    from rich.live import Live
-
-    state = View()
-    with Live(console=Console(stderr=True), refresh_per_second=4, get_renderable=state.render, transient=True):
-        yield state.listen
 
 
 class View:

@@ -15,11 +15,7 @@ from triage.session.events import Event, Listener
 SPINNER = 2  # columns it takes
 _CUT = "nothing is known of it"  # of a run that was ended at a limit which says nothing of the script
 _IDLE = "but it compiled nothing"  # so it says nothing of its rung
-OFTEN = (
-    "query",
-    "ablated",
-    "part_asked",
-)  # there are many: as lines, one is shown where nothing was for so many seconds
+OFTEN = ("query", "ablated", "part_asked")  # there are many: one is a line only after so many seconds of silence
 SILENCE = 15.0
 MOST_NAMED = 3  # operations of a reproducer, in a line
 STEPS_TOLD = ("ablate", "diverge", "conditions")  # of which nothing else may be told for a long time
@@ -40,21 +36,19 @@ _STEPS = {
 
 def listener_for(*, quiet: bool) -> AbstractContextManager[Listener]:
     """The listener of a run for this terminal."""
-    return listener_of(_live, plain_line, silent=quiet)
+    return listener_of(lambda console: _State(lambda: console.width), plain_line, silent=quiet)
 
 
 def listener_of(
-    live: Callable[[], AbstractContextManager[Listener]], line: Callable[[Event], str | None], *, silent: bool
+    view: Callable[[Any], Any], line: Callable[[Event], str | None], *, silent: bool, transient: bool = False
 ) -> AbstractContextManager[Listener]:
-    """`live` on a terminal, one `line` per event elsewhere, nothing at all where only the result is wanted."""
+    """On a terminal a view that listens and renders, one `line` per event elsewhere, nothing where only the result is wanted.
+
+    `view` is made for a console; a `transient` one leaves nothing behind.
+    """
     if silent:
-        return _silent()
-    return live() if sys.stderr.isatty() else _plain(line)
-
-
-@contextmanager
-def _silent() -> Iterator[Listener]:
-    yield lambda event: None
+        return contextlib.nullcontext(lambda event: None)
+    return _live(view, transient) if sys.stderr.isatty() else _plain(line)
 
 
 @contextmanager
@@ -181,13 +175,13 @@ def _first_line(text: str | None) -> str:
 
 
 @contextmanager
-def _live() -> Iterator[Listener]:
+def _live(view: Callable[[Any], Any], transient: bool) -> Iterator[Listener]:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
-    state = _State(lambda: console.width)
-    with Live(console=console, refresh_per_second=8, get_renderable=state.render, transient=False):
+    state = view(console)
+    with Live(console=console, refresh_per_second=8, get_renderable=state.render, transient=transient):
         yield state.listen
         state.ended = True
 

@@ -30,12 +30,10 @@ def broken_by(check: OperatorCheck) -> tuple[Finding, ...]:
 def findings_of(checks: Sequence[OperatorCheck], needed: Sequence[str]) -> tuple[Finding, ...]:
     """What the custom operators break. It explains the failure where that cannot do without the operator (`needed`)."""
     return tuple(
-        finding if check.operator in needed else _aside(finding) for check in checks for finding in broken_by(check)
+        replace(finding, explains=finding.explains and check.operator in needed)
+        for check in checks
+        for finding in broken_by(check)
     )
-
-
-def _aside(finding: Finding) -> Finding:
-    return replace(finding, explains=False)
 
 
 def _changes_input(check: OperatorCheck) -> Finding | None:

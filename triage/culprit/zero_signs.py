@@ -57,7 +57,7 @@ def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[Grap
     def change(name: str) -> dict[str, str]:
         return trees.ref(renamed.get(name, name))
 
-    given = replace(wrong, args=trees.rewrite(wrong.args, change), kwargs=trees.rewrite(wrong.kwargs, change))
+    given = wrong.rewritten(change)
     before = case.nodes[: case.nodes.index(wrong)]
     return replace(case, nodes=(*before, *nodes, given), outputs=(trees.ref(wrong.name),))
 

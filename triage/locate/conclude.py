@@ -54,7 +54,7 @@ class Conclusion:
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
     rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
     amplified: bool = (
-        False  # the script makes much of it: it fails so uncompiled, its functions' results a rounding off
+        False  # the script makes much of it: so it fails uncompiled, its functions' results a rounding off
     )
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
     compiled_nothing: bool = False  # no run did that passes; of a script that fails at times, none that fails
@@ -72,7 +72,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
     state = {rung.name: _state(judged.get(rung.name, ())) for rung in rungs}
     failing = [rung for rung in rungs if state[rung.name] is True]
     if not failing or state[rungs[top].name] is False:  # what fails on a lower rung alone is no failure of the script
-        settled, runs = state[rungs[top].name] is False, _count(judged, rungs[top])
+        settled, runs = state[rungs[top].name] is False, len(judged.get(rungs[top].name, ()))
         idle = _compiled_nothing(judged.get(rungs[top].name, ()))
         return Conclusion(
             Stage.NONE, Symptom.NONE, settled=settled, runs=runs, monotone=not failing, compiled_nothing=idle
@@ -362,10 +362,6 @@ def _rate(judged: Mapping[str, Sequence[Probe]], rungs: Sequence[Rung], lowest: 
             elif probe.outcome.kind is OutcomeKind.OK and any(p.outcome.failed for p in judged[rung.name]):
                 runs += 1
     return runs, failures
-
-
-def _count(judged: Mapping[str, Sequence[Probe]], rung: Rung) -> int:
-    return len(judged.get(rung.name, ()))
 
 
 def _signature(exception: RaisedException) -> FailureSignature:

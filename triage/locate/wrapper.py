@@ -54,7 +54,5 @@ def _unnamed(probe: Probe) -> Probe:
     signature = probe.signature
     if signature is None:
         return probe
-    plain = skeleton(
-        signature.skeleton.replace(PREFIX, "")
-    )  # "0.weight" begins with a number, "_orig_mod.0.weight" does not
+    plain = skeleton(signature.skeleton.replace(PREFIX, ""))  # "0.weight" begins with a number, with the prefix not
     return replace(probe, signature=replace(signature, skeleton=plain))

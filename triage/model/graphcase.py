@@ -14,8 +14,11 @@ Arguments of a node are JSON values in which a reference to another value is a t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from triage.model import trees
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,15 @@ class GraphNode:
     data: Any = None
     gradient: Any = None
 
+    @property
+    def reads(self) -> list[str]:
+        """The values it reads, in order, with repetitions."""
+        return [*trees.refs(self.args), *trees.refs(self.kwargs)]
+
+    def rewritten(self, change: Callable[[str], Any]) -> GraphNode:
+        """The operation with what `change` gives for each value in the place of that."""
+        return replace(self, args=trees.rewrite(self.args, change), kwargs=trees.rewrite(self.kwargs, change))
+
 
 @dataclass(frozen=True)
 class SubGraph:
@@ -120,7 +132,6 @@ class Context:
     fullgraph: bool = False
     mode: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    training: bool = False
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,7 @@ class ReportSignature:
     user_line: str | None = None  # "train.py:31 in forward: y = self.lin(x)"
     excerpt: str = ""  # the telling part of the error text, bounded
     wrong: Wrongness | None = None  # null unless a wrong result
-    hangs_in: str | None = (
-        None  # of a hang, torch's innermost function when it was ended: "torch/fx/graph.py:python_code"
-    )
+    hangs_in: str | None = None  # of a hang, torch's innermost function at its end: "torch/fx/graph.py:python_code"
     test: str | None = None  # the failing test of a test runner: "tests/test_model.py::test_step"
 
 
@@ -214,20 +212,12 @@ class TriageReport:
     siblings: tuple[Sibling, ...] = ()
     duplicates: Duplicates | None = None  # null where it is no bug of PyTorch, or nothing in it tells
     raised_in: str | None = None  # torch | user | backend | custom_op: whose the innermost line is
-    own_code: OwnCode | None = (
-        None  # the program's own line under the compiler that raised it, or through which it came
-    )
+    own_code: OwnCode | None = None  # the program's own line under the compiler that raised it, or passed it on
     findings: tuple[Finding, ...] = ()  # what the program itself can mend
-    operator_checks: tuple[
-        OperatorCheck, ...
-    ] = ()  # torch.library.opcheck on the custom operators of the failing graph
+    operator_checks: tuple[OperatorCheck, ...] = ()  # torch.library.opcheck on the failing graph's custom operators
     regression: dict[str, Any] | None = None
-    accuracy: dict[str, Any] | None = (
-        None  # what comparing compiled graphs with eager showed; null where it was not done
-    )
-    given_wrong: dict[str, Any] | None = (
-        None  # of what is raised: the operation of the reproducer whose value it comes of
-    )
+    accuracy: dict[str, Any] | None = None  # what comparing graphs with eager showed; null where it was not done
+    given_wrong: dict[str, Any] | None = None  # the reproducer's operation whose wrong value what is raised comes of
     graph_breaks: int = 0
     recompiles: int = 0
     environment: dict[str, str] = field(default_factory=dict)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from triage.judge.equivalences import TORN
 from triage.judge.signature import is_user_frame
@@ -27,6 +28,7 @@ from triage.probe.opchecks import operator_checks
 from triage.probe.traceback_text import last_traceback
 
 Event = dict[str, Any]
+T = TypeVar("T")
 
 # Lines that say why a process was aborted; that it was (`Segmentation fault`, `Aborted`) the signal says already.
 _CRASH_LINES = re.compile(
@@ -58,6 +60,27 @@ _LAUNCHERS = (
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
 _IN_GRAPH = re.compile(r"\b(?:compile|run|compiles \w+|of the \w+) graph (\S+)$")
 _EXIT = re.compile(r"exit status (\d+)(: )?")  # the message of a SystemExit, in the agent's words
+
+# What an event says, by its kind: a fact that is true once there is one, texts, or numbers that are summed. A fact of another
+# shape is read in `notes_of`.
+_SEEN = {
+    "start": "started",
+    "stopped_early": "stopped_early",
+    "distributed": "distributed",
+    "dropout_off": "without_dropout",
+}
+_TEXTS: dict[str, tuple[str, Callable[[Event], Iterable[str]]]] = {
+    "asked_if_compiled": ("asked_if_compiled", lambda event: [event.get("place", "")]),
+    "unwritten": ("unwritten", lambda event: [str(event["place"])]),
+    "orig_mod_keys": ("orig_mod_keys", lambda event: event.get("keys", ())),
+    "operators": ("operators", lambda event: event.get("names", ())),
+    "unsteady": ("unsteady", lambda event: [f"{event.get('item')} of graph {event.get('graph')}"]),
+    "by_chance": ("by_chance", lambda e: [f"{e.get('item')} of graph {e.get('graph')} ({e.get('reason')})"]),
+    "not_compared": ("not_compared", lambda event: [f"graph {event.get('graph')}: {event.get('reason')}"]),
+    "graph_missing": ("missing", lambda event: [f"graph {event.get('graph')}: {event.get('reason')}"]),
+}
+_COUNTED = ("graphs", "graph_breaks", "recompiles", "backwards", "compared")  # in the event `end`
+
 _ENDS = ("uncaught", "test")
 _BOUNDARY = ("compile", "call", "backward")
 
@@ -113,91 +136,49 @@ def read_stacks(channel: Path) -> str:
 
 def notes_of(events: list[Event]) -> AgentNotes:
     """What the agents said, summed over processes."""
-    raised: dict[tuple[int, int], tuple[RaisedException, Event]] = {}
-    calls: list[CompileCall] = []
-    facts: dict[str, Any] = {"graphs": 0, "graph_breaks": 0, "recompiles": 0, "backwards": 0, "compared": 0}
-    crumb, point, missing = "", BoundaryPoint(), []
-    torch_version = python_version = None
-    early, measured = False, None
-    wrongs: list[WrongResult] = []
-    rounding, unsteady, by_chance, not_compared = None, [], [], []
+    of: dict[str, list[Event]] = defaultdict(list)
     for event in events:
-        kind = event.get("e")
-        if kind == "raised":
-            with contextlib.suppress(TypeError, ValueError, KeyError):
-                exception = decode(RaisedException, event["exception"])
-                raised[(event.get("pid", 0), event["id"])] = (exception, event)
-        elif kind == "compile_call":
-            with contextlib.suppress(TypeError, ValueError):
-                calls.append(decode(CompileCall, event))
-        elif kind == "torch":
-            torch_version, python_version = event.get("version"), event.get("python")
-        elif kind == "breadcrumb":
-            crumb = event.get("text", "")
-        elif kind == "end":
-            for name in facts:
-                facts[name] += int(event.get(name) or 0)
-        elif kind == "steps":
-            with contextlib.suppress(TypeError, ValueError):
-                step = decode(Steps, event)
-                measured = step if measured is None or step.calls > measured.calls else measured
-        elif kind == "stopped_early":
-            early = True
-        elif kind == "wrong":
-            with contextlib.suppress(TypeError, ValueError, KeyError):
-                wrongs.append(decode(WrongResult, {**event["result"], "file": event.get("file") or ""}))
-        elif kind == "rounding":
-            with contextlib.suppress(TypeError, ValueError, KeyError):
-                rounding = decode(Rounding, event["result"])
-        elif kind == "unsteady":
-            unsteady.append(f"{event.get('item')} of graph {event.get('graph')}")
-        elif kind == "by_chance":
-            by_chance.append(f"{event.get('item')} of graph {event.get('graph')} ({event.get('reason')})")
-        elif kind == "not_compared":
-            not_compared.append(f"graph {event.get('graph')}: {event.get('reason')}")
-        elif kind == "graph_missing":
-            missing.append(f"graph {event.get('graph')}: {event.get('reason')}")
-    root = next((event.get("pid") for event in events if event.get("e") == "start"), None)
-    first = next((event for _, event in raised.values()), None)
-    if first is not None:
-        point = decode(BoundaryPoint, first.get("point") or {})
+        of[str(event.get("e"))].append(event)
+    raised: dict[tuple[int, int], tuple[RaisedException, Event]] = {}
+    for event in of["raised"]:
+        for exception in _decoded(RaisedException, [event], lambda event: event["exception"]):
+            raised[(event.get("pid", 0), event["id"])] = (exception, event)
     told = list(_with_later(events, raised))
+    crumb = of["breadcrumb"][-1].get("text", "") if of["breadcrumb"] else ""
+    point = next((event.get("point") for _, event in raised.values()), None)
+    root = of["start"][0].get("pid") if of["start"] else None
+    torch: Event = of["torch"][-1] if of["torch"] else {}
+    rounding = list(_decoded(Rounding, of["rounding"], lambda event: event["result"]))
+    wrongs = _decoded(WrongResult, of["wrong"], lambda event: {**event["result"], "file": event.get("file") or ""})
+    facts: dict[str, Any] = {name: bool(of[kind]) for kind, name in _SEEN.items()}
+    for kind, (name, texts) in _TEXTS.items():
+        facts[name] = tuple(dict.fromkeys(text for event in of[kind] for text in texts(event)))
+    for name in _COUNTED:
+        facts[name] = sum(int(event.get(name) or 0) for event in of["end"])
     return AgentNotes(
         graph=_failing_graph(told, events, crumb),
-        started=any(event.get("e") == "start" for event in events),
-        torch_version=torch_version,
-        python_version=python_version,
-        compile_calls=tuple(calls),
+        torch_version=torch.get("version"),
+        python_version=torch.get("python"),
+        compile_calls=tuple(_decoded(CompileCall, of["compile_call"])),
+        wraps_module=any(event.get("wraps") for event in of["compile_call"]),
         raised=tuple(exception for exception, _ in told),
         last_breadcrumb=crumb,
-        point=point,
-        stopped_early=early,
+        point=decode(BoundaryPoint, point or {}),
         double_backward=any(event.get("double_backward") for event in events),
-        asked_if_compiled=tuple(
-            dict.fromkeys(event.get("place", "") for event in events if event.get("e") == "asked_if_compiled")
-        ),
-        wraps_module=any(event.get("e") == "compile_call" and event.get("wraps") for event in events),
-        unwritten=tuple(dict.fromkeys(str(event["place"]) for event in events if event.get("e") == "unwritten")),
-        orig_mod_keys=tuple(
-            dict.fromkeys(key for event in events if event.get("e") == "orig_mod_keys" for key in event.get("keys", ()))
-        ),
-        missing=tuple(dict.fromkeys(missing)),
-        main_ended=root is not None
-        and any(event.get("e") == "main_ended" and event.get("pid") == root for event in events),
-        distributed=any(event.get("e") == "distributed" for event in events),
+        main_ended=root is not None and any(event.get("pid") == root for event in of["main_ended"]),
         wrongs=tuple(wrongs),
-        rounding=rounding,
-        unsteady=tuple(dict.fromkeys(unsteady)),
-        by_chance=tuple(dict.fromkeys(by_chance)),
-        without_dropout=any(event.get("e") == "dropout_off" for event in events),
-        not_compared=tuple(dict.fromkeys(not_compared)),
-        operators=tuple(
-            dict.fromkeys(name for event in events if event.get("e") == "operators" for name in event.get("names", ()))
-        ),
+        rounding=rounding[-1] if rounding else None,
         checked=operator_checks(events),
-        steps=measured,
+        steps=max(_decoded(Steps, of["steps"]), key=lambda steps: steps.calls, default=None),
         **facts,
     )
+
+
+def _decoded(kind: type[T], events: Iterable[Event], part: Callable[[Event], Any] = lambda event: event) -> Iterator[T]:
+    """What these events hold, but for those that hold something else."""
+    for event in events:
+        with contextlib.suppress(TypeError, ValueError, KeyError):
+            yield decode(kind, part(event))
 
 
 def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:

@@ -72,7 +72,6 @@ class ProbeRequest:
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
     late: Late | None = None  # whether to wait no longer; told what the run writes into
     verbose_logs: bool = True
-    keep: bool = True  # keep logs and traces in the run directory
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,8 @@ def choose(
     notes: list[str] = []
     siblings = list(problem.met)
     spare: Reproduced | None = None  # what is shown, unless a text reads better
-    doubted: Reproduced | None = (
-        None  # failed each time, and where it must not as well: shown where an interrupt leaves no better
-    )
+    # Failed each time, and where it must not as well: shown where an interrupt leaves no better.
+    doubted: Reproduced | None = None
     for attempt in attempts:
         if spare is not None and (not attempt.of_text or budget.spent()):
             continue

@@ -10,7 +10,7 @@ from typing import Any
 
 from triage.model.bisection import Bisection, Commit, Kind, Standing, TestedVersion, from_json
 from triage.report.markdown import clip, code, prose, table
-from triage.report.pages import page
+from triage.report.pages import closing_chips, page
 
 ROWS = 20
 CELLS = 160  # of the strip: of longer histories those that were tested, and what lies between them as one
@@ -44,7 +44,7 @@ def view(found: Bisection) -> dict[str, Any]:
         "window": _window(found),
         "suspects": [_suspect(commit) for commit in (found.commits.commits if found.commits else ())],
         "notes": [prose(clip(note, 300)) for note in found.notes[:8]],
-        "circumstances": _circumstances(found),
+        "circumstances": prose(clip(_tested_with(found), 300)),
         "command": code(clip(" ".join(found.command), 600)) if found.command else "",
     }
 
@@ -96,11 +96,6 @@ def _suspect(commit: Commit) -> str:
     return f"{code(commit.sha[:12])} {prose(clip(commit.subject, 120))} ({prose(clip(commit.why, 160))})"
 
 
-def _circumstances(found: Bisection) -> str:
-    """What the versions were tested with."""
-    return prose(clip(_tested_with(found), 300))
-
-
 def bisection_html(found: Bisection) -> str:
     """The page `bisect.html`."""
     rows = [
@@ -116,8 +111,7 @@ def bisection_html(found: Bisection) -> str:
         for row in found.tested
     ]
     chips = [("good" if found.before is not None else "other", heading(found)), ("", f"tested: {len(found.tested)}")]
-    if not found.complete:
-        chips.append(("other", f"incomplete: {found.incomplete_reason or 'not known why'}"))
+    chips += closing_chips(found.complete, found.incomplete_reason)
     window = found.commits
     return page(
         "bisect.html.j2",
@@ -171,6 +165,7 @@ def _untested(names: list[str], *, few: bool) -> list[dict[str, str]]:
 
 
 def _tested_with(found: Bisection) -> str:
+    """What the versions have in common."""
     parts = [f"Python {found.python}" if found.python else "", f"{found.flavour} builds" if found.flavour else ""]
     parts += [found.platform, f"environments made: {found.installs}", "fresh compiler caches for every run"]
     return ", ".join(part for part in parts if part)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from triage.model.explanation import Explanation, GraphBreak, Interval, ModeRow, ProfiledStep, Recompilation
+from triage.model.explanation import Explanation, GraphBreak, Interval, ModeRow, Recompilation
 from triage.model.text import clip
 from triage.report import explanation, modes, profile
-from triage.report.pages import bars, page
+from triage.report.pages import bars, closing_chips, page
 from triage.report.wording import plural
 
 MOST_GRAPHS = 20
@@ -47,10 +47,7 @@ def _chips(found: Explanation) -> list[tuple[str, str]]:
         ("other", plural(again, "guard") + " that failed") if again else ("good", "no recompilations"),
     ]
     chips += [("bad", f"wrong results: {row.name}") for row in found.modes if row.wrong]
-    chips += [("", f"{name} {found.environment[name]}") for name in ("torch", "python") if found.environment.get(name)]
-    if not found.complete:
-        chips.append(("other", f"incomplete: {found.incomplete_reason or 'not known why'}"))
-    return chips
+    return chips + closing_chips(found.complete, found.incomplete_reason, found.environment)
 
 
 def _break(each: GraphBreak) -> dict[str, Any]:
@@ -169,9 +166,5 @@ def _profile(found: Explanation) -> dict[str, Any] | None:
         "fused_head": profile.FUSED_HEAD,
         "fused": profile.fused_rows(found.profile.fused),
         "head": profile.HEAD,
-        "steps": [_profiled(name, step) for name, step in both],
+        "steps": [{"name": name, "rows": profile.rows(step), "trace": step.trace} for name, step in both],
     }
-
-
-def _profiled(name: str, step: ProfiledStep) -> dict[str, Any]:
-    return {"name": name, "rows": profile.rows(step), "trace": step.trace}

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import shlex
 from collections.abc import Callable, Mapping
+from urllib.parse import quote
 
 from triage.errors import UsageError
 from triage.model.bisection import Bisection
 from triage.model.report import TriageReport
 from triage.report import bisection, markdown, wording
-from triage.report.github import create_command, new_issue_url
+from triage.report.duplicates import REPOSITORY
 from triage.report.kinds import is_of_backend, is_wanted, kind_of
 from triage.report.labels import suggested_labels
-from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
+from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit, whole_in_report
 from triage.report.logs import readable
 from triage.report.sources import ERROR_LOG, Sources
 from triage.report.templates import template_of as template_of  # its readers know it from here
 from triage.report.templates import user_template
 
 _DIFF_LINES = 16
+# The issue form cannot be prefilled (its fields have no ids), a blank issue can: with the body where it fits the address,
+# else with the form and a title.
+FORM = "pt2-bug-report.yml"
+URL_LIMIT = 8_191  # bytes; above it GitHub answers 414
 
 
 def issue_body(report: TriageReport, sources: Sources) -> str:
@@ -122,3 +128,23 @@ def _difference(sources: Sources) -> str:
 def _code_of(source: str) -> list[str]:
     """The lines of a script, without the comment on top."""
     return list(itertools.dropwhile(lambda line: line.startswith("#"), source.splitlines()))
+
+
+def new_issue_url(title: str, parts: Mapping[str, Part], body: Callable[[Mapping[str, str]], str]) -> str:
+    """An address of at most 8,191 bytes that opens a new issue with this title and, where it fits, this body.
+
+    Logs and versions are cut from the body to make it fit, the reproducer is not.
+    """
+    prefix = f"https://github.com/{REPOSITORY}/issues/new?"
+    head = f"{prefix}title={_quoted(title)}&body="
+    text = fit(whole_in_report(parts), body, URL_LIMIT - len(head), lambda text: len(_quoted(text)), cut_precious=False)
+    return f"{prefix}template={FORM}&title={_quoted(title)}" if text is None else head + _quoted(text)
+
+
+def create_command(title: str, body_file: str) -> str:
+    """What to type to file the report with `gh`."""
+    return f"gh issue create --repo {REPOSITORY} --title {shlex.quote(title)} --body-file {shlex.quote(body_file)}"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="replace")

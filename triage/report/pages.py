@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +34,16 @@ def page(template: str, title: str, **values: Any) -> str:
         **values,
     )  # fmt: skip
     return text.encode("utf-8", "replace").decode()
+
+
+def closing_chips(
+    complete: bool, reason: str | None, environment: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """What stands last in the line of words on top of every page: on what it ran, and that it is not all."""
+    chips = [
+        ("", f"{name} {environment[name]}") for name in ("torch", "python") if environment and environment.get(name)
+    ]
+    return chips if complete else [*chips, ("other", f"incomplete: {reason or 'not known why'}")]
 
 
 def bars(rows: Sequence[tuple[str, float, str]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from triage.environments.files import write_whole
 from triage.errors import UsageError
-from triage.model.codec import decode, encode, field_names
+from triage.model.codec import decode
 from triage.model.formats import BY_NAME, FORMATS
 from triage.model.report import SCHEMA_VERSION, TriageReport
 from triage.report.issue import issue_url
@@ -20,7 +20,7 @@ from triage.report.redact import Redactor
 from triage.report.render import render, renderer_of
 from triage.report.sources import ERROR_LOG, Sources, failing_log, read_sources
 from triage.report.trace import TRACE_LOG, TraceWork, redacted_trace
-from triage.report.writing import writing
+from triage.report.writing import redacted, why, writing
 
 FILES = {row.name: row.file for row in FORMATS}
 
@@ -48,7 +48,7 @@ def write_report(
     attached = {"error_log": (ERROR_LOG, log), "trace_log": (TRACE_LOG, trace)}
     written = {BY_NAME[name].artifact: FILES[name] for name in wanted}
     written |= {artifact: name for artifact, (name, text) in attached.items() if text}
-    clean = _redacted(replace(report, artifacts={**report.artifacts, **written}), redactor)
+    clean = redacted(replace(report, artifacts={**report.artifacts, **written}), redactor)
     # The files are found by the names that the run gave them, whatever redaction made of these names.
     sources = read_sources(run_dir, report, redactor)
     clean = replace(clean, redacted=_counted(report.redacted, redactor.counted))
@@ -92,9 +92,7 @@ def load_report(path: Path) -> TriageReport:
             "Name a run directory such as triage-out/latest, or a report.json.",
         ) from None
     except OSError as error:
-        raise UsageError(
-            f"{file} cannot be read.", f"{type(error).__name__}: {error.strerror or error}", "Check its permissions."
-        ) from error
+        raise UsageError(f"{file} cannot be read.", why(error), "Check its permissions.") from error
     except ValueError as error:  # also what is not UTF-8
         raise _unreadable(file, f"It is not JSON: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("schema_version"), int):
@@ -133,12 +131,8 @@ def _read_again(path: Path, redactor: Redactor) -> tuple[TriageReport, Sources]:
     report = load_report(path)
     run_dir = path if path.is_dir() else path.parent
     redactor = redactor.knowing(report.command).counting()
-    clean, sources = _redacted(report, redactor), read_sources(run_dir, report, redactor)
+    clean, sources = redacted(report, redactor), read_sources(run_dir, report, redactor)
     return replace(clean, redacted=_counted(report.redacted, redactor.counted)), sources
-
-
-def _redacted(report: TriageReport, redactor: Redactor) -> TriageReport:
-    return decode(TriageReport, redactor.tree(encode(report), field_names(TriageReport)))
 
 
 def _counted(before: dict[str, int] | None, now: dict[str, int] | None) -> dict[str, int] | None:

@@ -98,10 +98,15 @@ def _against(against: Against) -> Iterator[str]:
         yield _folded(
             f"{len(scripts)} {name}: {DIFFERENCES[name]}", _listed(scripts), opened=name in ("new", "changed")
         )
+    if not_compared(against):
+        yield not_compared(against)
+
+
+def not_compared(against: Against) -> str:
+    """The scripts that only one of the two sweeps has, as a sentence; empty where there are none."""
     alone = [(against.only_here, "here"), (against.only_there, "there")]
     told = [f"{plural(len(scripts), 'script')} {where} alone" for scripts, where in alone if scripts]
-    if told:
-        yield f"Not compared: {', '.join(told)}."
+    return f"Not compared: {', '.join(told)}." if told else ""
 
 
 def _clusters(bugs: Sequence[Cluster]) -> str:

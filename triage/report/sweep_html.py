@@ -9,8 +9,8 @@ from triage.model.report import SAYS_NOTHING
 from triage.model.rungs import LADDER
 from triage.model.sweep import Against, Cluster, Fate, ScriptResult, SweepReport
 from triage.model.text import clip
-from triage.report.pages import bars, page
-from triage.report.sweep import DIFFERENCES, summary
+from triage.report.pages import bars, closing_chips, page
+from triage.report.sweep import DIFFERENCES, not_compared, summary
 from triage.report.wording import plural
 
 LIVE_SECONDS = 5
@@ -56,9 +56,7 @@ def _chips(found: SweepReport, bugs: int) -> list[tuple[str, str]]:
     if found.against is not None:
         chips.append(("bad" if found.against.new else "good", f"{len(found.against.new)} new"))
     chips += [("", f"{name} {value}") for name, value in found.environment.items()]
-    if not found.complete:
-        chips.append(("other", f"incomplete: {found.incomplete_reason or 'not known why'}"))
-    return chips
+    return chips + closing_chips(found.complete, found.incomplete_reason)
 
 
 def _cluster(cluster: Cluster, pages: Mapping[str, str]) -> dict[str, Any]:
@@ -106,9 +104,7 @@ def _against(against: Against, pages: Mapping[str, str]) -> dict[str, Any]:
         for name in DIFFERENCES
         if (scripts := getattr(against, name))
     ]
-    alone = [(against.only_here, "here"), (against.only_there, "there")]
-    told = [f"{plural(len(scripts), 'script')} {where} alone" for scripts, where in alone if scripts]
-    return {"base": clip(against.base, 200), "rows": rows, "alone": f"Not compared: {', '.join(told)}." if told else ""}
+    return {"base": clip(against.base, 200), "rows": rows, "alone": not_compared(against)}
 
 
 def _rungs(results: Sequence[ScriptResult]) -> list[str]:

@@ -1,12 +1,27 @@
-"""What a person is told where a result cannot be put on disk."""
+"""What `triage explain` and `triage sweep` found, on disk: as data and as pages, redacted before they are written."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
+from triage.environments.files import write_whole
 from triage.errors import UsageError
+from triage.model.codec import decode, encode, field_names
+from triage.model.explanation import Explanation
+from triage.model.sweep import SCHEMA_VERSION, SweepReport
+from triage.report.explanation import explanation_page
+from triage.report.explanation_html import explanation_html
+from triage.report.junit import junit
+from triage.report.redact import Redactor
+from triage.report.sweep import sweep_markdown
+from triage.report.sweep_html import sweep_html
+
+EXPLANATION, SWEEP = "explain.json", "sweep.json"
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -17,6 +32,59 @@ def writing(what: str, directory: Path) -> Iterator[None]:
     except OSError as error:
         raise UsageError(
             f"{what} could not be written to {directory}.",
-            f"{type(error).__name__}: {error.strerror or error}",
+            why(error),
             "Name a directory that can be written, with room on its disk: --out DIR",
+        ) from error
+
+
+def redacted(found: T, redactor: Redactor) -> T:
+    """The tree without what is private in it."""
+    kind = type(found)
+    return decode(kind, redactor.tree(encode(found), field_names(kind)))  # type: ignore[arg-type]
+
+
+def why(error: OSError) -> str:
+    """`PermissionError: Permission denied`."""
+    return f"{type(error).__name__}: {error.strerror or error}"
+
+
+def write_explanation(directory: Path, found: Explanation, redactor: Redactor) -> Explanation:
+    """Writes the data and both pages; returns what was written. Raises UsageError where it cannot be."""
+    clean = redacted(found, redactor)
+    with writing(EXPLANATION, directory):
+        write_whole(directory / EXPLANATION, _as_json(clean))
+        write_whole(directory / "explain.md", explanation_page(clean))
+        write_whole(directory / "explain.html", explanation_html(clean))
+    return clean
+
+
+def write_sweep(directory: Path, found: SweepReport, redactor: Redactor, *, live: bool = False) -> SweepReport:
+    """Writes data, pages and test results; returns what was written. A `live` page reads itself anew. Raises as the other."""
+    clean = redacted(found, redactor)
+    with writing(SWEEP, directory):
+        write_whole(directory / SWEEP, _as_json(clean))
+        write_whole(directory / "sweep.html", sweep_html(clean, live=live))
+        if not live:
+            write_whole(directory / "sweep.md", sweep_markdown(clean))
+            write_whole(directory / "junit.xml", junit(clean))
+    return clean
+
+
+def _as_json(tree: Explanation | SweepReport) -> str:
+    return json.dumps(encode(tree), indent=1, ensure_ascii=False) + "\n"
+
+
+def load_sweep(place: Path) -> SweepReport:
+    """The sweep of a directory, or of its `sweep.json`. Raises UsageError where it is none."""
+    file = place / SWEEP if place.is_dir() else place
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError(f"its schema_version is not {SCHEMA_VERSION}")
+        return decode(SweepReport, data)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"{place} is no sweep that can be read.",
+            f"{type(error).__name__}: {error}",
+            "Name the directory that an earlier sweep was given with --out.",
         ) from error

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from triage.bisect.answer import Asked, answer, check_testable, differing_packages
+from triage.bisect.answer import answer, check_testable, differing_packages
 from triage.bisect.clone import bare_window, window_in_clone
 from triage.bisect.hunt import Hunt, Manner
 from triage.bisect.points import Axis
@@ -217,24 +217,18 @@ def _state(ask: Ask, digest: str, hunt: Hunt, began: _Began) -> State:
 
 
 def _answer(ask: Ask, subject: Subject, setup: Setup, hunt: Hunt, began: _Began, incomplete: str | None) -> Bisection:
-    asked = Asked(
+    asked = Bisection(
         target=" ".join(["-m", subject.module] if subject.module else list(ask.words[:1])),
+        kind=setup.axis.kind,
         command=command_line(ask, setup.axis),
         flavour=setup.builds,
         python=setup.python,
         platform=f"{platform.system()} {platform.machine()}",
-    )
-    found = answer(
-        setup.axis,
-        hunt.results,
-        hunt.sought,
-        asked,
         installs=began.installs + hunt.bench.installs,
-        seconds=began.seconds(),
+        seconds=round(began.seconds(), 1),
         notes=(*setup.notes, *hunt.notes),
-        incomplete=incomplete,
-        dead_end=hunt.dead_end,
     )
+    found = answer(asked, setup.axis, hunt.results, hunt.sought, incomplete=incomplete, dead_end=hunt.dead_end)
     rows = {row.version: row for row in found.tested}
     before, after = rows.get(found.before or ""), rows.get(found.after or "")
     if before is None or after is None:

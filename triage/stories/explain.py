@@ -24,8 +24,8 @@ from triage.probe import stdin
 from triage.probe.interpret import Event, events_in
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target, check_syntax
-from triage.report.explanation_files import write_explanation
 from triage.report.redact import redactor_here
+from triage.report.writing import write_explanation
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import Session, open_session

@@ -56,9 +56,7 @@ class Earlier:
     verdicts: Mapping[str, Verdict]
     verified: Mapping[str, Any]
     kept: Kept | None = None
-    ended: int | None = (
-        None  # the exit status with which it came to its end; None where there is something to go on with
-    )
+    ended: int | None = None  # the exit status of its end; None where there is something to go on with
 
     @property
     def words(self) -> tuple[str | None, bool, list[str]]:

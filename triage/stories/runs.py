@@ -20,7 +20,7 @@ from triage.errors import TriageError, UsageError
 from triage.model.report import TriageReport
 from triage.model.stage import Symptom
 from triage.report.store import load_report
-from triage.report.sweep_files import load_sweep
+from triage.report.writing import load_sweep
 from triage.sweep import store as sweeps
 
 JOURNAL, LATEST = "journal.jsonl", "latest"

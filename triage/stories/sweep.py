@@ -18,7 +18,7 @@ from triage.environments.machine import runs_that_fit, usable_cores
 from triage.model.sweep import Cluster, Fate, ScriptResult, SweepReport
 from triage.probe.target import find_python
 from triage.report.redact import Redactor, redactor_here
-from triage.report.sweep_files import write_sweep
+from triage.report.writing import write_sweep
 from triage.session.events import Emitter
 from triage.session.settings import Settings
 from triage.stories.sweep_against import against, failing_in

@@ -7,7 +7,7 @@ from pathlib import Path
 from triage.errors import TriageError
 from triage.model.sweep import Against, Fate, ScriptResult, SweepReport
 from triage.report.store import load_report
-from triage.report.sweep_files import load_sweep
+from triage.report.writing import load_sweep
 from triage.stories.compare_runs import Likeness, compare
 from triage.sweep.likeness import plain
 

@@ -129,9 +129,8 @@ class Breaks(object):
         text = str(reason.reason)
         error = self._reasons().get((stack[-1].filename, stack[-1].lineno)) if stack else None
         logged, self._local.logged = getattr(self._local, "logged", None), None
-        beyond = (
-            text == "step_unsupported"
-        )  # it cannot go on behind the line: the graph ends before, the rest is given up
+        # It cannot go on behind the line: the graph ends before, the rest is given up.
+        beyond = text == "step_unsupported"
         if beyond and error is None and logged is not None:
             error, stack = logged, list(logged.real_stack)
         if error is not None and "Explanation:" not in text:

@@ -25,7 +25,9 @@ def made_up(case: GraphCase) -> Iterator[GraphCase]:
             ]
             yield synthetic_values(replace(case, inputs=tuple(filled)))
     for fill in ("ones", "zeros"):
-        yield replace(case, inputs=tuple(_filled(item, fill) for item in case.inputs))
+        yield replace(
+            case, inputs=tuple(replace(item, fill=fill, data=None) if item.recorded else item for item in case.inputs)
+        )
 
 
 def synthetic_values(case: GraphCase) -> GraphCase:
@@ -43,7 +45,3 @@ def _synthetic(item: GraphInput) -> GraphInput:
     found = [int(number) for number in numbers_in(item.data) if isinstance(number, (int, float))]
     low, high = (min(found), max(found)) if found else (0, 1)
     return replace(item, fill=f"randint:{low}:{high + 1}", data=None)
-
-
-def _filled(item: GraphInput, fill: str) -> GraphInput:
-    return replace(item, fill=fill, data=None) if item.recorded else item

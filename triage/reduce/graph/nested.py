@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from triage.model import trees
@@ -29,8 +28,4 @@ def elements_of(tree: Any) -> list[Any] | None:
 
 def rewired(node: GraphNode, replaced: dict[str, Any]) -> GraphNode:
     """The operation with other values in place of those named."""
-
-    def resolve(name: str) -> Any:
-        return replaced.get(name, trees.ref(name))
-
-    return replace(node, args=trees.rewrite(node.args, resolve), kwargs=trees.rewrite(node.kwargs, resolve))
+    return node.rewritten(lambda name: replaced.get(name, trees.ref(name)))

@@ -6,6 +6,7 @@ other known numbers is answered; `item()` and the like stay unknown.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -82,10 +83,7 @@ def _of_tensor(name: str, node: GraphNode, meta: TensorMeta, known: Mapping[str,
 
 def elements(meta: TensorMeta) -> int:
     """Number of elements of a tensor."""
-    count = 1
-    for extent in meta.shape:
-        count *= extent
-    return count
+    return math.prod(meta.shape)
 
 
 def _number(tree: Any, known: Mapping[str, Any]) -> Any:

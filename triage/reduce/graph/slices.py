@@ -17,7 +17,7 @@ from triage.model import trees
 from triage.model.effects import changed
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.graph.cropping import cropped
-from triage.reduce.graph.wiring import Wiring, node_refs
+from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.fills import contiguous
 
 
@@ -57,10 +57,7 @@ def assemble(
         border[name] = border_input(name, wiring.metas[name], wiring.seen.get(name), backward=_wants_grad(wiring))
         return trees.ref(name)
 
-    rewritten = [
-        replace(node, args=trees.rewrite(node.args, resolve), kwargs=trees.rewrite(node.kwargs, resolve))
-        for node in nodes
-    ]
+    rewritten = [node.rewritten(resolve) for node in nodes]
     outputs = _outputs(wiring, rewritten, replaced, resolve, escaping)
     arriving = _gradients(wiring, outputs)
     written = {name for node in rewritten for name in changed(node)}
@@ -78,7 +75,7 @@ def assemble(
 def prune(case: GraphCase) -> GraphCase:
     """The case without the inputs and sub-graphs that nothing uses."""
     returned = set(trees.refs(list(case.outputs)))
-    used = {name for node in case.nodes for name in node_refs(node)} | returned
+    used = {name for node in case.nodes for name in node.reads} | returned
     used |= {item.name for item in case.inputs if case.backward and item.gradient_of in returned}
     for item in reversed(case.inputs):
         if item.name in used and item.base is not None:
@@ -171,7 +168,7 @@ def _outputs(
     if not replaced and len(nodes) == len(wiring.case.nodes):
         return wiring.case.outputs
     alive = {node.name for node in nodes}
-    read_inside = {name for node in nodes for name in node_refs(node)}
+    read_inside = {name for node in nodes for name in node.reads}
     computed: dict[str, None] = {}
     passed_on: dict[str, None] = {}  # inputs returned as they are: of interest only where nothing else is returned
     for name in wiring.outputs():

@@ -12,6 +12,7 @@ from triage.model import trees
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode
 from triage.reduce.graph.scalars import elements
 from triage.reduce.graph.wiring import Wiring
+from triage.reduce.printing.fills import contiguous
 from triage.reduce.printing.literals import numbers_in, written
 
 Weight = tuple[float, ...]
@@ -39,7 +40,7 @@ def weight(case: GraphCase) -> Weight:
         sum(_layout(item) for item in case.inputs),
         sum(elements(meta) for item in case.inputs for meta in (item.meta, item.view_of) if meta is not None),
         sum(_values(item) for item in case.inputs),
-        sum(_arguments(node) for node in case.nodes),
+        sum(len(node.args) + len(node.kwargs) for node in case.nodes),
         sum(_numbers(node) for node in case.nodes),
     )
 
@@ -50,7 +51,7 @@ def _context(context: Context) -> int:
     return simple + len(context.config) + len(context.options)
 
 
-_SWITCHES = ("grad_enabled", "inference_mode", "autocast", "deterministic", "dynamic", "fullgraph", "mode", "training")
+_SWITCHES = ("grad_enabled", "inference_mode", "autocast", "deterministic", "dynamic", "fullgraph", "mode")
 
 
 def _layout(item: GraphInput) -> float:
@@ -83,10 +84,6 @@ def _element(number: Any) -> int:
     return 0 if repr(number) in ("0", "0.0", "False") else 1 if number == 1 else 1 + len(str(number))
 
 
-def _arguments(node: GraphNode) -> int:
-    return len(node.kwargs) + len(node.args)
-
-
 def _numbers(node: GraphNode) -> float:
     arguments = [node.args, node.kwargs]
     plain = sum(number_cost(value) for _, value in trees.numbers(arguments))
@@ -102,12 +99,3 @@ def number_cost(value: int | float) -> float:
         return order[value] + 0.5 * isinstance(value, float)
     whole = isinstance(value, int) or value.is_integer()
     return 3 + min(abs(value), 1e6) / 1e6 + (0 if whole else 2) + (value < 0)
-
-
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Row-major strides, in elements."""
-    strides, step = [], 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= max(extent, 1)
-    return tuple(reversed(strides))

@@ -11,7 +11,6 @@ from triage.model import trees
 from triage.model.effects import changed
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.slices import is_floating
-from triage.reduce.graph.wiring import node_refs
 
 
 def flaw(case: GraphCase) -> str:
@@ -50,7 +49,7 @@ def _nodes(nodes: tuple[GraphNode, ...], known: set[str], graphs: dict[str, SubG
     for node in nodes:
         if node.opaque:
             return f"{node.name} cannot be printed: {node.opaque}"
-        for name in node_refs(node):
+        for name in node.reads:
             if name not in known:
                 return f"{node.name} reads {name}, which is not there"
         for name in trees.graphs([node.args, node.kwargs]):

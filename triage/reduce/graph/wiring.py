@@ -7,7 +7,6 @@ formed, so nothing ever has to keep a pick without its producer or leave a conte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,7 +68,7 @@ class Wiring:
     @cached_property
     def reads(self) -> dict[str, tuple[str, ...]]:
         """The values each node reads, in order, without repetitions."""
-        return {node.name: tuple(dict.fromkeys(node_refs(node))) for node in self.case.nodes}
+        return {node.name: tuple(dict.fromkeys(node.reads)) for node in self.case.nodes}
 
     @cached_property
     def users(self) -> dict[str, tuple[str, ...]]:
@@ -187,9 +186,3 @@ def is_pick(node: GraphNode) -> bool:
     if node.kind != "get_item" and node.target not in ("operator.getitem", "_operator.getitem"):
         return False
     return len(node.args) == 2 and isinstance(node.args[1], int) and not isinstance(node.args[1], bool)
-
-
-def node_refs(node: GraphNode) -> Iterable[str]:
-    """The values a node reads, in order, with repetitions."""
-    yield from trees.refs(node.args)
-    yield from trees.refs(node.kwargs)

@@ -43,11 +43,6 @@ class Style:
     pure: frozenset[str] = frozenset()  # custom operators that are known to change nothing
 
 
-def node_references(node: GraphNode) -> list[str]:
-    """The values a node reads, in reading order, with repetitions."""
-    return [*trees.refs(node.args), *trees.refs(node.kwargs)]
-
-
 def changes_something(node: GraphNode, pure: Collection[str] = ()) -> bool:
     """In-place operators, assignments, mode switches, and custom operators that are not in `pure`."""
     if effects.mutated(node) is not None or effects.is_context(node) or node.kwargs.get("inplace") is True:
@@ -80,7 +75,7 @@ def live_nodes(nodes: Sequence[GraphNode], outputs: Any, pure: Collection[str] =
     kept = []
     for node in reversed(nodes):
         if node.name in needed or (changes_something(node, pure) and _is_seen(node, roots, made, seen)):
-            names = node_references(node)
+            names = node.reads
             needed.update(names)
             seen.update(roots.get(name, name) for name in names)
             kept.append(node)
@@ -99,7 +94,7 @@ def _roots(nodes: Sequence[GraphNode]) -> dict[str, str]:
     """For each value the one that its storage may come from."""
     roots: dict[str, str] = {}
     for node in nodes:
-        names = node_references(node)
+        names = node.reads
         roots[node.name] = roots.get(names[0], names[0]) if names else node.name
     return roots
 
@@ -147,7 +142,7 @@ class Body:
         self.names, self.functions, self.style, self.rewrite = names, functions, style, rewrite
         self.metas = dict(metas)
         self.metas.update({node.name: node.out[0] for node in nodes if node.out and node.out[0] and not node.multi})
-        self.reads = [node_references(node) for node in self.live]
+        self.reads = [node.reads for node in self.live]
         self.users: dict[str, list[int]] = {}  # the places in `live` that read a value
         for place, read in enumerate(self.reads):
             for name in dict.fromkeys(read):

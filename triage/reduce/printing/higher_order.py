@@ -14,7 +14,6 @@ from typing import Any
 
 from triage.model import trees
 from triage.model.graphcase import GraphNode, SubGraph
-from triage.reduce.printing.body import node_references
 from triage.reduce.printing.spelling import Expression, Speller, Unprintable
 
 PREFIX = "torch.ops.higher_order."
@@ -53,7 +52,7 @@ def unwrapped(nodes: Sequence[GraphNode], outputs: Any) -> tuple[list[GraphNode]
     singles = {node.name: node for node in nodes if _is_single(node)}
     items: dict[str, str] = {}
     for node in nodes:
-        for name in node_references(node):
+        for name in node.reads:
             if name in singles:
                 if node.target == "operator.getitem" and node.args == [{"ref": name}, 0]:
                     items[node.name] = name
@@ -104,7 +103,7 @@ def _reads(graph: SubGraph, index: int) -> bool:
     if index >= len(graph.inputs):
         return True
     name = graph.inputs[index]
-    return name in trees.refs(graph.outputs) or any(name in node_references(node) for node in graph.nodes)
+    return name in trees.refs(graph.outputs) or any(name in node.reads for node in graph.nodes)
 
 
 def operands(node: GraphNode) -> list[Any]:

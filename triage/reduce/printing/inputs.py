@@ -11,7 +11,7 @@ from dataclasses import replace
 from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.reduce.printing import fills, storages
-from triage.reduce.printing.body import changes_something, node_references
+from triage.reduce.printing.body import changes_something
 from triage.reduce.printing.calls import Output
 from triage.reduce.printing.comparison import Creation
 from triage.reduce.printing.spelling import Unprintable
@@ -25,7 +25,7 @@ def used_inputs(case: GraphCase, live: Sequence[GraphNode]) -> list[GraphInput]:
 
     Raises Unprintable for one that is no tensor and no number.
     """
-    needed = {name for node in live for name in node_references(node)} | set(trees.refs(case.outputs))
+    needed = {name for node in live for name in node.reads} | set(trees.refs(case.outputs))
     used = [item for item in case.inputs if item.name in needed]
     for item in used:
         if item.kind == "opaque":
@@ -62,7 +62,7 @@ def changed_inputs(case: GraphCase, live: Sequence[GraphNode], pure: Collection[
     roots = {item.name: {item.name} for item in case.inputs if item.kind == "tensor"}
     changed: set[str] = set()
     for node in live:
-        names = node_references(node)
+        names = node.reads
         roots[node.name] = set(roots.get(names[0], ())) if names else set()
         if not effects.is_context(node) and changes_something(node, pure):
             target = effects.mutated(node)
@@ -130,7 +130,7 @@ def _reached(case: GraphCase, live: Sequence[GraphNode], start: set[str]) -> set
     carrying, enabled = set(start), case.context.grad_enabled
     for node in live:
         mode = effects.sets_grad_mode(node)
-        names = node_references(node)
+        names = node.reads
         if mode is not None:
             enabled = mode
         elif enabled and carrying.intersection(names):

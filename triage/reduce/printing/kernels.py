@@ -90,7 +90,7 @@ def broken_contracts(tree: ast.AST) -> Iterator[str]:
         for operator in _operators(function, _DEFINING | _REGISTERING):
             returned = [node.value for node in _own_nodes(function) if isinstance(node, ast.Return)]
             values = [value for value in returned if value is not None and ast.unparse(value) != "None"]
-            if not values and operator not in silent and not _raises(function):
+            if not values and operator not in silent and not isinstance(function.body[-1], ast.Raise):
                 yield f"a kernel of {operator} returns nothing"
             elif any(_shares(value, _given_names(function)) for value in values):
                 yield f"a kernel of {operator} returns what it was given"
@@ -115,10 +115,6 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, Function):
             waiting += ast.iter_child_nodes(node)
-
-
-def _raises(function: ast.FunctionDef) -> bool:
-    return isinstance(function.body[-1], ast.Raise)
 
 
 @dataclass(frozen=True)

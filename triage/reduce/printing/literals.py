@@ -45,6 +45,13 @@ def _runs(flat: Sequence[Any]) -> list[tuple[str, int]]:
     return [(text, len(list(same))) for text, same in itertools.groupby(flat, key=element)]
 
 
+def zero_like(number: Any) -> Any:
+    """0 of the kind that a recorded element is."""
+    if isinstance(number, dict):
+        return {"complex": [0.0, 0.0]}
+    return 0.0 if isinstance(number, str) else type(number)(0)
+
+
 def numbers_in(data: Any) -> Iterator[Any]:
     """The elements of recorded values, in order."""
     if isinstance(data, list):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from triage.model import effects, trees
@@ -14,42 +13,25 @@ from triage.reduce.printing.names import Names, parameter_name
 from triage.reduce.printing.spelling import Expression, Unprintable
 
 
-@dataclass(frozen=True)
 class Nested:
-    """The functions of a case's sub-graphs: their source, what each is called, and how their operators are written."""
+    """The functions of a case's sub-graphs: their source, what each is called, and how their operators are written.
 
-    lines: tuple[str, ...]
-    functions: Mapping[str, str]
-    rewriter: hop.Rewriter
-
-
-def nested(
-    graphs: Sequence[SubGraph],
-    nodes: Sequence[GraphNode],
-    names: Names,
-    style: Style,
-    *,
-    bare: frozenset[str],
-    titles: Mapping[str, str],
-    masks: Mapping[str, hop.Mask],
-) -> Nested:
-    """The functions that `nodes` need, inner ones first.
-
-    Those in `bare` return their only result; `titles` are the names of the values that are passed. Raises Unprintable.
+    Those in `bare` return their only result; `titles` are the names of the values that are passed.
     """
-    writer = _Writer(graphs, names, style, masks)
-    writer.bare |= bare
-    writer.titles.update(titles)
-    writer.need(nodes)
-    return Nested(tuple(writer.lines), writer.functions, writer.rewriter)
 
-
-class _Writer:
-    def __init__(self, graphs: Sequence[SubGraph], names: Names, style: Style, masks: Mapping[str, hop.Mask]) -> None:
+    def __init__(
+        self,
+        graphs: Sequence[SubGraph],
+        names: Names,
+        style: Style,
+        *,
+        bare: Iterable[str],
+        titles: Mapping[str, str],
+        masks: Mapping[str, hop.Mask],
+    ) -> None:
         self.graphs = {graph.name: graph for graph in graphs}
         self.names, self.style = names, style
-        self.bare: set[str] = set()
-        self.titles: dict[str, str] = {}
+        self.bare, self.titles = set(bare), dict(titles)
         self.lines: list[str] = []
         self.functions: dict[str, str] = {}
         self.classes: dict[str, str] = {}
@@ -59,7 +41,7 @@ class _Writer:
         self.rewriter = hop.Rewriter(self.classes, masks, trivial)
 
     def need(self, nodes: Sequence[GraphNode]) -> None:
-        """Write what the nodes refer to and is not yet written."""
+        """Write what the nodes refer to and is not yet written, inner ones first. Raises Unprintable."""
         for node in nodes:
             if node.target == hop.APPLY:
                 self._function_class(node)

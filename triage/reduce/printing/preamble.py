@@ -31,7 +31,7 @@ class Preamble:
 
     def names(self) -> set[str]:
         """The names that the statements bind."""
-        return {name for text in (*self.imports, *self.statements) for name in _Statement(text, parse(text)).bound}
+        return {name for text in (*self.imports, *self.statements) for name in _Statement(text).bound}
 
     def lines(self) -> list[str]:
         """The statements with the blank lines people put round definitions."""
@@ -51,7 +51,7 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
     wanted = set(operators)
     if not wanted:
         return Preamble((), ())
-    parsed = [_Statement(text, parse(text)) for text in statements]
+    parsed = [_Statement(text) for text in statements]
     owners = {item.binds: item.operators() for item in parsed if item.binds and item.operators()}
     handles = {name: next(iter(found)) for name, found in owners.items() if len(found) == 1}
     return _mentioned([item for item in parsed if item.serves(wanted, handles)], handles)
@@ -59,7 +59,7 @@ def preamble(statements: Sequence[str], operators: Iterable[tuple[str, str]]) ->
 
 def whole(statements: Sequence[str], use: str = "") -> Preamble:
     """All of `statements` but definitions and imports that nothing mentions, nor the script's own `use` of them."""
-    return _mentioned([_Statement(text, parse(text)) for text in statements], {}, _Statement(use, parse(use)).reads)
+    return _mentioned([_Statement(text) for text in statements], {}, _Statement(use).reads)
 
 
 def of_case(case: GraphCase, operators: Iterable[tuple[str, str]]) -> Preamble:
@@ -69,10 +69,10 @@ def of_case(case: GraphCase, operators: Iterable[tuple[str, str]]) -> Preamble:
 
 def leaves_unbound(printed: Preamble, block: str, use: str = "") -> bool:
     """Whether a name that only `block` binds is read by what would be `printed` of the other statements, or by `use`."""
-    rest = [_Statement(text, parse(text)) for text in (*printed.imports, *printed.statements, use)]
+    rest = [_Statement(text) for text in (*printed.imports, *printed.statements, use)]
     read = {name for item in rest for name in item.reads}
     bound = {name for item in rest for name in item.bound}
-    return bool((_Statement(block, parse(block)).bound - bound) & read)
+    return bool((_Statement(block).bound - bound) & read)
 
 
 def _mentioned(kept: list[_Statement], handles: dict[str, tuple[str, str]], outside: Iterable[str] = ()) -> Preamble:
@@ -108,9 +108,9 @@ def _may_say_so(statements: Sequence[str], namespace: str, name: str) -> bool:
 class _Statement:
     """One statement of a preamble: what it binds, what it reads, which operators it names."""
 
-    def __init__(self, text: str, tree: ast.Module) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.node = tree.body[0] if tree.body else ast.Pass()
+        self.node = next(iter(parse(text).body), ast.Pass())
         nodes = list(ast.walk(self.node))
         self.is_import = isinstance(self.node, (ast.Import, ast.ImportFrom))
         self.reads = {item.id for item in nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}

@@ -20,12 +20,12 @@ from triage.model.syntax import parse
 from triage.reduce.printing import fills, ranks
 from triage.reduce.printing import higher_order as hop
 from triage.reduce.printing import inputs as facts
-from triage.reduce.printing.body import Body, Style, indented, is_random, live_nodes, node_references, plain_random
+from triage.reduce.printing.body import Body, Style, indented, is_random, live_nodes, plain_random
 from triage.reduce.printing.calls import Calls, check_lines, in_modes
 from triage.reduce.printing.comparison import Comparing, values_lines
 from triage.reduce.printing.modes import autocast
 from triage.reduce.printing.names import Names, input_name
-from triage.reduce.printing.nested import nested
+from triage.reduce.printing.nested import Nested
 from triage.reduce.printing.preamble import changes_arguments, custom_operators, of_case
 from triage.reduce.printing.spelling import Expression, Unprintable
 
@@ -150,7 +150,8 @@ class _Script:
         self.arriving = facts.arriving(case, self.titles) if begins else {}
         self.metas = facts.metas(inputs, self.live)
         self.changed = facts.changed_inputs(self.case, self.live, pure)
-        self.nested = nested(graphs, self.live, self.names, self.style, bare=bare, titles=self.titles, masks=self.masks)
+        self.nested = Nested(graphs, self.names, self.style, bare=bare, titles=self.titles, masks=self.masks)
+        self.nested.need(self.live)
 
     def text(self, header: str) -> str:
         config = [*self.case.context.config] if self.form.config else []
@@ -171,7 +172,7 @@ class _Script:
         for item in self.constants:
             assert item.meta is not None
             literal = fills.tensor_literal(item.data, item.meta)
-            if sum(node_references(node).count(item.name) for node in self.live) == 1 and len(literal) <= 40:
+            if sum(node.reads.count(item.name) for node in self.live) == 1 and len(literal) <= 40:
                 scope[item.name] = Expression(literal)
             else:
                 scope[item.name] = Expression(input_name(item, self.names))

@@ -14,7 +14,7 @@ from typing import Any
 
 from triage.model.graphcase import GraphInput, TensorMeta
 from triage.reduce.printing.fills import based, effective_fill, layout, storage_size, view_of
-from triage.reduce.printing.literals import numbers_in
+from triage.reduce.printing.literals import numbers_in, zero_like
 
 ROOM = 2  # times as many elements as its inputs have, that a storage may have to be made
 
@@ -54,7 +54,7 @@ def _table(owner: GraphInput, views: Sequence[GraphInput]) -> GraphInput | None:
     size = max((storage_size(item.meta) for item in members if item.meta is not None), default=0)
     meta = replace(owner.meta, shape=(size,), stride=(1,), storage_offset=0, symbols={}, requires_grad=False)
     whole = replace(owner, meta=meta, base=None, view_of=None)
-    if size > ROOM * sum(_count(item.meta) for item in members if item.meta is not None):
+    if size > ROOM * sum(math.prod(item.meta.shape) for item in members if item.meta is not None):
         return None
     if effective_fill(owner) != "values":
         return whole
@@ -63,7 +63,7 @@ def _table(owner: GraphInput, views: Sequence[GraphInput]) -> GraphInput | None:
         if item.meta is not None and effective_fill(item) == "values":
             for place, number in zip(_places(item.meta), numbers_in(item.data), strict=True):
                 told.setdefault(place, number)
-    nothing = _nothing(next(iter(told.values())))
+    nothing = zero_like(next(iter(told.values())))
     return replace(whole, data=[told.get(place, nothing) for place in range(size)])
 
 
@@ -71,13 +71,3 @@ def _places(meta: TensorMeta) -> list[int]:
     """Where in the storage each element lies, in order."""
     indices = itertools.product(*(range(size) for size in meta.shape))
     return [meta.storage_offset + sum(map(int.__mul__, index, meta.stride)) for index in indices]
-
-
-def _count(meta: TensorMeta) -> int:
-    return math.prod(meta.shape)
-
-
-def _nothing(number: Any) -> Any:
-    if isinstance(number, dict):
-        return {"complex": [0.0, 0.0]}
-    return False if isinstance(number, bool) else 0 if isinstance(number, int) else 0.0

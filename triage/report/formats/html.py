@@ -12,9 +12,9 @@ from triage.report import wording
 from triage.report.bisection import strip_of
 from triage.report.graph_picture import picture, reduced_picture
 from triage.report.kinds import kind_of
-from triage.report.log_lines import coloured
+from triage.report.logs import coloured
 from triage.report.markdown import clean
-from triage.report.pages import bars, page
+from triage.report.pages import bars, closing_chips, page
 from triage.report.redaction_words import redacted_words
 from triage.report.sources import ERROR_LOG, Sources
 from triage.report.timeline import timeline
@@ -28,7 +28,7 @@ _CURVE_LEFT, _CURVE_WIDTH, _CURVE_FOOT = 40.0, 640.0, 120.0
 
 
 def render(report: TriageReport, sources: Sources) -> str:
-    log = clean(sources.error_log)
+    log, made = clean(sources.error_log), report.reproducer
     return page(
         "report.html.j2",
         wording.title(report),
@@ -37,7 +37,7 @@ def render(report: TriageReport, sources: Sources) -> str:
         cause=f"{report.known_cause.explanation} {report.known_cause.cure}" if report.known_cause else "",
         facts=_facts(report),
         reproducer=sources.reproducer.rstrip("\n"),
-        claim=_claim(report),
+        claim=wording.reproducer_claim(made, report.signature) if made is not None else "",
         ladder=[_rung(row) for row in report.ladder],
         tables=_tables(report),
         **_values(report),
@@ -72,12 +72,7 @@ def _chips(report: TriageReport) -> list[tuple[str, str]]:
         if made.doubt:
             held = "may show another failure"
         found.append(("good" if made.verified and not made.doubt else "other", f"reproducer {held}"))
-    found += [
-        ("", f"{name} {report.environment[name]}") for name in ("torch", "python") if report.environment.get(name)
-    ]
-    if not report.complete:
-        found.append(("other", f"incomplete: {report.incomplete_reason or 'not known why'}"))
-    return found
+    return found + closing_chips(report.complete, report.incomplete_reason, report.environment)
 
 
 def _facts(report: TriageReport) -> list[tuple[str, str]]:
@@ -99,10 +94,6 @@ def _facts(report: TriageReport) -> list[tuple[str, str]]:
         ("Reproducer", size),
     )
     return [(name, value) for name, value in found if value]
-
-
-def _claim(report: TriageReport) -> str:
-    return wording.reproducer_claim(report.reproducer, report.signature) if report.reproducer is not None else ""
 
 
 def _rung(row: LadderRow) -> dict[str, str]:

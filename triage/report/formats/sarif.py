@@ -62,12 +62,9 @@ def _rule(stage: Stage) -> str:
 
 def _invocation(report: TriageReport) -> dict[str, Any]:
     line = wording.shell(report.command)
-    told = {"toolExecutionNotifications": [_note(report.incomplete_reason)]} if report.incomplete_reason else {}
+    note = {"level": "warning", "message": {"text": report.incomplete_reason}}
+    told = {"toolExecutionNotifications": [note]} if report.incomplete_reason else {}
     return {"executionSuccessful": report.complete, "commandLine": line, **told}
-
-
-def _note(text: str) -> dict[str, Any]:
-    return {"level": "warning", "message": {"text": text}}
 
 
 def _result(report: TriageReport) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from triage.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -54,3 +57,15 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """End what runs, take nothing more; no process is left, here or elsewhere, when it returns."""
+
+
+def imported(engine: str, package: str, module: str) -> Any:
+    """The module of a package. Raises UsageError where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            what=f"The engine {engine} needs {package}.",
+            why=f"It cannot be imported: {error}.",
+            next=f"pip install 'torch-triage[{engine}]'",
+        ) from error

@@ -14,8 +14,7 @@ from typing import Any
 
 from triage.errors import UsageError
 from triage.probe.launch import Cancel
-from triage.sweep.engines.extras import imported
-from triage.sweep.engines.interface import Done, Work
+from triage.sweep.engines.interface import Done, Work, imported
 from triage.sweep.engines.local import run_here
 
 POLL_SECONDS = 0.5

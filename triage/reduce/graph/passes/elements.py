@@ -12,7 +12,7 @@ from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.graph.edits import Edit, checked, drop_dead
 from triage.reduce.graph.nested import elements_of
 from triage.reduce.graph.passes.proposal import Choice
-from triage.reduce.graph.wiring import is_pick, node_refs
+from triage.reduce.graph.wiring import is_pick
 
 FEW = 8  # elements, each of which is tried alone
 
@@ -72,7 +72,7 @@ def _length(case: GraphCase, node: GraphNode) -> int:
     Its result must be a list as well, of which single elements are taken, or be read by nobody.
     """
     lists = [items for tree in (*node.args, *node.kwargs.values()) if (items := _tensors(tree)) is not None]
-    readers = [item for item in case.nodes if node.name in node_refs(item)]
+    readers = [item for item in case.nodes if node.name in item.reads]
     returned = node.name in set(trees.refs(list(case.outputs)))
     if len({len(items) for items in lists}) != 1 or returned or not all(_takes_from(item, node) for item in readers):
         return 0

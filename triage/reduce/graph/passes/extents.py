@@ -19,7 +19,6 @@ from triage.model.graphcase import GraphCase, GraphInput, SubGraph, TensorMeta
 from triage.reduce.graph.cropping import Places, cropped, places_of
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import map_inputs, map_nodes, tensors, with_meta
-from triage.reduce.graph.wiring import node_refs
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class ExtentDial:
 def extents(case: GraphCase) -> list[int]:
     """The distinct extents above 1 of the inputs, and of tensors that operations make from nothing; largest first."""
     metas = [item.meta for item in tensors(case)]
-    metas += [meta for node in case.nodes if not any(node_refs(node)) for meta in node.out]
+    metas += [meta for node in case.nodes if not any(node.reads) for meta in node.out]
     return sorted({extent for meta in metas if meta is not None for extent in meta.shape if extent > 1}, reverse=True)
 
 

@@ -89,15 +89,7 @@ def _renamed(body: SubGraph, prefix: str, given: dict[str, Any]) -> SubGraph:
     def resolve(name: str) -> Any:
         return given[name] if name in given else trees.ref(names.get(name, name))
 
-    nodes = tuple(
-        replace(
-            node,
-            name=names[node.name],
-            args=trees.rewrite(node.args, resolve),
-            kwargs=trees.rewrite(node.kwargs, resolve),
-        )
-        for node in body.nodes
-    )
+    nodes = tuple(replace(node.rewritten(resolve), name=names[node.name]) for node in body.nodes)
     return replace(body, nodes=nodes, outputs=trees.rewrite(body.outputs, resolve))
 
 

@@ -13,7 +13,6 @@ from triage.reduce.graph.wiring import Wiring
 _DEFAULTS = (
     ("mode", "without mode="),
     ("fullgraph", "without fullgraph=True"),
-    ("training", "in eval mode"),
     ("deterministic", "without deterministic algorithms"),
     ("autocast", "without autocast"),
     ("inference_mode", "without inference mode"),

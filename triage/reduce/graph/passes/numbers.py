@@ -25,12 +25,7 @@ class WriteNumber:
         def resolve(name: str) -> object:
             return literal(value) if name == self.name else trees.ref(name)
 
-        changed = map_nodes(
-            case,
-            lambda node: replace(
-                node, args=trees.rewrite(node.args, resolve), kwargs=trees.rewrite(node.kwargs, resolve)
-            ),
-        )
+        changed = map_nodes(case, lambda node: node.rewritten(resolve))
         outputs = tuple(tree for tree in changed.outputs if trees.as_ref(tree) != self.name)
         return checked(case, prune(replace(changed, outputs=outputs)))
 

@@ -12,7 +12,6 @@ from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.edits import checked, drop_dead
 from triage.reduce.graph.nested import elements_of
 from triage.reduce.graph.passes.proposal import Choice
-from triage.reduce.graph.wiring import node_refs
 
 # Operators whose last argument is the tuple of what each of their bodies is given last.
 _CAPTURING = frozenset({"cond", "while_loop", "scan", "associative_scan", "map_impl"})
@@ -67,9 +66,7 @@ def _unread(case: GraphCase, node: GraphNode) -> list[int]:
     bodies = [graph for graph in case.subgraphs if graph.name in names]
     if not items or not bodies or shared or any(len(graph.inputs) < len(items) for graph in bodies):
         return []
-    read = [
-        {*trees.refs(graph.outputs), *(name for inner in graph.nodes for name in node_refs(inner))} for graph in bodies
-    ]
+    read = [{*trees.refs(graph.outputs), *(name for inner in graph.nodes for name in inner.reads)} for graph in bodies]
     return [
         place
         for place in range(len(items))

@@ -11,10 +11,8 @@ from triage.model import trees
 from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.operations import operations
-from triage.reduce.graph.passes.proposal import Choice, map_node
+from triage.reduce.graph.passes.proposal import Choice, map_node, operations
 from triage.reduce.graph.weight import number_cost
-from triage.reduce.graph.wiring import node_refs
 
 # Numbers in these are sizes or dimensions, and follow the shapes.
 _SHAPED = frozenset(
@@ -92,7 +90,7 @@ def _choice(node: GraphNode, path: trees.Path, old: Any, news: list[Any]) -> Ite
 
 def _made_sizes(node: GraphNode) -> set[int]:
     """The extents of what an operation makes from nothing: the pass over extents changes them, with all that follows."""
-    if any(node_refs(node)):
+    if any(node.reads):
         return set()
     return {extent for meta in node.out if meta is not None for extent in meta.shape}
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from triage.model.graphcase import GraphCase, GraphInput
 from triage.reduce.graph.edits import checked
 from triage.reduce.graph.passes.proposal import ChangeInput, Choice, map_inputs, tensors
-from triage.reduce.graph.weight import contiguous
-from triage.reduce.printing.fills import seen_of
+from triage.reduce.printing.fills import contiguous, seen_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from triage.reduce.graph.cropping import ODD, ground
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import Choice, map_inputs, tensors
 from triage.reduce.printing.fills import effective_fill
-from triage.reduce.printing.literals import element, numbers_in
+from triage.reduce.printing.literals import element, numbers_in, zero_like
 
 GROUPS = 12  # of elements in a table, each of which costs a question or two where it matters
 DIGITS = (1, 2, 3)
@@ -66,9 +66,8 @@ def _is_table(item: GraphInput) -> bool:
 
 def _plain(number: Any) -> tuple[Any, ...]:
     """0 and 1, of the kind that this number is."""
-    if isinstance(number, bool):
-        return (False, True)
-    return (0.0, 1.0) if isinstance(number, (float, str)) else (0, 1)
+    zero = zero_like(number)
+    return (zero, type(zero)(1))
 
 
 def _all_alike(name: str, flat: Sequence[Any], number: Any) -> Edit | None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from triage.model.effects import mutated, operation
 from triage.model.graphcase import GraphCase
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.operations import EXPECTED, operations
-from triage.reduce.graph.passes.proposal import Choice, map_node
+from triage.reduce.graph.passes.proposal import EXPECTED, Choice, map_node, operations
 from triage.reduce.graph.slices import prune
 
 
