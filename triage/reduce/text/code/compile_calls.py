@@ -10,6 +10,7 @@ from typing import Any
 
 from triage.model.rungs import INDUCTORS
 from triage.reduce.text.code.edits import without_argument
+from triage.reduce.text.code.nodes import bound_name, imported_modules
 from triage.reduce.text.code.script import Edit, Script
 
 _LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT)
@@ -17,13 +18,8 @@ _LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER, 
 
 def compile_uses(script: Script) -> list[ast.Call | ast.Attribute]:
     """Every `torch.compile(...)`, `module.compile(...)`, `partial(torch.compile, ...)` and bare decorator."""
-    modules = {
-        alias.asname or alias.name.split(".")[0]
-        for node in script.nodes
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name.split(".")[0] != "torch"
-    }
+    imported = imported_modules(script.nodes)
+    modules = {bound_name(alias) for alias in imported if alias.name.split(".")[0] != "torch"}
     found: list[ast.Call | ast.Attribute] = []
     for node in script.nodes:
         if isinstance(node, ast.Call):
@@ -46,6 +42,13 @@ def is_torch_compile(node: ast.AST) -> bool:
         and isinstance(node.value, ast.Name)
         and node.value.id == "torch"
     )
+
+
+def compiled_name(node: ast.AST) -> str:
+    """`f` of `torch.compile(f, ...)`; empty for anything else."""
+    if isinstance(node, ast.Call) and is_torch_compile(node.func) and node.args:
+        return getattr(node.args[0], "id", "")
+    return ""
 
 
 def is_partial(node: ast.Call) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from triage.reduce.text.code.names import Occurrences
+from triage.reduce.text.code.nodes import calls
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -39,7 +40,7 @@ def propose(script: Script) -> Iterator[Choice]:
 
 
 def _makes(call: ast.Call, name: str) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == name and not call.args and not call.keywords
+    return calls(call, name) and not call.args and not call.keywords
 
 
 def _compiles_itself(script: Script, call: ast.Call) -> bool:

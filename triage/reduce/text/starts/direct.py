@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
+from triage.reduce.text.code.nodes import is_future, names_within
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.watching.evidence import Call
 
@@ -192,7 +193,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
     seen = Occurrences(bundled)
     uses = {statement: _uses(bundled, seen, statement) for statement in bundled.tree.body}
     binds = {statement: _binds(bundled, seen, statement) for statement in bundled.tree.body}
-    wanted = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)} - set(elsewhere)
+    wanted = names_within(parse(text)) - set(elsewhere)
     chosen: set[ast.stmt] = set()
     grown = True
     while grown:
@@ -207,7 +208,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
                 or (acts and not binds[statement] and _acts_on(bundled, statement, wanted))
                 or (not acts and _is_registered(bundled, statement, wanted, uses))
                 or (registered and "torch.library" in bundled.source(statement))
-                or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
+                or is_future(statement)
             ):
                 chosen.add(statement)
                 wanted |= uses[statement] - set(elsewhere)
@@ -251,7 +252,7 @@ def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: 
         if isinstance(target, ast.Name) and target.id in wanted
     }
     for decorator in getattr(statement, "decorator_list", ()):
-        named = {node.id for node in ast.walk(decorator) if isinstance(node, ast.Name)}
+        named = names_within(decorator)
         made = [item for item in script.tree.body if isinstance(item, ast.FunctionDef) and item.name in named]
         if named & tables or any(uses[item] & tables for item in made):
             return True

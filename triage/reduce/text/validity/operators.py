@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from triage.model.effects import OWN_NAMESPACES
 from triage.model.syntax import parse_expression
 from triage.reduce.printing.kernels import broken_contracts
+from triage.reduce.text.code.nodes import bound_name, imported_modules, string_of
 from triage.reduce.text.code.own_names import known_definitions, takes, times_bound
 from triage.reduce.text.code.script import Definition, Function, Script
 
@@ -29,9 +30,7 @@ def broken_operators(script: Script) -> Iterator[str]:
 
 def unfit_operators(script: Script) -> Iterator[str]:
     """Registrations without what `torch.library` asks for: a name with its namespace, `mutates_args`, types for a schema."""
-    modules = {
-        alias.asname or alias.name for node in script.nodes if isinstance(node, ast.Import) for alias in node.names
-    }
+    modules = set(map(bound_name, imported_modules(script.nodes)))
     for function in script.nodes:
         for mark in function.decorator_list if isinstance(function, Function) else ():
             named = mark.func if isinstance(mark, ast.Call) else mark
@@ -46,7 +45,7 @@ def unfit_operators(script: Script) -> Iterator[str]:
 
 def unknown_operators(script: Script) -> Iterator[str]:
     """`torch.ops.ns.name` where no string of the script says ns and name, as all that registers an operator does."""
-    texts = [node.value for node in script.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts = [text for node in script.nodes if (text := string_of(node)) is not None]
     found = dict[str, None]()
     for node in script.nodes if "torch.ops." in script.text else ():
         if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch.ops."):
