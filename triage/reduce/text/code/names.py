@@ -133,6 +133,11 @@ class Occurrences:
         """All names, whatever scope they belong to."""
         return {item.name for scope in self.scopes for item in scope.found}
 
+    def between(self, start: int, end: int) -> Iterator[Occurrence]:
+        """The places between two characters where names of the module stand."""
+        own = (items for (owner, _), items in self._by_owner.items() if owner is self.module)
+        return (item for items in own for item in items if start <= item.start < end)
+
     def names(self, scope: Scope | None = None) -> list[str]:
         """The names that belong to a scope, in order of appearance."""
         wanted = scope or self.module

@@ -57,6 +57,16 @@ def defaults_of(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
     return [*pairs, *((argument, value) for argument, value in by_name if value is not None)]
 
 
+def pairs_of(statement: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of `a, b = x, y` with their values; nothing where it is written otherwise."""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return []
+    if any(isinstance(item, ast.Starred) for item in (*target.elts, *value.elts)):
+        return []
+    return list(zip(target.elts, value.elts, strict=True))
+
+
 def super_inits(kind: ast.ClassDef) -> Iterator[ast.Call]:
     """`super().__init__(...)` with something in it."""
     for node in ast.walk(kind):

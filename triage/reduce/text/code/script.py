@@ -68,6 +68,10 @@ class Script:
         return list(ast.walk(self.tree))
 
     @cached_property
+    def calls(self) -> list[ast.Call]:
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of every node."""
         return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}

@@ -187,8 +187,8 @@ def _given(script: Script, node: Function, names: frozenset[str]) -> Iterator[Pl
     owner = script.parents[node]
     method = bool(positional) and isinstance(owner, ast.ClassDef)
     name = owner.name if isinstance(owner, ast.ClassDef) and node.name == "__init__" else node.name
-    for call in script.nodes if wanted else ():
-        if isinstance(call, ast.Call) and called_name(call) == name:
+    for call in script.calls if wanted else ():
+        if called_name(call) == name:
             within = (script.span(call.func)[1], script.span(call)[1])
             chosen = [call.args[number - method] for number in wanted if method <= number < len(call.args) + method]
             yield from ((item, within) for argument in chosen for item in _numbers(argument))

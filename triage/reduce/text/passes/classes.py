@@ -29,13 +29,12 @@ def propose(script: Script) -> Iterator[Choice]:
         if name in seen.everywhere():
             name = method.name if method.name != "forward" else "forward"
         edits = [_as_function(script, node, method, name)]
-        calls = [item for item in script.nodes if isinstance(item, ast.Call)]
-        for call in calls:
+        for call in script.calls:
             if _makes(call, node.name):
                 above = script.parents[call]
                 bound = isinstance(above, ast.Attribute) and above.attr == method.name
                 edits.append(Edit(*script.span(above if bound else call), name))
-        edits += [_compiled_in_place(script, call) for call in calls if _compiles_itself(script, call)]
+        edits += [_compiled_in_place(script, call) for call in script.calls if _compiles_itself(script, call)]
         yield one(*edits)
 
 

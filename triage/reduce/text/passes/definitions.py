@@ -103,7 +103,7 @@ def _fields(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
     """A field less in a dataclass, and in all calls that make one."""
     if not any("dataclass" in script.source(mark) for mark in node.decorator_list):
         return
-    made = [item for item in script.nodes if calls(item, node.name)]
+    made = [call for call in script.calls if calls(call, node.name)]
     fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
     for index, field in enumerate(fields):
         gone = [_without_given(script, call, ast.unparse(field.target), index) for call in made]
@@ -191,9 +191,7 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
     heirs = _heirs(script, owner) if isinstance(owner, ast.ClassDef) and node.name == "__init__" else []
     names |= {heir.name for heir in heirs}
     through_super = {call for heir in heirs for call in super_inits(heir)}
-    for item in script.nodes:
-        if not isinstance(item, ast.Call):
-            continue
+    for item in script.calls:
         if item in through_super:
             yield item
             continue

@@ -63,8 +63,8 @@ def _registered(script: Script) -> Iterator[Choice]:
         for node in script.tree.body
         if isinstance(node, Definition) and (node.decorator_list or (isinstance(node, ast.ClassDef) and node.bases))
     ]
-    for call in script.nodes:
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript | ast.Call):
+    for call in script.calls:
+        if isinstance(call.func, ast.Subscript | ast.Call):
             for node in made:
                 if node.name not in named:
                     direct = Edit(*script.span(call.func), node.name)

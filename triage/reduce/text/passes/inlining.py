@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from triage.model.syntax import parse_expression
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrence, Occurrences, Scope
-from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within
+from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within, pairs_of
 from triage.reduce.text.code.script import Edit, Function, Script, blocks_of
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -148,7 +148,7 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
     name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
     if isinstance(owner, ast.ClassDef):
         name, positional = (owner.name if name == "__init__" else ""), positional[1:]
-    found = [item for item in script.nodes if calls(item, name)]
+    found = [call for call in script.calls if calls(call, name)]
     if len(found) != 1 or any(isinstance(item, ast.Starred) for item in found[0].args):
         return
     inner = seen.scope_at(node)
@@ -194,13 +194,8 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
 
 def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
     """`a, b = f, g()` as `b = g()`, with f where a is used; so for `self.a, self.b`."""
-    targets, values = node.targets[0], node.value
-    if not isinstance(targets, ast.Tuple) or not isinstance(values, ast.Tuple) or len(targets.elts) != len(values.elts):
-        return
-    pairs = list(zip(targets.elts, values.elts, strict=True))
-    if len(pairs) < 2 or any(isinstance(item, ast.Starred) for pair in pairs for item in pair):
-        return
-    for target, value in pairs:
+    pairs = pairs_of(node)
+    for target, value in pairs if len(pairs) > 1 else ():
         edits: list[Edit] | None = None
         if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Constant | ast.Attribute):
             uses = _uses_if_bound_once(seen, target)

@@ -191,8 +191,9 @@ def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) 
 def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Iterator[str]:
     """The top-level statements that the text needs, in order. Names bound `elsewhere` need none."""
     seen = Occurrences(bundled)
-    uses = {statement: _uses(bundled, seen, statement) for statement in bundled.tree.body}
-    binds = {statement: _binds(bundled, seen, statement) for statement in bundled.tree.body}
+    places = {statement: list(seen.between(*bundled.lines_span(statement))) for statement in bundled.tree.body}
+    uses = {statement: {item.name for item in found} for statement, found in places.items()}
+    binds = {statement: {item.name for item in found if item.binds} for statement, found in places.items()}
     wanted = names_within(parse(text)) - set(elsewhere)
     chosen: set[ast.stmt] = set()
     grown = True
@@ -257,16 +258,6 @@ def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: 
         if named & tables or any(uses[item] & tables for item in made):
             return True
     return False
-
-
-def _uses(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
-    start, end = script.lines_span(statement)
-    return {name for name in seen.names() if any(start <= item.start < end for item in seen.of(name))}
-
-
-def _binds(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
-    start, end = script.lines_span(statement)
-    return {name for name in seen.names() if any(item.binds and start <= item.start < end for item in seen.of(name))}
 
 
 def _imports_torch(text: str) -> bool:

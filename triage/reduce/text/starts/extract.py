@@ -176,7 +176,7 @@ def _with_definition(script: Script, node: ast.ImportFrom, alias: ast.alias, mod
     start, end = there.lines_span(statement)
     definition = there.text[start:end]
     seen = _names(there)
-    needed = {key for key in seen.names() if any(start <= item.start < end for item in seen.of(key))} - {name}
+    needed = {item.name for item in seen.between(start, end)} - {name}
     own = bound_globals(script) - {alias.name}
     # A name that the script has is most likely the same thing, copied before; the run will tell.
     imports = [line for key in sorted(needed - own) if (line := import_of(there, module, key)) is not None]

@@ -36,9 +36,7 @@ def misfit_calls(script: Script) -> Iterator[str]:
     """Calls of own functions and modules that do not fit their parameters, and of some others that need more than they have."""
     known, times = known_definitions(script), times_bound(script)
     modules = Modules(script, times)
-    for call in script.nodes:
-        if not isinstance(call, ast.Call):
-            continue
+    for call in script.calls:
         given = len(call.args) + len(call.keywords)
         name = ast.unparse(call.func) if given < _MOST_NEEDED else ""
         if given < _LEAST.get(name, 0) and times[name.split(".")[0]] == name.startswith("torch.") and not spreads(call):

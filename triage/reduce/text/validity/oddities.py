@@ -25,7 +25,8 @@ def endless_loops(script: Script) -> Iterator[str]:
 def unawaited(script: Script) -> Iterator[str]:
     """Calls of a coroutine function for nothing: its body never runs, so it passes uncompiled whatever stands there."""
     names = {node.name for node in script.nodes if isinstance(node, ast.AsyncFunctionDef) and not _yields(node)}
-    names |= {target for target, value in _assigned(script) if compiled_name(value) in names}
+    made = [node for node in script.nodes if isinstance(node, ast.Assign) and compiled_name(node.value) in names]
+    names |= {node.targets[0].id for node in made if isinstance(node.targets[0], ast.Name)}
     for node in script.nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             called = node.value.func
@@ -121,9 +122,3 @@ def _counts_on(node: ast.expr) -> bool:
 
 def _yields(function: Function) -> bool:
     return any(isinstance(node, ast.Yield) for node in ast.walk(function))
-
-
-def _assigned(script: Script) -> Iterator[tuple[str, ast.expr]]:
-    for node in script.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            yield node.targets[0].id, node.value

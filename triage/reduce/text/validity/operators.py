@@ -63,17 +63,17 @@ def misfit_operator_calls(script: Script) -> Iterator[str]:
     if not any(word in script.text for word in _DEFINING):
         return
     by_call = _operators(script)
-    for call in script.nodes:
-        made = by_call.get(ast.unparse(call.func)) if isinstance(call, ast.Call) else None
-        if made is not None and isinstance(call, ast.Call) and not takes(made.args, call):
+    for call in script.calls:
+        made = by_call.get(ast.unparse(call.func))
+        if made is not None and not takes(made.args, call):
             yield f"the operator {made.name} does not take these arguments"
 
 
 def misfit_kernels(script: Script) -> Iterator[str]:
     """Functions given to `register_autograd` that torch cannot call (torch/_library/autograd.py has the calls)."""
     known = known_definitions(script)
-    for call in script.nodes if "register_autograd" in script.text else ():
-        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("register_autograd"):
+    for call in script.calls if "register_autograd" in script.text else ():
+        if not ast.unparse(call.func).endswith("register_autograd"):
             continue
         keywords = {item.arg: item.value for item in call.keywords}
         if None in keywords or any(isinstance(item, ast.Starred) for item in call.args):
@@ -100,9 +100,7 @@ def called_tensors(script: Script) -> Iterator[str]:
             tensors.add(node.arg)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _makes_tensor(node.value):
             tensors.add(node.targets[0].id)
-    for call in script.nodes:
-        if not isinstance(call, ast.Call):
-            continue
+    for call in script.calls:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if _makes_tensor(call.func) or (name in tensors and times[name] == 1):
             yield f"{ast.unparse(call.func)} is a tensor"

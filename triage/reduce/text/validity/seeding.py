@@ -27,7 +27,7 @@ _SEEDED_ALL = re.compile(r"(?:.*\.)?(?:torch|cuda|mps|xpu|random)$")  # a seed o
 
 def unseeded(script: Script) -> Iterator[str]:
     """Random numbers of a library that nothing seeds."""
-    seeds = {_seeded_by(call) for call in _calls(script) if _is_reached(script, call)}
+    seeds = {_seeded_by(call) for call in script.calls if _is_reached(script, call)}
     if _draws_of_torch(script) and "torch" not in seeds and not ("generator" in seeds and _all_given(script)):
         yield "nothing seeds the random numbers of torch"
     for library in ("numpy", "random"):
@@ -79,7 +79,7 @@ def _draws_of_torch(script: Script) -> bool:
 
 def _all_given(script: Script) -> bool:
     """Whether whatever is drawn with torch is drawn with a generator that is named."""
-    drawn = [call for call in _calls(script) if _OF_TORCH.search(called_name(call))]
+    drawn = [call for call in script.calls if _OF_TORCH.search(called_name(call))]
     return all(any(item.arg == "generator" for item in call.keywords) for call in drawn)
 
 
@@ -102,7 +102,3 @@ def _is_reached(script: Script, node: ast.AST) -> bool:
             if not any(last_name(other) == around.name for other in script.nodes if other not in own):
                 return False
     return True
-
-
-def _calls(script: Script) -> Iterator[ast.Call]:
-    return (node for node in script.nodes if isinstance(node, ast.Call))
