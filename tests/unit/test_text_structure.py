@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from types import SimpleNamespace
+
 import pytest
 from text_helpers import reduced, results
 
@@ -94,7 +97,6 @@ def test_a_generator_in_place_of_its_context():
     [
         ("for a, b in zip(c, d):\n    f(a, b)\n", "a = c\nb = d\nf(a, b)\n"),
         ("for i, v in enumerate(g(x)):\n    f(v)\n", "v = g(x)[0]\nf(v)\n"),
-        ("xs = [h()]\nfor x in xs:\n    f(x)\n", "xs = h()\nx = xs\nf(x)\n"),
         ("with a() as b:\n    f()\n", "with a():\n    f()\n"),
         ("for x in a.b:\n    f(x)\n", "x = a.b[0]\nf(x)\n"),
         ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "f()\n"),
@@ -104,6 +106,21 @@ def test_a_generator_in_place_of_its_context():
 )
 def test_less_to_run_in_ones_head(text, expected):
     assert expected in results(text, unwrapping.propose)
+
+
+def test_a_loop_over_a_list_of_one_thing_becomes_the_thing():
+    """In two steps: the first element in place of the loop (`unwrap`), then the thing in place of the list (`inline`)."""
+
+    def is_called_on_it(text: str) -> bool:
+        called: list[object] = []
+        torch = SimpleNamespace(compile=lambda f, **options: called.append, one=lambda: "it")
+        with contextlib.suppress(Exception):
+            exec(text.replace("import torch", ""), {"torch": torch})
+        return "it" in called
+
+    text = "import torch\nxs = [torch.one()]\nfor x in xs:\n    torch.compile(print)(x)\n"
+    small, _ = reduced(text, is_called_on_it)
+    assert "for" not in small and "[" not in small
 
 
 def test_one_turn_is_simpler_than_a_loop():

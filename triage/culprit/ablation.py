@@ -13,12 +13,12 @@ from typing import Any
 from triage.culprit.arguments import Argument, arguments_for, cost_of_backend
 from triage.culprit.inquiry import Inquiry
 from triage.culprit.settings import Setting
+from triage.culprit.text_settings import is_fullgraph, options_of, with_setting, without_option
 from triage.model.graphcase import Context, GraphCase
 from triage.model.report import AblationRow
 from triage.model.rungs import BACKENDS, INDUCTORS
 from triage.reduce.graph.passes.modes import DropOption
 from triage.reduce.printing.printer import Form, Unprintable, print_case
-from triage.reduce.text.code.compile_calls import is_fullgraph, options_of, with_setting, without_option
 
 SOON = 0.5  # of the limit of a hang: what ends so soon does not hang
 TIMEOUT_SECONDS = 60.0

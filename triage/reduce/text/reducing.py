@@ -21,7 +21,7 @@ from triage.reduce.interface import Met, NoReduction, Reduction
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.code.script import Script
-from triage.reduce.text.code.tidy import imports_first, tidy
+from triage.reduce.text.code.tidy import cleaned
 from triage.reduce.text.code.weight import foreign_imports
 from triage.reduce.text.data.files import STDIN, Data, data_of, without_data
 from triage.reduce.text.data.withheld import Needed, needed
@@ -238,7 +238,7 @@ class Reducing:
             self._search.fewer_statements(found)
             found = self._search.current
             self._driver.begin("packages")
-            longer = [Script(tidy(imports_first(text))) for text in pumped(found, trace.modules)]
+            longer = [Script(cleaned(text)) for text in pumped(found, trace.modules)]
             grown = self._driver.first([text for text in longer if self._allow(text)])
             if grown is None:
                 break

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.reduce.text.code.names import COMPREHENSIONS
-from triage.reduce.text.code.script import Block, Script, blocks_of
+from triage.reduce.text.code.nodes import FUNCTIONS, all_arguments, own_nodes, within
+from triage.reduce.text.code.script import Block, Function, Script, blocks_of
 
 Place = tuple[Script, int]  # a text, and a line of it
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -138,7 +138,7 @@ class _Reading:
         return any(map(self._name_varies, names))
 
     def _name_varies(self, name: ast.Name) -> bool:
-        if any(name.id in _parameters(function) for function in _functions_around(self._script, name)):
+        if any(_takes(function, name.id) for function in _functions_around(self._script, name)):
             return True
         for statement, value in _bindings(self._script, name):
             if statement in self._entered:
@@ -170,7 +170,7 @@ def _tests_of(script: Script, statement: ast.AST) -> Iterator[_Test]:
 
 def _upwards(script: Script, node: ast.AST, end: ast.AST | None = None) -> Iterator[tuple[ast.AST, ast.AST]]:
     """(node, what holds it), from here up to the body of its function, or of `end`."""
-    while not isinstance(node, _FUNCTIONS):
+    while not isinstance(node, FUNCTIONS):
         above = script.parents.get(node)
         if above is None or above is end:
             return
@@ -201,19 +201,12 @@ def _exits(
 ) -> Iterator[_Test]:
     """The tests that decide whether what follows these statements is left before it is reached."""
     for statement in before:
-        for node in _within(statement):
+        for node in within(statement):
             if isinstance(node, kinds) and (isinstance(node, ast.Return) or not _in_loop(script, node, statement)):
                 for inner, above in _upwards(script, node, script.parents[statement]):
                     yield from _tests_at(script, inner, above)
                     if isinstance(above, ast.Try) and inner in above.body:
                         yield _Test(inner, plain=False)  # what raises before it leaves
-
-
-def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and what it holds, but no function's body."""
-    yield node
-    for child in ast.iter_child_nodes(node) if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)) else ():
-        yield from _within(child)
 
 
 def _in_loop(script: Script, node: ast.AST, end: ast.AST) -> bool:
@@ -265,34 +258,21 @@ def _word(node: ast.AST) -> str:
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-def _functions_around(script: Script, node: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    while node in script.parents:
-        node = script.parents[node]
-        if isinstance(node, _FUNCTIONS):
-            found.append(node)
-    return found
+def _functions_around(script: Script, node: ast.AST) -> list[Function | ast.Lambda]:
+    return [item for item in script.above(node) if isinstance(item, FUNCTIONS)]
 
 
-def _parameters(function: ast.AST) -> set[str]:
-    arguments: ast.arguments = function.args  # type: ignore[attr-defined]
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    return {item.arg for item in named if item is not None}
+def _takes(scope: ast.AST, name: str) -> bool:
+    return isinstance(scope, FUNCTIONS) and any(item.arg == name for item in all_arguments(scope.args))
 
 
 def _bindings(script: Script, name: ast.Name) -> Iterator[tuple[ast.AST, ast.expr | None]]:
     """(where, value) of what a name is bound to in the innermost function that binds it, else in the module."""
     for scope in (*_functions_around(script, name), script.tree):
-        found = [binding for node in _scope(scope) for binding in _bound(node, name.id)]
-        if found or name.id in (_parameters(scope) if scope is not script.tree else ()):
+        found = [binding for node in own_nodes(scope) for binding in _bound(node, name.id)]
+        if found or _takes(scope, name.id):
             yield from found
             return
-
-
-def _scope(scope: ast.AST) -> Iterator[ast.AST]:
-    body = scope.body if isinstance(scope.body, list) else [scope.body]  # type: ignore[attr-defined]
-    for statement in body:
-        yield from _within(statement)
 
 
 def _bound(node: ast.AST, name: str) -> Iterator[tuple[ast.AST, ast.expr | None]]:

@@ -17,6 +17,7 @@ from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.reduce.text.checks.guards import Place, guarded, statement_at, words_of
+from triage.reduce.text.code.nodes import FUNCTIONS
 from triage.reduce.text.code.script import Script
 
 
@@ -70,9 +71,7 @@ def _within_torch(frames: Sequence[Frame]) -> tuple[Frame, ...]:
 
 
 def _in_loop(script: Script, line: int) -> bool:
-    node: ast.AST | None = statement_at(script, line)
-    while node is not None and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        if isinstance(node, ast.While | ast.For):
-            return True
-        node = script.parents.get(node)
-    return False
+    statement = statement_at(script, line)
+    around = () if statement is None else (statement, *script.above(statement))
+    here = itertools.takewhile(lambda node: not isinstance(node, FUNCTIONS), around)
+    return any(isinstance(node, ast.While | ast.For) for node in here)

@@ -40,6 +40,38 @@ def without_argument(script: Script, call: ast.Call | ast.ClassDef, argument: as
     return Edit(start, close) if script.text[end:close].strip(" ,\n") == "" else Edit(start, end)
 
 
+def without_bases(script: Script, item: ast.AST) -> Edit:
+    """The edit that takes away the only thing in a class's parentheses, and these."""
+    start, end = script.span(item)
+    return Edit(script.text.rindex("(", 0, start), script.text.index(")", end) + 1)
+
+
+def without_decorator(script: Script, mark: ast.expr) -> Edit:
+    return Edit(script.offset(mark.lineno, 0), script.offset((mark.end_lineno or 0) + 1, 0))
+
+
+def given_nothing(script: Script, call: ast.Call) -> Edit:
+    """`f()` for `f(x)`."""
+    return Edit(script.span(call.func)[1], script.span(call)[1], "()")
+
+
+def importing(script: Script, node: ast.Import | ast.ImportFrom, kept: list[ast.alias]) -> Edit:
+    """The edit that leaves these names of an import."""
+    if not kept:
+        return Edit(*script.lines_span(node))
+    fewer = ast.Import(kept) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, kept, node.level)
+    return Edit(*script.span(node), ast.unparse(fewer))
+
+
+def outermost(edits: Iterable[Edit]) -> list[Edit]:
+    """Without those within another: `Node(1, [Node(2)])` loses its second argument whole."""
+    found: list[Edit] = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        if not found or edit.start >= found[-1].end:
+            found.append(edit)
+    return found
+
+
 def overlap(one: Edit, other: Edit) -> bool:
     """Whether two edits touch the same characters (two insertions at one place do)."""
     if one.start == one.end == other.start == other.end:

@@ -12,6 +12,7 @@ import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from triage.reduce.text.code.nodes import all_arguments, bound_name
 from triage.reduce.text.code.script import Script, quiet
 
 KNOWN = frozenset(
@@ -132,22 +133,15 @@ class Occurrences:
         """All names, whatever scope they belong to."""
         return {item.name for scope in self.scopes for item in scope.found}
 
+    def between(self, start: int, end: int) -> Iterator[Occurrence]:
+        """The places between two characters where names of the module stand."""
+        own = (items for (owner, _), items in self._by_owner.items() if owner is self.module)
+        return (item for items in own for item in items if start <= item.start < end)
+
     def names(self, scope: Scope | None = None) -> list[str]:
         """The names that belong to a scope, in order of appearance."""
         wanted = scope or self.module
         return [name for owner, name in self._by_owner if owner is wanted]
-
-    def inside(self, node: ast.AST) -> set[str]:
-        """Names of the module's scope that occur within a node."""
-        start, end = self._script.span(node)
-        first = min([start, *(self._script.span(item)[0] for item in getattr(node, "decorator_list", []))])
-        return {
-            item.name
-            for (owner, _), items in self._by_owner.items()
-            if owner is self.module
-            for item in items
-            if first <= item.start < end
-        }
 
     # -- walking --------------------------------------------------------------------------------------------------
 
@@ -160,7 +154,7 @@ class Occurrences:
                 scope.declared[name] = "global" if isinstance(node, ast.Global) else "nonlocal"
             self._find_words(scope, node, node.names)
         elif isinstance(node, ast.alias):
-            name = node.asname or node.name.split(".")[0]
+            name = bound_name(node)
             start, end = self._script.span(node)
             if node.asname:
                 start = end - len(node.asname)
@@ -245,14 +239,6 @@ class Occurrences:
             scope.bound.add(name)
         placed = self._script.text[start:end] == name
         scope.found.append(Occurrence(name, start, end, node, binds, placed))
-
-
-def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
-    """All parameters, in order."""
-    found = [*arguments.posonlyargs, *arguments.args]
-    found += [arguments.vararg] if arguments.vararg else []
-    found += arguments.kwonlyargs
-    return [*found, arguments.kwarg] if arguments.kwarg else found
 
 
 def tells_its_base(script: Script, node: ast.ClassDef, depth: int = 0) -> bool:

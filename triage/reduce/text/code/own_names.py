@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from triage.reduce.text.code.compile_calls import is_torch_compile
+from triage.reduce.text.code.compile_calls import compiled_name, is_torch_compile
 from triage.reduce.text.code.script import Definition, Function, Script
 
 MODULE = ("torch.nn.Module", "nn.Module", "Module")  # as programs spell it
@@ -54,10 +54,8 @@ def known_definitions(script: Script) -> dict[str, Definition]:
 
 def _compiled(value: ast.AST, known: dict[str, Definition]) -> Definition | None:
     """What `torch.compile(f)` compiles."""
-    if isinstance(value, ast.Call) and is_torch_compile(value.func) and value.args:
-        made = known.get(value.args[0].id) if isinstance(value.args[0], ast.Name) else None
-        return made if isinstance(made, Function) else None
-    return None
+    made = known.get(compiled_name(value))
+    return made if isinstance(made, Function) else None
 
 
 def _methods(kind: ast.ClassDef) -> dict[str, Function]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from triage.model.syntax import parse
+from triage.reduce.text.code.nodes import is_bare_constant, is_future
 from triage.reduce.text.code.weight import weigh
 
 BLOCKS = ("body", "orelse", "finalbody")
@@ -67,6 +68,10 @@ class Script:
         return list(ast.walk(self.tree))
 
     @cached_property
+    def calls(self) -> list[ast.Call]:
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of every node."""
         return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
@@ -76,6 +81,10 @@ class Script:
         while node in self.parents:
             node = self.parents[node]
             yield node
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that it stands in, or is."""
+        return next(item for item in (node, *self.above(node)) if isinstance(item, ast.stmt))
 
     def in_fstring(self, node: ast.AST) -> bool:
         """Whether it is a part of an f-string."""
@@ -136,17 +145,20 @@ class Script:
             place = edit.end
         return "".join([*parts, self.text[place:]])
 
+    def part(self, start: int, end: int, edits: Iterable[Edit]) -> str:
+        """The text between two characters with these edits, which lie there."""
+        return Script(self.text[:end]).replaced(edits)[start:]
+
     def statements(self) -> Iterator[tuple[ast.stmt, int]]:
         """Every statement with its depth (0 at module level), in order."""
-        yield from _statements(self.tree, 0)
+        yield from statements_in(self.tree)
 
 
 def after_future(script: Script, before: str) -> str:
     """The text with these lines at its beginning, but below `from __future__` and the docstring."""
     place = 0
     for statement in script.tree.body:
-        documented = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if not documented and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
+        if not is_bare_constant(statement) and not is_future(statement):
             break
         place = script.lines_span(statement)[1]
     return script.text[:place] + before + script.text[place:]
@@ -168,11 +180,12 @@ def blocks_of(node: ast.AST) -> Iterator[Block]:
         yield part.body
 
 
-def _statements(node: ast.AST, depth: int) -> Iterator[tuple[ast.stmt, int]]:
+def statements_in(node: ast.AST, depth: int = 0) -> Iterator[tuple[ast.stmt, int]]:
+    """Every statement within a node with its depth, in order."""
     for block in blocks_of(node):
         for statement in block:
             yield statement, depth
-            yield from _statements(statement, depth + 1)
+            yield from statements_in(statement, depth + 1)
 
 
 def readable(text: str) -> str:

@@ -13,6 +13,7 @@ from triage.model.rungs import DEFAULT_BACKEND, INDUCTORS, knows_modes
 from triage.reduce.text.code.compile_calls import compile_uses, last_token
 from triage.reduce.text.code.edits import merged, without_argument
 from triage.reduce.text.code.names import bound_globals, undefined
+from triage.reduce.text.code.nodes import is_bare_constant, is_future
 from triage.reduce.text.code.script import Edit, Script, quiet
 
 VARIABLE = "TORCH_COMPILE_BACKEND"
@@ -82,12 +83,7 @@ def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | Non
 def _import_os(script: Script) -> str:
     """`import os` above the first import (or statement), below the docstring and `from __future__`."""
     place = next(
-        (
-            statement
-            for statement in script.tree.body
-            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-            and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
-        ),
+        (statement for statement in script.tree.body if not is_bare_constant(statement) and not is_future(statement)),
         script.tree.body[-1],
     )
     start = script.offset(script.first_line(place), 0)

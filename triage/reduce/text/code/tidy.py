@@ -12,8 +12,9 @@ import builtins
 import itertools
 import re
 
-from triage.reduce.text.code.edits import is_elif
+from triage.reduce.text.code.edits import importing, is_elif
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
+from triage.reduce.text.code.nodes import bound_name, is_bare_constant, is_future
 from triage.reduce.text.code.script import Block, Edit, Script, blocks_of
 from triage.reduce.text.code.weight import STANDARD
 
@@ -34,6 +35,11 @@ def tidy(text: str) -> str:
     return spaced(text)
 
 
+def cleaned(text: str) -> str:
+    """The text with its imports at the top, tidied. Raises SyntaxError where it does not parse."""
+    return tidy(imports_first(text))
+
+
 def imports_first(text: str) -> str:
     """Imports of the standard library and torch that stand between other statements, once and at the top."""
     script = Script(text)
@@ -43,7 +49,7 @@ def imports_first(text: str) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom)
         and all(name.split(".")[0] in _HARMLESS for name in _modules(node))
     ]
-    future = [node for node in moved if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    future = [node for node in moved if is_future(node)]
     rest = script.replaced([Edit(*script.lines_span(node)) for node in moved])
     others = [ast.unparse(node) for node in moved if node not in future]
     lines = [ast.unparse(node) for node in future] + sorted(others, key=lambda line: "torch" in line.split()[1])
@@ -105,7 +111,7 @@ def _constants(script: Script) -> list[Edit]:
     bound = bound_globals(script) if named else frozenset()
     known = bound | frozenset(dir(builtins))
     gone = [node for node in named if isinstance(node.value, ast.Name) and node.value.id in known]
-    gone += [node for node in alone if isinstance(node.value, ast.Constant)]
+    gone += filter(is_bare_constant, alone)
     return [Edit(*script.span(node), "pass") for node in gone]
 
 
@@ -175,29 +181,10 @@ def _unused(script: Script) -> list[Edit]:
 
 def _without_unused_names(script: Script, statement: ast.Import | ast.ImportFrom, needed) -> list[Edit]:  # type: ignore[no-untyped-def]
     if isinstance(statement, ast.ImportFrom):
-        if (
-            statement.level
-            or (statement.module or "").split(".")[0] not in _HARMLESS
-            or statement.module == "__future__"
-        ):
+        if statement.level or (statement.module or "").split(".")[0] not in _HARMLESS or is_future(statement):
             return []
         removable = statement.names
     else:
         removable = [alias for alias in statement.names if alias.name.split(".")[0] in _HARMLESS]
-    unused = [
-        alias
-        for alias in removable
-        if alias.name != "*" and not needed(alias.asname or alias.name.split(".")[0], statement)
-    ]
-    if not unused:
-        return []
-    kept = [alias for alias in statement.names if alias not in unused]
-    start, end = script.lines_span(statement)
-    if not kept:
-        return [Edit(start, end)]
-    fewer = (
-        ast.ImportFrom(statement.module, kept, statement.level)
-        if isinstance(statement, ast.ImportFrom)
-        else ast.Import(kept)
-    )
-    return [Edit(*script.span(statement), ast.unparse(fewer))]
+    unused = [alias for alias in removable if alias.name != "*" and not needed(bound_name(alias), statement)]
+    return [importing(script, statement, [alias for alias in statement.names if alias not in unused])] if unused else []

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triage.reduce.text.code.edits import overlap
+from triage.reduce.text.code.nodes import called_name, defaults_of, is_float, is_number, last_name, string_of
 from triage.reduce.text.code.script import Edit, Function, Script
 
 Place = tuple[ast.AST, tuple[int, int]]  # an expression that stays, and within what
@@ -79,14 +80,14 @@ def _arguments(script: Script) -> Iterator[Place]:
     """`rtol=1e-3`, `**TOLERANCES` in a check, the third argument of `allclose`, `{"atol": 1e-4}`."""
     for node in script.nodes:
         if isinstance(node, ast.Call):
-            name = _last_name(node)
+            name = called_name(node)
             within = (script.span(node.func)[1], script.span(node)[1])
             is_check = _CHECK.search(name) is not None
             for item in node.keywords:
                 if item.arg in _TOLERANCES or (is_check and (item.arg is None or item.arg in _OF_CHECKS)):
                     yield item, within
             for argument in node.args[_BEHIND.get(name, len(node.args)) :]:
-                if not isinstance(argument, ast.JoinedStr | ast.Lambda) and not _is_string(argument):
+                if not isinstance(argument, ast.JoinedStr | ast.Lambda) and string_of(argument) is None:
                     yield argument, within
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
@@ -108,7 +109,7 @@ def _limits(script: Script) -> Iterator[Place]:
         for node in ast.walk(asked):
             if isinstance(node, ast.Compare) and any(isinstance(operator, _ORDERS) for operator in node.ops):
                 for side in (node.left, *node.comparators):
-                    if isinstance(side, ast.Name | ast.Attribute) or any(map(_is_number, _leaves(side))):
+                    if isinstance(side, ast.Name | ast.Attribute) or any(map(is_number, _leaves(side))):
                         yield side, script.span(node)
 
 
@@ -133,7 +134,7 @@ def _ends(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Raise) or (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Call)
-        and _last_name(statement.value) in _ENDS
+        and called_name(statement.value) in _ENDS
     )
 
 
@@ -141,7 +142,7 @@ def _only_there(script: Script, limits: Iterable[Place]) -> frozenset[str]:
     """Names in limits that are read nowhere else: a size that is checked may go on to become smaller."""
     places = [within for _, within in limits]
     elsewhere = {
-        _name(node)
+        last_name(node)
         for node in script.nodes
         if isinstance(node, ast.Name | ast.Attribute)
         and isinstance(node.ctx, ast.Load)
@@ -167,31 +168,27 @@ def _values(script: Script, names: frozenset[str]) -> Iterator[Place]:
             if names_in(targets) & names:
                 yield from ((item, script.span(item)) for item in _numbers(node.value))
         elif isinstance(node, ast.For | ast.comprehension) and names_in([node.target]) & names:
-            yield from ((item, script.span(item)) for item in ast.walk(node.iter) if _is_float(item))
+            yield from ((item, script.span(item)) for item in ast.walk(node.iter) if is_float(item))
         elif isinstance(node, Function):
             yield from _given(script, node, names)
         elif isinstance(node, ast.keyword) and node.arg in names:
             yield from ((item, script.span(node)) for item in _numbers(node.value))
-        elif isinstance(node, ast.Call) and _last_name(node) == "add_argument" and _option(node) in names:
+        elif isinstance(node, ast.Call) and called_name(node) == "add_argument" and _option(node) in names:
             yield from ((item, script.span(node)) for item in node.keywords if item.arg == "default")
 
 
 def _given(script: Script, node: Function, names: frozenset[str]) -> Iterator[Place]:
     """Defaults of parameters with these names, and what is given for them by position."""
     positional = [*node.args.posonlyargs, *node.args.args]
-    pairs = [*zip(reversed(positional), reversed(node.args.defaults), strict=False)]
-    pairs += [
-        (argument, value) for argument, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value
-    ]
-    for argument, value in pairs:
+    for argument, value in defaults_of(node.args):
         if argument.arg in names:
             yield value, (script.span(argument)[0], script.span(value)[1])
     wanted = [number for number, argument in enumerate(positional) if argument.arg in names]
     owner = script.parents[node]
     method = bool(positional) and isinstance(owner, ast.ClassDef)
     name = owner.name if isinstance(owner, ast.ClassDef) and node.name == "__init__" else node.name
-    for call in script.nodes if wanted else ():
-        if isinstance(call, ast.Call) and _last_name(call) == name:
+    for call in script.calls if wanted else ():
+        if called_name(call) == name:
             within = (script.span(call.func)[1], script.span(call)[1])
             chosen = [call.args[number - method] for number in wanted if method <= number < len(call.args) + method]
             yield from ((item, within) for argument in chosen for item in _numbers(argument))
@@ -200,10 +197,10 @@ def _given(script: Script, node: Function, names: frozenset[str]) -> Iterator[Pl
 def _numbers(node: ast.expr) -> Iterator[ast.AST]:
     """A number, however it is computed; else the numbers with a point in it, as in a table."""
     leaves = list(_leaves(node))
-    if all(_is_number(item) or isinstance(item, ast.Name | ast.Attribute) for item in leaves):
+    if all(is_number(item) or isinstance(item, ast.Name | ast.Attribute) for item in leaves):
         yield node
     else:
-        yield from (item for item in ast.walk(node) if _is_float(item))
+        yield from (item for item in ast.walk(node) if is_float(item))
 
 
 def _leaves(node: ast.expr) -> Iterator[ast.expr]:
@@ -220,30 +217,10 @@ def names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Names and attributes: of `self.tol` the attribute alone."""
     found = [item for node in nodes for item in ast.walk(node) if isinstance(item, ast.Name | ast.Attribute)]
     owners = {item.value for item in found if isinstance(item, ast.Attribute)}
-    return frozenset(_name(item) for item in found if item not in owners)
-
-
-def _name(node: ast.Name | ast.Attribute) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr
-
-
-def _last_name(node: ast.Call) -> str:
-    return _name(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+    return frozenset(last_name(item) for item in found if item not in owners)
 
 
 def _option(node: ast.Call) -> str:
     """`rel_tol` of `add_argument("--rel-tol", ...)`."""
     first = node.args[-1].value if node.args and isinstance(node.args[-1], ast.Constant) else ""
     return str(first).lstrip("-").replace("-", "_")
-
-
-def _is_string(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _is_float(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, float)
-
-
-def _is_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)

@@ -8,16 +8,14 @@ are.
 from __future__ import annotations
 
 import ast
-import io
 import keyword
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-_LAYOUT = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING,
-}  # fmt: skip
+from triage.reduce.text.code.tokens import LAYOUT, tokens_of
+
 STANDARD = frozenset({*sys.stdlib_module_names, "torch", "torchvision", "numpy"})
 
 
@@ -40,8 +38,8 @@ def weigh(script: Weighed) -> tuple[float, ...]:
         statements += 2 if isinstance(statement, ast.For | ast.While) else 1
         nesting += depth
     tokens = size = 0
-    for token in tokenize.generate_tokens(io.StringIO(script.text).readline):
-        if token.type in _LAYOUT:
+    for token in tokens_of(script.text):
+        if token.type in LAYOUT:
             continue
         tokens += 1
         if token.type in (tokenize.NUMBER, tokenize.STRING) or not keyword.iskeyword(token.string):

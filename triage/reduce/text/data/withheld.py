@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from triage.judge.asking import Judge
 from triage.reduce.text.code.script import Script, after_future
-from triage.reduce.text.code.tidy import imports_first, tidy
+from triage.reduce.text.code.tidy import cleaned
 from triage.reduce.text.data.files import Data, without_data
 from triage.reduce.text.starts.texts import Request, starts
 from triage.reduce.text.watching.evidence import Trace
@@ -100,4 +100,4 @@ def _bases(trace: Trace, asked: Request) -> list[Script]:
 
 def _filled(script: Script, prelude: str) -> Script:
     text = script.text.replace(_MARK, "", 1)
-    return Script(tidy(imports_first(after_future(Script(text), prelude))))
+    return Script(cleaned(after_future(Script(text), prelude)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import io
 import tokenize
 from collections.abc import Collection, Iterable
 
 from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.tokens import tokens_of
 
 
 def lines_of(texts: Iterable[str]) -> frozenset[str]:
@@ -20,7 +20,7 @@ def without_stale(script: Script, known: Collection[str]) -> Script:
     lines = script.text.splitlines()
     imports = {node.lineno for node in script.nodes if isinstance(node, ast.Import | ast.ImportFrom)}
     edits = []
-    for token in tokenize.generate_tokens(io.StringIO(script.text).readline):
+    for token in tokens_of(script.text):
         if token.type != tokenize.COMMENT:
             continue
         line, column = token.start

@@ -27,7 +27,7 @@ _GIVEN_INPUTS = ("torch.export.export", "torch.jit.trace", "torch.onnx.export") 
 
 def eager_first(script: Script) -> Iterator[Script]:
     """The script with an eager call before its first compiled one; nothing where there is none to tell."""
-    uses = [node for node in script.nodes if isinstance(node, ast.Call) and is_torch_compile(node.func)]
+    uses = [call for call in script.calls if is_torch_compile(call.func)]
     if not uses:
         yield from _before_the_door(script)
     if len(uses) == 1 and uses[0].args:
@@ -102,8 +102,8 @@ def _in_a_row(statements: list[ast.AST]) -> bool:
 
 def _before_the_door(script: Script) -> Iterator[Script]:
     """`export(f, (x, y))`: `f(x, y)` before it."""
-    for call in script.nodes:
-        if not isinstance(call, ast.Call) or ast.unparse(call.func) not in _GIVEN_INPUTS or len(call.args) < 2:
+    for call in script.calls:
+        if ast.unparse(call.func) not in _GIVEN_INPUTS or len(call.args) < 2:
             continue
         function, inputs = call.args[:2]
         given = inputs.elts if isinstance(inputs, ast.Tuple) else [ast.Starred(inputs)]

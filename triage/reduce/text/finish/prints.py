@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from triage.judge.printed import BEYOND, NEARLY_NOTHING
 from triage.reduce.text.code.names import bound_globals
+from triage.reduce.text.code.nodes import calls
 from triage.reduce.text.code.script import Edit, Script
 
 MOST_VALUES = 24  # more in the list of what is expected is nothing to read
@@ -39,7 +40,7 @@ def _collecting(script: Script, name: str, told: Callable[[ast.Call], list[str]]
     edits: list[Edit] = []
     for node in script.nodes:
         call = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print":
+        if call is not None and calls(call, "print"):
             values = told(call)
             added = f"append({values[0]})" if len(values) == 1 else f"extend([{', '.join(values)}])"
             edits += [Edit(*script.span(node), f"{name}.{added}")] if values else []

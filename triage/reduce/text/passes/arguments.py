@@ -12,9 +12,8 @@ from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
 @never_stricter
 def propose(script: Script) -> Iterator[Choice]:
-    for node in script.nodes:
-        if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                yield one(without_argument(script, node, keyword))
-            for argument in reversed([item for item in node.args if not isinstance(item, ast.GeneratorExp)]):
-                yield one(without_argument(script, node, argument))
+    for call in script.calls:
+        for keyword in call.keywords:
+            yield one(without_argument(script, call, keyword))
+        for argument in reversed([item for item in call.args if not isinstance(item, ast.GeneratorExp)]):
+            yield one(without_argument(script, call, argument))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import io
 import itertools
 import keyword
 import tokenize
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.tokens import tokens_of
 from triage.reduce.text.passes.choice import Choice, one
 
 WIDEST = 100
@@ -45,7 +45,7 @@ class _Pair:
 
 def _plainer(script: Script) -> str | None:
     """The text after the first step that can be taken; None where there is none."""
-    tokens = list(tokenize.generate_tokens(io.StringIO(script.text).readline))
+    tokens = list(tokens_of(script.text))
     same = ast.dump(script.tree)
     atoms = {script.span(node) for node in script.nodes if isinstance(node, _ATOMS)}
     for pair in _pairs(tokens):

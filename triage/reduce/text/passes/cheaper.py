@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from triage.reduce.text.code.edits import merged, without_argument
+from triage.reduce.text.code.nodes import calls
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.code.tolerances import names_in, values_of
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
@@ -26,14 +27,10 @@ def propose(script: Script) -> Iterator[Choice]:
             gone = [item for item in node.keywords if item.arg in _ONLY_WITH_WORKERS]
             yield one(*merged([without_argument(script, node, item) for item in gone]))
         elif isinstance(node, ast.For):
-            loops += [item for item in ast.walk(node.iter) if _is_range(item)]
+            loops += [item for item in ast.walk(node.iter) if calls(item, "range")]
     told = [argument for loop in loops if isinstance(loop, ast.Call) for argument in loop.args[:2][-1:]]
     given = [item for node, _ in values_of(script, names_in(told)) for item in ast.walk(node)]
     for number in dict.fromkeys([*told, *given]):
         if isinstance(number, ast.Constant) and type(number.value) is int and number.value > 1:
             fewer = [turns for turns in _TURNS if turns < number.value]
             yield Choice(tuple((Edit(*script.span(number), str(turns)),) for turns in fewer))
-
-
-def _is_range(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from triage.reduce.text.code.names import Occurrences
+from triage.reduce.text.code.nodes import calls
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -28,18 +29,17 @@ def propose(script: Script) -> Iterator[Choice]:
         if name in seen.everywhere():
             name = method.name if method.name != "forward" else "forward"
         edits = [_as_function(script, node, method, name)]
-        calls = [item for item in script.nodes if isinstance(item, ast.Call)]
-        for call in calls:
+        for call in script.calls:
             if _makes(call, node.name):
                 above = script.parents[call]
                 bound = isinstance(above, ast.Attribute) and above.attr == method.name
                 edits.append(Edit(*script.span(above if bound else call), name))
-        edits += [_compiled_in_place(script, call) for call in calls if _compiles_itself(script, call)]
+        edits += [_compiled_in_place(script, call) for call in script.calls if _compiles_itself(script, call)]
         yield one(*edits)
 
 
 def _makes(call: ast.Call, name: str) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == name and not call.args and not call.keywords
+    return calls(call, name) and not call.args and not call.keywords
 
 
 def _compiles_itself(script: Script, call: ast.Call) -> bool:

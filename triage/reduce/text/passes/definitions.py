@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from triage.reduce.text.code.edits import deletion, without_argument
-from triage.reduce.text.code.names import all_arguments
+from triage.reduce.text.code.edits import (
+    deletion,
+    given_nothing,
+    outermost,
+    without_argument,
+    without_bases,
+    without_decorator,
+)
+from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within, super_inits
 from triage.reduce.text.code.own_names import MODULE
 from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
@@ -21,8 +28,7 @@ def propose(script: Script) -> Iterator[Choice]:
             for decorator in node.decorator_list:
                 if script.source(decorator) == "staticmethod":
                     continue  # often not needed, but people look for it
-                start = script.offset(decorator.lineno, 0)
-                yield one(Edit(start, script.offset((decorator.end_lineno or 0) + 1, 0)))
+                yield one(without_decorator(script, decorator))
                 if isinstance(decorator, ast.Call):
                     yield one(Edit(*script.span(decorator), script.source(decorator.func)))
         if isinstance(node, ast.ClassDef):
@@ -50,10 +56,8 @@ def _bases(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
     items: list[ast.AST] = [*node.bases, *node.keywords]
     for item in items:
         if len(items) == 1:
-            start, end = script.span(item)
-            opening, closing = script.text.rindex("(", 0, start), script.text.index(")", end)
-            gone = (Edit(opening, closing + 1),)
-            plain = (Edit(start, end, "torch.nn.Module"),)
+            gone = (without_bases(script, item),)
+            plain = (Edit(*script.span(item), "torch.nn.Module"),)
             told = script.source(item) in MODULE
             yield Choice((gone,) if told or isinstance(item, ast.keyword) else (gone, plain))
         else:
@@ -73,32 +77,13 @@ def _base_of_base(script: Script) -> Iterator[Choice]:
         own = script.source(kind.bases[0]) if kind.bases else "object"
         edits = [Edit(*script.lines_span(kind)), *(Edit(*script.span(place), own) for place in places)]
         heirs = [other for other in kinds if any(base in places for base in other.bases)]
-        emptied = [_without_arguments(script, call) for heir in heirs for call in _super_calls(heir)]
+        emptied = [given_nothing(script, call) for heir in heirs for call in super_inits(heir)]
         yield Choice((tuple(edits), (*edits, *emptied)) if emptied else (tuple(edits),))
 
 
-def _super_calls(kind: ast.ClassDef) -> Iterator[ast.Call]:
-    """`super().__init__(...)` with something in it."""
-    for node in ast.walk(kind):
-        if isinstance(node, ast.Call) and (node.args or node.keywords) and ast.unparse(node.func) == "super().__init__":
-            yield node
-
-
-def _without_arguments(script: Script, call: ast.Call) -> Edit:
-    return Edit(script.span(call.func)[1], script.span(call)[1], "()")
-
-
 def _defaults(script: Script, node: Function) -> Iterator[Choice]:
-    arguments = [*node.args.posonlyargs, *node.args.args]
-    pairs: list[tuple[ast.arg, ast.expr]] = []
-    if node.args.defaults:
-        pairs += list(zip(arguments[-len(node.args.defaults) :], node.args.defaults, strict=True))[:1]
-    pairs += [
-        (arg, value)
-        for arg, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-        if value is not None
-    ]
-    for argument, value in pairs:
+    pairs, positional = defaults_of(node.args), len(node.args.defaults)
+    for argument, value in pairs[: min(positional, 1)] + pairs[positional:]:
         yield one(Edit(script.span(argument)[1], script.span(value)[1]))
 
 
@@ -111,22 +96,18 @@ def _parameters(script: Script, node: Function) -> Iterator[Choice]:
             continue
         index = positional.index(argument) - method if argument in positional else None
         gone = [_without_given(script, call, argument.arg, index) for call in _calls(script, node, method)]
-        yield one(_without_parameter(script, node, argument), *_outermost(gone))
+        yield one(_without_parameter(script, node, argument), *outermost(filter(None, gone)))
 
 
 def _fields(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
     """A field less in a dataclass, and in all calls that make one."""
     if not any("dataclass" in script.source(mark) for mark in node.decorator_list):
         return
-    made = [
-        item
-        for item in script.nodes
-        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == node.name
-    ]
+    made = [call for call in script.calls if calls(call, node.name)]
     fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
     for index, field in enumerate(fields):
         gone = [_without_given(script, call, ast.unparse(field.target), index) for call in made]
-        yield one(deletion(script, field), *_outermost(gone))
+        yield one(deletion(script, field), *outermost(filter(None, gone)))
 
 
 def _without_given(script: Script, call: ast.Call, name: str, index: int | None) -> Edit | None:
@@ -138,15 +119,6 @@ def _without_given(script: Script, call: ast.Call, name: str, index: int | None)
     if index is not None and index < len(call.args) and not starred:
         return without_argument(script, call, call.args[index])
     return None
-
-
-def _outermost(edits: Iterable[Edit | None]) -> list[Edit]:
-    """Without those within another: `Node(1, [Node(2)])` loses its second argument whole."""
-    found: list[Edit] = []
-    for edit in sorted(filter(None, edits), key=lambda edit: (edit.start, -edit.end)):
-        if not found or edit.start >= found[-1].end:
-            found.append(edit)
-    return found
 
 
 def _returned(script: Script, node: Function) -> Iterator[Choice]:
@@ -218,10 +190,8 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
                 aliases |= {target.id for target in item.targets if isinstance(target, ast.Name)}
     heirs = _heirs(script, owner) if isinstance(owner, ast.ClassDef) and node.name == "__init__" else []
     names |= {heir.name for heir in heirs}
-    through_super = {call for heir in heirs for call in _super_calls(heir)}
-    for item in script.nodes:
-        if not isinstance(item, ast.Call):
-            continue
+    through_super = {call for heir in heirs for call in super_inits(heir)}
+    for item in script.calls:
         if item in through_super:
             yield item
             continue
@@ -231,7 +201,7 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
         )
         by_attribute = isinstance(function, ast.Attribute) and method and function.attr == node.name
         if isinstance(owner, ast.ClassDef) and isinstance(function, ast.Attribute) and function.attr == "apply":
-            by_attribute = node.name == "forward" and owner.name in _names_in(function)  # torch.autograd.Function
+            by_attribute = node.name == "forward" and owner.name in names_within(function)  # torch.autograd.Function
         by_result = isinstance(function, ast.Call) and _holds_one(script, function, names | aliases, makers)
         if by_name or by_attribute or (by_result and node.name != "__init__"):
             yield item
@@ -257,7 +227,3 @@ def _heirs(script: Script, kind: ast.ClassDef) -> list[ast.ClassDef]:
     ]
     bare = [node for node in found if not any(isinstance(s, Function) and s.name == "__init__" for s in node.body)]
     return found + [heir for node in bare for heir in _heirs(script, node)]
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}

@@ -63,8 +63,8 @@ def _registered(script: Script) -> Iterator[Choice]:
         for node in script.tree.body
         if isinstance(node, Definition) and (node.decorator_list or (isinstance(node, ast.ClassDef) and node.bases))
     ]
-    for call in script.nodes:
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript | ast.Call):
+    for call in script.calls:
+        if isinstance(call.func, ast.Subscript | ast.Call):
             for node in made:
                 if node.name not in named:
                     direct = Edit(*script.span(call.func), node.name)
@@ -142,7 +142,7 @@ def _one_turn(script: Script, node: ast.ListComp | ast.SetComp | ast.GeneratorEx
     uses = [item for item in ast.walk(node.elt) if isinstance(item, ast.Name) and item.id == loop.target.id]
     values = script.source(loop.iter)
     for given in (values, f"{values}[0]") if isinstance(loop.iter, _ATOMS) else ():
-        text = Script(script.text[:end]).replaced(Edit(*script.span(item), given) for item in uses)[start:]
+        text = script.part(start, end, (Edit(*script.span(item), given) for item in uses))
         yield text if isinstance(node.elt, _ATOMS) or isinstance(script.parents[node], _LOOSE) else f"({text})"
 
 
@@ -234,9 +234,7 @@ def _one_of_several(script: Script, node: ast.Assign, target: ast.Tuple) -> Iter
 def _plain_exception(script: Script, raised: ast.Call) -> Iterator[Choice]:
     """`raise ValueError` in place of an exception made in a more elaborate way: of its own class, or what is caught."""
     caught: list[str] = []
-    above: ast.AST = raised
-    while above in script.parents:
-        above = script.parents[above]
+    for above in script.above(raised):
         for handler in getattr(above, "handlers", ()):
             kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
             caught += [script.source(kind) for kind in kinds if kind is not None]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import KNOWN, Occurrences
 from triage.reduce.text.code.own_names import MODULE
-from triage.reduce.text.code.script import Edit, Script, blocks_of, reindent
+from triage.reduce.text.code.script import Edit, Script, reindent, statements_in
 from triage.reduce.text.passes.choice import Choice, one
 
 _PLAIN_BASES = ("object", *MODULE)
@@ -54,7 +55,7 @@ class _Flat:
         start, end = self._script.lines_span(self._node)
         inner = [edit for edits in (*selves, uses) if edits is not None for edit in edits if start <= edit.start < end]
         uses = [edit for edit in uses if edit not in inner]
-        statement = self._statement_of(made)
+        statement = self._script.statement_of(made)
         place = self._script.lines_span(statement)[0]
         body = "".join(self._text(item, inner) for item in self._node.body if getattr(item, "name", "") != "__init__")
         setup = "".join(
@@ -71,12 +72,7 @@ class _Flat:
         call = self._script.parents.get(uses[0]) if len(uses) == 1 else None
         if not isinstance(call, ast.Call) or call.func is not uses[0] or call.args or call.keywords:
             return None
-        return call if self._script.parents[self._statement_of(call)] is self._script.tree else None
-
-    def _statement_of(self, node: ast.AST) -> ast.stmt:
-        while not isinstance(node, ast.stmt):
-            node = self._script.parents[node]
-        return node
+        return call if self._script.parents[self._script.statement_of(call)] is self._script.tree else None
 
     def _is_flat(self) -> bool:
         """Its attributes get names that nothing has yet, and only `__init__` sets them."""
@@ -138,7 +134,7 @@ class _Flat:
 
     def _edits_of_uses(self, made: ast.Call) -> list[Edit] | None:
         """What is done with the instance: its attributes, and it itself where it is a function."""
-        script, statement = self._script, self._statement_of(made)
+        script, statement = self._script, self._script.statement_of(made)
         nodes: list[ast.AST] = [made]
         if isinstance(statement, ast.Assign) and statement.value is made:
             target = statement.targets[0]
@@ -164,10 +160,8 @@ class _Flat:
     def _text(self, item: ast.stmt, edits: list[Edit]) -> str:
         """The lines of a statement after the edits, at module level."""
         start, end = self._script.lines_span(item)
-        own = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits if start <= edit.start < end]
-        return reindent(
-            Script(self._script.text[start:end]).replaced(dict.fromkeys(own)), self._script.indent(item), ""
-        )
+        own = dict.fromkeys(edit for edit in edits if start <= edit.start < end)
+        return reindent(self._script.part(start, end, own), self._script.indent(item), "")
 
 
 def _calls_super(item: ast.stmt) -> bool:
@@ -188,7 +182,7 @@ def _methods(script: Script) -> Iterator[Choice]:
                 continue
             edit = _body_for_call(script, seen, method, call, statement)
             if edit is not None:
-                yield one(Edit(*script.lines_span(method), f"{script.indent(method)}pass\n"), edit)
+                yield one(deletion(script, method), edit)
 
 
 def _body_for_call(
@@ -210,8 +204,8 @@ def _body_for_call(
         f"{indent}{name} = {script.source(value)}\n" for name, value in zip(parameters[1:], call.args, strict=True)
     ]
     start, end = script.lines_span(method.body[0])[0], script.lines_span(method.body[-1])[1]
-    edits = [Edit(place.start - start, place.end - start, call.func.value.id) for place in selves]
-    body = reindent(Script(script.text[start:end]).replaced(edits), script.indent(method.body[0]), indent)
+    edits = [Edit(place.start, place.end, call.func.value.id) for place in selves]
+    body = reindent(script.part(start, end, edits), script.indent(method.body[0]), indent)
     return Edit(*script.lines_span(statement), "".join(given) + body)
 
 
@@ -228,7 +222,7 @@ def _generators(script: Script) -> Iterator[Choice]:
         if made is None or made.args.args or len(made.decorator_list) != 1:
             continue
         yielding = [
-            item for item, _ in _within(made) if isinstance(item, ast.Expr) and isinstance(item.value, ast.Yield)
+            item for item, _ in statements_in(made) if isinstance(item, ast.Expr) and isinstance(item.value, ast.Yield)
         ]
         places = [item for item in ast.walk(made) if isinstance(item, ast.Yield | ast.YieldFrom | ast.Return)]
         if len(yielding) != 1 or len(places) != 1:
@@ -251,10 +245,3 @@ def _around(script: Script, made: ast.FunctionDef, user: ast.With, yielding: ast
     place = script.lines_span(yielding)
     text = script.text[start : place[0]] + body + script.text[place[1] : end]
     return reindent(text, script.indent(made.body[0]), indent)
-
-
-def _within(node: ast.AST) -> Iterator[tuple[ast.stmt, int]]:
-    for block in blocks_of(node):
-        for statement in block:
-            yield statement, 0
-            yield from _within(statement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.nodes import names_within
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -20,7 +21,7 @@ def propose(script: Script) -> Iterator[Choice]:
         if child is None or not _only_calls(methods["forward"], child.targets[0]):
             continue
         parameters = [argument.arg for argument in methods["__init__"].args.args[1:]]
-        named = {item.id for item in ast.walk(child.value) if isinstance(item, ast.Name)}
+        named = names_within(child.value)
         uses = [item for item in script.nodes if isinstance(item, ast.Name) and item.id == node.name]
         calls = [script.parents[use] for use in uses]
         made = [call for call, use in zip(calls, uses, strict=True) if isinstance(call, ast.Call) and call.func is use]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.edits import without_decorator
 from triage.reduce.text.code.names import KNOWN, Occurrences
 from triage.reduce.text.code.script import Edit, Script, reindent
 from triage.reduce.text.passes.choice import Choice, one
@@ -34,12 +35,11 @@ def _namespaces(script: Script) -> Iterator[Choice]:
         start, end = script.lines_span(node)
         edits = [Edit(*script.span(use), use.attr) for use in uses if isinstance(use, ast.Attribute)]
         marks = [mark for item in node.body for mark in getattr(item, "decorator_list", ())]
-        edits += [Edit(script.offset(mark.lineno, 0), script.offset(mark.lineno + 1, 0)) for mark in marks]
-        inner = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits if start <= edit.start < end]
-        first = script.lines_span(node.body[0])[0] - start
-        body = Script(script.text[start:end]).replaced([Edit(0, first), *inner])
+        edits += [without_decorator(script, mark) for mark in marks]
+        inner = [edit for edit in edits if start <= edit.start < end]
+        body = script.part(start, end, [Edit(start, script.lines_span(node.body[0])[0]), *inner])
         whole = Edit(start, end, reindent(body, script.indent(node.body[0]), ""))
-        yield one(whole, *(edit for edit in edits if not start <= edit.start < end))
+        yield one(whole, *(edit for edit in edits if edit not in inner))
 
 
 def _held(script: Script, item: ast.stmt) -> str | None:
@@ -74,9 +74,8 @@ def _applied(script: Script) -> Iterator[Choice]:
         name = script.text.index("forward", start)
         following = forward.args.args[1:]
         after = script.span(following[0])[0] if following else script.span(context)[1]
-        edits = [Edit(name - start, name - start + len("forward"), node.name)]
-        edits.append(Edit(script.span(context)[0] - start, after - start))
-        text = Script(script.text[start:end]).replaced(edits)
+        edits = [Edit(name, name + len("forward"), node.name), Edit(script.span(context)[0], after)]
+        text = script.part(start, end, edits)
         whole = Edit(*script.lines_span(node), reindent(script.indent(forward) + text, script.indent(forward), ""))
         yield one(whole, *(Edit(*script.span(use), node.name) for use in uses))
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 
 from triage.model.syntax import parse_expression
-from triage.reduce.text.code.names import Occurrence, Occurrences, Scope, all_arguments
+from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.names import Occurrence, Occurrences, Scope
+from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within, pairs_of
 from triage.reduce.text.code.script import Edit, Function, Script, blocks_of
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -121,7 +123,7 @@ def _filled(script: Script, seen: Occurrences, inner: Scope, value: ast.expr, gi
             edits.append(Edit(*script.span(above), given[place.name]))
         else:
             edits.append(Edit(place.start, place.end, _atom(given[place.name])))
-    return _atom(Script(script.text[:end]).replaced(edits)[start:])
+    return _atom(script.part(start, end, edits))
 
 
 def _is_handed_on(script: Script, node: ast.FunctionDef, name: str) -> bool:
@@ -146,17 +148,13 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
     name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
     if isinstance(owner, ast.ClassDef):
         name, positional = (owner.name if name == "__init__" else ""), positional[1:]
-    calls = [
-        item
-        for item in script.nodes
-        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == name
-    ]
-    if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
+    found = [call for call in script.calls if calls(call, name)]
+    if len(found) != 1 or any(isinstance(item, ast.Starred) for item in found[0].args):
         return
     inner = seen.scope_at(node)
     named = {argument.arg: argument for argument in all_arguments(node.args)}
-    pairs = [*zip(positional, calls[0].args, strict=False)]
-    pairs += [(named[item.arg], item.value) for item in calls[0].keywords if item.arg in named]
+    pairs = [*zip(positional, found[0].args, strict=False)]
+    pairs += [(named[item.arg], item.value) for item in found[0].keywords if item.arg in named]
     for argument, given in pairs:
         if isinstance(given, ast.Constant):
             uses = seen.reads(argument.arg, inner)
@@ -167,12 +165,7 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
 def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
     """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
     inner = seen.scope_at(node)
-    positional = [*node.args.posonlyargs, *node.args.args]
-    pairs = [
-        *zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True),
-        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
-    ]
-    for argument, default in pairs:
+    for argument, default in defaults_of(node.args):
         places = seen.of(argument.arg, inner)
         uses = [place for place in places if not place.binds and place.placed]
         if isinstance(default, ast.Constant) and uses and len(places) == len(uses) + 1:
@@ -194,20 +187,15 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
         return
     texts = [_for_use(script, place, value) for place in uses]
     yield one(
-        Edit(*script.lines_span(node), f"{script.indent(node)}pass\n"),
+        deletion(script, node),
         *(Edit(place.start, place.end, text) for place, text in zip(uses, texts, strict=True)),
     )
 
 
 def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
     """`a, b = f, g()` as `b = g()`, with f where a is used; so for `self.a, self.b`."""
-    targets, values = node.targets[0], node.value
-    if not isinstance(targets, ast.Tuple) or not isinstance(values, ast.Tuple) or len(targets.elts) != len(values.elts):
-        return
-    pairs = list(zip(targets.elts, values.elts, strict=True))
-    if len(pairs) < 2 or any(isinstance(item, ast.Starred) for pair in pairs for item in pair):
-        return
-    for target, value in pairs:
+    pairs = pairs_of(node)
+    for target, value in pairs if len(pairs) > 1 else ():
         edits: list[Edit] | None = None
         if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Constant | ast.Attribute):
             uses = _uses_if_bound_once(seen, target)
@@ -240,7 +228,7 @@ def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) ->
     if isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
         reads = _reads_if_set_once(script, target)
         if reads:
-            gone = Edit(*script.lines_span(node), f"{script.indent(node)}pass\n")
+            gone = deletion(script, node)
             yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
 
 
@@ -255,7 +243,7 @@ def _value_for_field(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
         given = any(isinstance(at, ast.keyword) and at.arg == target.id for at in script.nodes)
         named = any(isinstance(at, ast.Name) and at.id == target.id and at is not target for at in ast.walk(node))
         if places and not given and not named and all(isinstance(at.ctx, ast.Load) for at in places):
-            gone = Edit(*script.lines_span(item), f"{script.indent(item)}pass\n")
+            gone = deletion(script, item)
             yield one(gone, *(Edit(*script.span(place), script.source(value)) for place in places))
 
 
@@ -278,19 +266,15 @@ def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
     if not isinstance(node.value, ast.List) or not isinstance(target, ast.Name):
         return
     block = next(block for block in blocks_of(script.parents[node]) if node in block)
-    told = (item for item in block[block.index(node) + 1 :] if _names(item, target.id))
+    told = (item for item in block[block.index(node) + 1 :] if target.id in names_within(item))
     statement = next(told, None)
     call = getattr(statement, "value", None)
     if statement is None or not isinstance(call, ast.Call) or len(call.args) != 1:
         return
-    if ast.unparse(call.func) == f"{target.id}.append" and not _names(call.args[0], target.id):
+    if ast.unparse(call.func) == f"{target.id}.append" and target.id not in names_within(call.args[0]):
         elements = ", ".join(map(script.source, [*node.value.elts, call.args[0]]))
         made = f"{script.indent(statement)}{target.id} = [{elements}]\n"
         yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), made))
-
-
-def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node))
 
 
 def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:
@@ -321,8 +305,8 @@ def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:
 def _held(value: ast.expr) -> list[ast.expr]:
     """The elements that are written down; of a comprehension that makes equal ones, the one it makes."""
     if isinstance(value, ast.ListComp | ast.GeneratorExp):
-        named = {item.id for loop in value.generators for item in ast.walk(loop.target) if isinstance(item, ast.Name)}
-        return [] if named & {item.id for item in ast.walk(value.elt) if isinstance(item, ast.Name)} else [value.elt]
+        named = {name for loop in value.generators for name in names_within(loop.target)}
+        return [] if named & names_within(value.elt) else [value.elt]
     if isinstance(value, ast.Dict):
         return value.values
     return value.elts if isinstance(value, ast.List | ast.Tuple) else []

@@ -6,7 +6,8 @@ import ast
 import json
 from collections.abc import Iterator
 
-from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.edits import deletion, outermost
+from triage.reduce.text.code.nodes import calls, is_future, string_of
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice
 
@@ -15,12 +16,12 @@ def propose(script: Script) -> Iterator[Choice]:
     written = list(_written(script))
     for statement, name, text in written:
         reads = [edit for node in script.nodes for edit in _read(script, node, name, text)]
-        outer = [edit for edit in reads if not any(_holds(other, edit) for other in reads)]
+        outer = outermost(reads)
         gone = [deletion(script, statement)]
         if len(written) == 1:
             gone += [deletion(script, item) for item in script.tree.body if _is_place(script, item)]
         imported = [Edit(0, 0, "import io\n")] if any("io.StringIO(" in edit.text for edit in outer) else []
-        if outer and not _future(script):
+        if outer and not any(map(is_future, script.tree.body)):
             yield Choice(((*gone, *outer, *imported), (gone[0], *outer, *imported)))
 
 
@@ -30,7 +31,7 @@ def _written(script: Script) -> Iterator[tuple[ast.stmt, str, str]]:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
             continue
-        place, text = _constant_path(call.func.value), _string(call.args[0])
+        place, text = _constant_path(call.func.value), string_of(call.args[0])
         if call.func.attr == "write_text" and place is not None and text is not None:
             yield statement, place, text
 
@@ -55,9 +56,9 @@ def _contents(node: ast.AST, name: str) -> str:
     """`text` or `file`, where an expression is that of this file; empty for any other."""
     if not isinstance(node, ast.Call):
         return ""
-    if isinstance(node.func, ast.Name) and node.func.id == "open" and node.args and _is_path(node.args[0], name):
+    if calls(node, "open") and node.args and _is_path(node.args[0], name):
         modes = [*node.args[1:2], *(item.value for item in node.keywords if item.arg == "mode")]
-        return "file" if all((_string(mode) or "b") in ("r", "rt") for mode in modes) else ""
+        return "file" if all((string_of(mode) or "b") in ("r", "rt") for mode in modes) else ""
     if isinstance(node.func, ast.Attribute) and not node.args:
         if node.func.attr == "read" and _contents(node.func.value, name) == "file":
             return "text"
@@ -69,10 +70,10 @@ def _contents(node: ast.AST, name: str) -> str:
 def _is_path(node: ast.AST, name: str) -> bool:
     """`"a"`, `Path("a")`, `here / "a"`, `os.path.join(here, "a")`: the last name of a path is enough."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return _ends(_string(node.right), name)
+        return _ends(string_of(node.right), name)
     if isinstance(node, ast.Call) and node.args:
-        return _ends(_string(node.args[-1]), name)
-    return _ends(_string(node), name)
+        return _ends(string_of(node.args[-1]), name)
+    return _ends(string_of(node), name)
 
 
 def _ends(text: str | None, name: str) -> bool:
@@ -80,22 +81,10 @@ def _ends(text: str | None, name: str) -> bool:
 
 
 def _constant_path(node: ast.AST) -> str | None:
-    return _string(node.args[0]) if isinstance(node, ast.Call) and len(node.args) == 1 else None
+    return string_of(node.args[0]) if isinstance(node, ast.Call) and len(node.args) == 1 else None
 
 
 def _is_place(script: Script, statement: ast.stmt) -> bool:
     """What provides the directory that the file was written to."""
     text = script.source(statement)
     return text.startswith(("os.chdir(", "os.makedirs(", "__file__ = ")) or "= tempfile.TemporaryDirectory()" in text
-
-
-def _string(node: ast.AST) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def _holds(outer: Edit, inner: Edit) -> bool:
-    return outer != inner and outer.start <= inner.start and inner.end <= outer.end
-
-
-def _future(script: Script) -> bool:
-    return any(isinstance(item, ast.ImportFrom) and item.module == "__future__" for item in script.tree.body)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.names import Occurrences
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -22,34 +23,11 @@ def depths(script: Script) -> int:
 
 def runs(script: Script) -> Iterator[Choice]:
     """A value that is built in several statements goes with all of them: a name's bindings together with its uses."""
-    from triage.reduce.text.code.names import Occurrences
-
     seen = Occurrences(script)
     body = [statement for statement, _ in script.statements()]
     for scope in seen.scopes:
         for name in seen.names(scope):
-            places = seen.of(name, scope)
-            touched = [item for item in body if any(_innermost(script, item, place.node) for place in places)]
-            if 1 < len(touched) < len(body):
-                yield one(*(deletion(script, item) for item in _outermost(script, touched)))
-
-
-def _innermost(script: Script, statement: ast.stmt, node: ast.AST) -> bool:
-    while not isinstance(node, ast.stmt):
-        if node not in script.parents:
-            return False
-        node = script.parents[node]
-    return node is statement
-
-
-def _outermost(script: Script, statements: list[ast.stmt]) -> list[ast.stmt]:
-    chosen = set(statements)
-
-    def inside(node: ast.AST) -> bool:
-        while node in script.parents:
-            node = script.parents[node]
-            if node in chosen:
-                return True
-        return False
-
-    return [item for item in statements if not inside(item)]
+            holding = {script.statement_of(place.node) for place in seen.of(name, scope)}
+            if 1 < len(holding) < len(body):
+                whole = [item for item in body if item in holding and holding.isdisjoint(script.above(item))]
+                yield one(*(deletion(script, item) for item in whole))

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrences, Scope
+from triage.reduce.text.code.nodes import pairs_of
 from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
@@ -99,8 +100,8 @@ class _Keeping:
     def _of(self, statement: ast.stmt) -> Iterator[_Unit]:
         if isinstance(statement, Definition):
             places = self._defined(statement)
-        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1 and _pairs(statement):
-            for number, (target, _) in enumerate(_pairs(statement)):
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1 and pairs_of(statement):
+            for number, (target, _) in enumerate(pairs_of(statement)):
                 kept = self._kept([target])
                 if kept:
                     yield _Unit(statement, tuple(kept), number)
@@ -168,21 +169,11 @@ def _fills(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS
 
 
-def _pairs(statement: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """The targets of `a, b = x, y` with their values; nothing where it is written otherwise."""
-    target, value = statement.targets[0], statement.value
-    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
-        return []
-    if any(isinstance(item, ast.Starred) for item in (*target.elts, *value.elts)):
-        return []
-    return list(zip(target.elts, value.elts, strict=True))
-
-
 def _nodes_of(unit: _Unit) -> list[ast.AST]:
     if unit.pair is None:
         return [unit.statement]
     assert isinstance(unit.statement, ast.Assign)
-    return list(_pairs(unit.statement)[unit.pair])
+    return list(pairs_of(unit.statement)[unit.pair])
 
 
 def _without(script: Script, units: list[_Unit]) -> Edit:
@@ -190,7 +181,7 @@ def _without(script: Script, units: list[_Unit]) -> Edit:
     statement, pairs = units[0].statement, {unit.pair for unit in units}
     whole = None in pairs
     if not whole and isinstance(statement, ast.Assign):
-        left = [pair for number, pair in enumerate(_pairs(statement)) if number not in pairs]
+        left = [pair for number, pair in enumerate(pairs_of(statement)) if number not in pairs]
         if left:
             targets, values = ([script.source(item) for item in side] for side in zip(*left, strict=True))
             return Edit(*script.span(statement), f"{', '.join(targets)} = {', '.join(values)}")

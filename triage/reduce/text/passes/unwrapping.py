@@ -21,9 +21,6 @@ def propose(script: Script) -> Iterator[Choice]:
             start = script.offset(statement.lineno, 0)
             end = script.lines_span(statement)[1]
             yield Choice(tuple((Edit(start, end, text),) for text in texts))
-        if isinstance(statement, ast.For):
-            for edits in _one_element(script, statement):
-                yield Choice((edits,))
         if isinstance(statement, _TRY) and len(statement.handlers) > 1:  # type: ignore[attr-defined]
             for handler in statement.handlers:  # type: ignore[attr-defined]
                 yield Choice(((_without_handler(script, handler),),))
@@ -124,21 +121,6 @@ def _one_turn(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iter
     elif isinstance(values, ast.Name | ast.Attribute):
         yield f"{indent}{script.source(target)} = {script.source(values)}\n"
         yield f"{indent}{script.source(target)} = {script.source(values)}[0]\n"
-
-
-def _one_element(script: Script, loop: ast.For | ast.AsyncFor) -> Iterator[tuple[Edit, ...]]:
-    """`xs = [a]` and `for x in xs` as `xs = a` and `x = xs`."""
-    if not isinstance(loop.iter, ast.Name):
-        return
-    name = loop.iter.id
-    for node in script.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.List) or len(node.value.elts) != 1:
-            continue
-        if any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
-            indent = script.indent(loop)
-            text = f"{indent}{script.source(loop.target)} = {name}\n{script.body_text(loop.body, indent)}"
-            whole = Edit(script.offset(loop.lineno, 0), script.lines_span(loop)[1], text)
-            yield whole, Edit(*script.span(node.value), script.source(node.value.elts[0]))
 
 
 def _else_text(script: Script, orelse: Block, indent: str) -> str:

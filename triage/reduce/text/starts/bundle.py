@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import KNOWN, Occurrence, Occurrences
+from triage.reduce.text.code.nodes import bound_name, is_bare_constant, is_future, names_within
 from triage.reduce.text.code.script import Edit, Script, readable
 
 MAIN = "__main__"
@@ -95,9 +96,7 @@ class _Read:
         if alias.name not in self._known:
             return
         self._want(alias.name)
-        self.modules[alias.asname or alias.name.split(".")[0]] = (
-            alias.name if alias.asname else alias.name.split(".")[0]
-        )
+        self.modules[bound_name(alias)] = alias.name if alias.asname else bound_name(alias)
 
     def _from(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         base = imported_from(node, self.part.package)
@@ -229,20 +228,16 @@ class _Bundler:
     def _statement(self, read: _Read, statement: ast.stmt, future: list[str]) -> Edit | None:
         script = read.script
         top = script.parents[statement] is script.tree
-        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        if is_future(statement):
             future.append(script.source(statement))
             return deletion(script, statement)
         if isinstance(statement, ast.Import | ast.ImportFrom):
             return self._import(read, statement, top)
         if read.part.name == MAIN or not top:
             return None
-        if isinstance(statement, ast.If) and _asks_for_main(statement):
-            return deletion(script, statement)
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            return deletion(script, statement)
-        if isinstance(statement, ast.Assign) and script.source(statement.targets[0]) == "__all__":
-            return deletion(script, statement)
-        return None
+        asks_for_main = isinstance(statement, ast.If) and "__name__" in names_within(statement.test)
+        exports = isinstance(statement, ast.Assign) and script.source(statement.targets[0]) == "__all__"
+        return deletion(script, statement) if asks_for_main or exports or is_bare_constant(statement) else None
 
     def _import(self, read: _Read, node: ast.Import | ast.ImportFrom, top: bool) -> Edit | None:
         """The import without what the bundle holds; absolute; with the names as they are now called."""
@@ -257,7 +252,7 @@ class _Bundler:
                     final = self._resolved(*read.names[local])
                     lines += [f"{local} = {final}"] if final != local else []
                 continue
-            bound = alias.asname or alias.name.split(".")[0]
+            bound = bound_name(alias)
             final = self._final.get((read.part.name, bound), bound) if top else bound
             changed = changed or final != bound
             kept.append(ast.alias(alias.name, final) if final != bound else alias)
@@ -314,7 +309,3 @@ def _meaning(read: _Read, name: str) -> object:
             return ("from", imported_from(node, read.part.package), alias.name)
         return ("import", alias.name if alias.asname else name)
     return (read.part.name, name)
-
-
-def _asks_for_main(statement: ast.If) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
+from triage.reduce.text.code.nodes import is_future, names_within
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.watching.evidence import Call
 
@@ -190,9 +191,10 @@ def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) 
 def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Iterator[str]:
     """The top-level statements that the text needs, in order. Names bound `elsewhere` need none."""
     seen = Occurrences(bundled)
-    uses = {statement: _uses(bundled, seen, statement) for statement in bundled.tree.body}
-    binds = {statement: _binds(bundled, seen, statement) for statement in bundled.tree.body}
-    wanted = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)} - set(elsewhere)
+    places = {statement: list(seen.between(*bundled.lines_span(statement))) for statement in bundled.tree.body}
+    uses = {statement: {item.name for item in found} for statement, found in places.items()}
+    binds = {statement: {item.name for item in found if item.binds} for statement, found in places.items()}
+    wanted = names_within(parse(text)) - set(elsewhere)
     chosen: set[ast.stmt] = set()
     grown = True
     while grown:
@@ -207,7 +209,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
                 or (acts and not binds[statement] and _acts_on(bundled, statement, wanted))
                 or (not acts and _is_registered(bundled, statement, wanted, uses))
                 or (registered and "torch.library" in bundled.source(statement))
-                or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
+                or is_future(statement)
             ):
                 chosen.add(statement)
                 wanted |= uses[statement] - set(elsewhere)
@@ -251,21 +253,11 @@ def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: 
         if isinstance(target, ast.Name) and target.id in wanted
     }
     for decorator in getattr(statement, "decorator_list", ()):
-        named = {node.id for node in ast.walk(decorator) if isinstance(node, ast.Name)}
+        named = names_within(decorator)
         made = [item for item in script.tree.body if isinstance(item, ast.FunctionDef) and item.name in named]
         if named & tables or any(uses[item] & tables for item in made):
             return True
     return False
-
-
-def _uses(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
-    start, end = script.lines_span(statement)
-    return {name for name in seen.names() if any(start <= item.start < end for item in seen.of(name))}
-
-
-def _binds(script: Script, seen: Occurrences, statement: ast.stmt) -> set[str]:
-    start, end = script.lines_span(statement)
-    return {name for name in seen.names() if any(item.binds and start <= item.start < end for item in seen.of(name))}
 
 
 def _imports_torch(text: str) -> bool:

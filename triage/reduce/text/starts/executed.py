@@ -8,7 +8,8 @@ from collections.abc import Collection
 from triage.reduce.printing.kernels import is_registered
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import undefined
-from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.nodes import names_within
+from triage.reduce.text.code.script import Edit, Script, blocks_of
 
 # Statements that have no line of their own in the bytecode, or none that is sure to be told.
 _SILENT = (ast.Global, ast.Nonlocal, ast.Pass, ast.Import, ast.ImportFrom, ast.AnnAssign)
@@ -26,7 +27,7 @@ def executed_part(text: str, lines: Collection[int]) -> str:
     edits = {statement: deletion(script, statement) for statement in gone}
     missing = undefined(Script(script.replaced(edits.values()))) - undefined(script) if gone else frozenset()
     for statement in gone if missing else ():
-        bound = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id in missing}
+        bound = names_within(statement) & missing
         if bound and edits[statement].text:
             left = f"{script.indent(statement)}{' = '.join(sorted(bound))} = None\n"
             edits[statement] = Edit(edits[statement].start, edits[statement].end, left)
@@ -45,9 +46,5 @@ def _cut(script: Script, block: list[ast.stmt], lines: frozenset[int], gone: lis
             continue
         if isinstance(statement, ast.FunctionDef) and is_registered(statement):
             continue
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(statement, name, None)
-            if isinstance(inner, list):
-                _cut(script, inner, lines, gone)
-        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            _cut(script, part.body, lines, gone)
+        for inner in blocks_of(statement):
+            _cut(script, inner, lines, gone)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from triage.model.syntax import parse
-from triage.reduce.text.code.edits import without_argument
+from triage.reduce.text.code.edits import given_nothing, importing, without_argument, without_bases, without_decorator
 from triage.reduce.text.code.names import Occurrences, bound_globals
+from triage.reduce.text.code.nodes import bound_name, super_inits
 from triage.reduce.text.code.script import Edit, Script, readable
-from triage.reduce.text.code.tidy import imports_first, tidy
+from triage.reduce.text.code.tidy import cleaned, tidy
 from triage.reduce.text.code.weight import foreign_imports
 from triage.reduce.text.starts.bundle import imported_from
 from triage.reduce.text.starts.executed import executed_part
@@ -35,7 +36,7 @@ def closed(script: Script, modules: Mapping[str, Module]) -> Iterator[Script]:
     Those are the modules of which the executed lines are known.
     """
     telling = {name: module for name, module in modules.items() if module.lines is not None}
-    seen = {script.text, tidy(imports_first(script.text))}
+    seen = {script.text, cleaned(script.text)}
     for prepared in (lambda grown: stripped(grown, telling), lambda grown: grown):
         grown = _closed(script, telling, prepared)
         if grown.text not in seen:
@@ -54,7 +55,7 @@ def _closed(script: Script, modules: Mapping[str, Module], prepared: Callable[[S
                 continue
             grown, count, growing = Script(text), count + 1, True
         grown = prepared(Script(tidy(grown.text))) if growing else grown
-    return Script(tidy(imports_first(grown.text)))
+    return Script(cleaned(grown.text))
 
 
 def _copyable(script: Script) -> Iterator[tuple[ast.ImportFrom, ast.alias]]:
@@ -87,18 +88,14 @@ def stripped(script: Script, modules: Mapping[str, Module]) -> Script:
                 continue
             unused = []
             for alias in names:
-                uses = [place.node for place in seen.reads(alias.asname or alias.name.split(".")[0])]
+                uses = [place.node for place in seen.reads(bound_name(alias))]
                 own = (
                     _base_of_torch(modules, node.module or "", alias.name) if isinstance(node, ast.ImportFrom) else None
                 )
                 edits += [edit for use in uses for edit in _beside_the_point(script, use, own)]
                 unused += [alias] if not uses else []
-            kept = [alias for alias in node.names if alias not in unused]
-            if unused and not kept:
-                edits.append(Edit(*script.lines_span(node)))
-            elif unused:
-                node_text = ast.Import(kept) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, kept, 0)
-                edits.append(Edit(*script.span(node), ast.unparse(node_text)))
+            if unused:
+                edits.append(importing(script, node, [alias for alias in node.names if alias not in unused]))
         script = Script(tidy(script.replaced(dict.fromkeys(edits))))
     return script
 
@@ -140,22 +137,15 @@ def _beside_the_point(script: Script, use: ast.AST, own: str | None) -> Iterator
     if not isinstance(above, ast.ClassDef | ast.FunctionDef):
         return
     if node in above.decorator_list and isinstance(node, ast.expr):
-        yield Edit(script.offset(node.lineno, 0), script.offset((node.end_lineno or 0) + 1, 0))
+        yield without_decorator(script, node)
     elif isinstance(above, ast.ClassDef) and node is use and node in above.bases and own is not None:
         yield Edit(*script.span(node), own)
-        yield from _plain_super_init(script, above)
+        # The package's class was given arguments, that of torch takes none.
+        yield from (given_nothing(script, call) for call in super_inits(above))
     elif isinstance(above, ast.ClassDef) and [node] == [*above.bases, *above.keywords]:
-        start, end = script.span(node)
-        yield Edit(script.text.rindex("(", 0, start), script.text.index(")", end) + 1)
+        yield without_bases(script, node)
     elif isinstance(above, ast.ClassDef) and node in above.bases:
         yield without_argument(script, above, node)
-
-
-def _plain_super_init(script: Script, node: ast.ClassDef) -> Iterator[Edit]:
-    """`super().__init__(config)` without arguments: the package's class took them, that of torch does not."""
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call) and (call.args or call.keywords) and ast.unparse(call.func) == "super().__init__":
-            yield Edit(script.span(call.func)[1], script.span(call)[1], "()")
 
 
 def defining(modules: Mapping[str, Module], module: str, name: str, depth: int = 0) -> tuple[Module, str] | None:
@@ -186,7 +176,7 @@ def _with_definition(script: Script, node: ast.ImportFrom, alias: ast.alias, mod
     start, end = there.lines_span(statement)
     definition = there.text[start:end]
     seen = _names(there)
-    needed = {key for key in seen.names() if any(start <= item.start < end for item in seen.of(key))} - {name}
+    needed = {item.name for item in seen.between(start, end)} - {name}
     own = bound_globals(script) - {alias.name}
     # A name that the script has is most likely the same thing, copied before; the run will tell.
     imports = [line for key in sorted(needed - own) if (line := import_of(there, module, key)) is not None]
@@ -218,7 +208,7 @@ def import_of(script: Script, module: Module, name: str) -> str | None:
     for node in script.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if (alias.asname or alias.name.split(".")[0]) == name:
+                if bound_name(alias) == name:
                     return ast.unparse(ast.Import([alias]))
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:

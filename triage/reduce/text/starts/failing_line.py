@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.model.outcome import Frame
-from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.edits import deletion, outermost
 from triage.reduce.text.code.names import bound_globals
-from triage.reduce.text.code.script import BLOCKS, Edit, Script, reindent
+from triage.reduce.text.code.script import BLOCKS, Definition, Edit, Script, reindent
 from triage.reduce.text.code.tidy import tidy
 
 _NAMES = ("f", "fn", "failing")
@@ -51,7 +51,7 @@ def place_of(script: Script, function: str, line: int) -> Place | None:
         if below is None:
             break
         field, index, node = below
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        if isinstance(node, Definition):
             around, steps = [*around, node.name], []
         else:
             steps.append((field, index))
@@ -62,11 +62,7 @@ def statement_at(script: Script, place: Place) -> ast.stmt | None:
     """The statement at a place, if the definitions around it have these names and it is still there."""
     node: ast.AST = script.tree
     for name in place.definitions:
-        found = [
-            item
-            for item in _within(node)
-            if isinstance(item, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) and item.name == name
-        ]
+        found = [item for item in _within(node) if isinstance(item, Definition) and item.name == name]
         if len(found) != 1:
             return None
         node = found[0]
@@ -106,13 +102,12 @@ def without_the_rest(script: Script, frames: Sequence[Frame]) -> Script:
 
     They are found by name and by the text of the line, as the script is no longer the program that these frames are of.
     """
-    edits: dict[Edit, None] = {}
+    edits: list[Edit] = []
     for frame in frames:
         for node in script.nodes:
             if isinstance(node, ast.FunctionDef) and node.name == frame.function:
-                edits |= dict.fromkeys(_below(script, node, (frame.code or "").strip()))
-    chosen = [edit for edit in edits if not any(other != edit and _holds(other, edit) for other in edits)]
-    return Script(tidy(script.replaced(chosen)))
+                edits += _below(script, node, (frame.code or "").strip())
+    return Script(tidy(script.replaced(outermost(edits))))
 
 
 def _below(script: Script, function: ast.FunctionDef, code: str) -> Iterator[Edit]:
@@ -127,10 +122,6 @@ def _below(script: Script, function: ast.FunctionDef, code: str) -> Iterator[Edi
                 rest = getattr(node, field)[index + 1 :]
                 yield from (deletion(script, late) for late in rest if isinstance(late, ast.stmt))
         node = below
-
-
-def _holds(outer: Edit, inner: Edit) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _is_changed(script: Script, node: ast.Name) -> bool:
@@ -149,7 +140,7 @@ def _within(node: ast.AST) -> Iterator[ast.AST]:
     """Statements of a node's own scope."""
     for _, _, item in _parts(node):
         yield item
-        if not isinstance(item, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        if not isinstance(item, Definition):
             yield from _within(item)
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from triage.model.outcome import CompileCall
 from triage.reduce.text.code.script import Script, after_future, readable
 from triage.reduce.text.code.shape import plain
-from triage.reduce.text.code.tidy import imports_first, tidy
+from triage.reduce.text.code.tidy import cleaned
 from triage.reduce.text.starts.bundle import MAIN, Bundle, Part, UnbundledError, bundle
 from triage.reduce.text.starts.direct import MOST_CALLS, Spoken, compared_script, direct_script, spoken
 from triage.reduce.text.starts.executed import executed_part
@@ -50,7 +50,7 @@ def starts(trace: Trace, asked: Request, preludes: Sequence[str] = ("",)) -> lis
     texts = _compared(trace, asked) if asked.compared else _texts(trace, asked, preludes)
     for text, is_one_call in texts:
         try:
-            script = Script(tidy(imports_first(plain(text, asked.rung))))
+            script = Script(cleaned(plain(text, asked.rung)))
             script.weight()
         except (SyntaxError, ValueError, RecursionError):
             continue

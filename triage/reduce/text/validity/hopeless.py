@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from triage.reduce.text.code.names import KNOWN, Occurrences
+from triage.reduce.text.code.nodes import own_nodes
 from triage.reduce.text.code.own_names import Modules, fits_known, is_module, known_definitions, spreads, times_bound
 from triage.reduce.text.code.script import Definition, Function, Script
 
@@ -35,9 +36,7 @@ def misfit_calls(script: Script) -> Iterator[str]:
     """Calls of own functions and modules that do not fit their parameters, and of some others that need more than they have."""
     known, times = known_definitions(script), times_bound(script)
     modules = Modules(script, times)
-    for call in script.nodes:
-        if not isinstance(call, ast.Call):
-            continue
+    for call in script.calls:
         given = len(call.args) + len(call.keywords)
         name = ast.unparse(call.func) if given < _MOST_NEEDED else ""
         if given < _LEAST.get(name, 0) and times[name.split(".")[0]] == name.startswith("torch.") and not spreads(call):
@@ -159,19 +158,9 @@ def _never_gives(
     made = known.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
     if not isinstance(made, ast.FunctionDef) or depth > _DEEP:
         return False
-    inner = list(_own_nodes(made))
+    inner = list(own_nodes(made))
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inner):
         return False
     returned = [node.value for node in inner if isinstance(node, ast.Return)]
     # A local name may hide the definition of the same name, but such a name is bound twice and so not known.
     return all(_never_gives(item, count, known, times, depth + 1) for item in returned)
-
-
-def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """What stands in a function, but not in functions within it."""
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, Definition | ast.Lambda):
-            waiting += ast.iter_child_nodes(node)

@@ -6,11 +6,11 @@ import ast
 import warnings
 from collections.abc import Iterator
 
-from triage.reduce.text.code.compile_calls import is_torch_compile
-from triage.reduce.text.code.script import Function, Script, blocks_of
+from triage.reduce.text.code.compile_calls import compiled_name
+from triage.reduce.text.code.nodes import FUNCTIONS, bound_name, imported_modules, last_name, names_within
+from triage.reduce.text.code.script import Definition, Function, Script, blocks_of
 
 _LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def endless_loops(script: Script) -> Iterator[str]:
@@ -25,23 +25,18 @@ def endless_loops(script: Script) -> Iterator[str]:
 def unawaited(script: Script) -> Iterator[str]:
     """Calls of a coroutine function for nothing: its body never runs, so it passes uncompiled whatever stands there."""
     names = {node.name for node in script.nodes if isinstance(node, ast.AsyncFunctionDef) and not _yields(node)}
-    names |= {target for target, value in _assigned(script) if _compiled_name(value) in names}
+    made = [node for node in script.nodes if isinstance(node, ast.Assign) and compiled_name(node.value) in names]
+    names |= {node.targets[0].id for node in made if isinstance(node.targets[0], ast.Name)}
     for node in script.nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             called = node.value.func
-            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-            if name in names or _compiled_name(called) in names:
+            if last_name(called) in names or compiled_name(called) in names:
                 yield f"nobody awaits {ast.unparse(called)}()"
 
 
 def called_modules(script: Script) -> Iterator[str]:
     """Modules called as if they were functions: seen as `asyncio(self)`, in a body that is traced and never runs."""
-    modules = {
-        alias.asname or alias.name.split(".")[0]
-        for node in script.nodes
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
+    modules = set(map(bound_name, imported_modules(script.nodes)))
     stored = {node.id for node in script.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     stored |= {node.arg for node in script.nodes if isinstance(node, ast.arg)}
     for node in script.nodes:
@@ -55,7 +50,7 @@ def doubled_names(script: Script) -> Iterator[str]:
         for block in blocks_of(node):
             seen: set[str] = set()
             for item in block:
-                if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not item.decorator_list:
+                if isinstance(item, Definition) and not item.decorator_list:
                     if item.name in seen:
                         yield f"two definitions of {item.name}"
                     seen.add(item.name)
@@ -83,7 +78,7 @@ def _goes_on(loop: ast.While) -> bool:
     inside = [node for statement in loop.body for node in ast.walk(statement)]
     if any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for node in ast.walk(loop.test)):
         return False
-    names = {node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)}
+    names = names_within(loop.test)
     # A name that the loop so much as mentions may stand for something that changes.
     touched = {node.id for node in inside if isinstance(node, ast.Name)}
     calls = any(isinstance(node, ast.Call) for node in inside)
@@ -100,7 +95,7 @@ def _leaves(node: ast.AST, *, inner: bool) -> bool:
         return True
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "quit", "sys.exit", "os._exit", "next"):
         return True
-    if isinstance(node, _FUNCTIONS):
+    if isinstance(node, FUNCTIONS):
         return False
     inner = inner or isinstance(node, ast.While | ast.For)
     if isinstance(node, ast.If) and _is_decided(node.test):
@@ -127,16 +122,3 @@ def _counts_on(node: ast.expr) -> bool:
 
 def _yields(function: Function) -> bool:
     return any(isinstance(node, ast.Yield) for node in ast.walk(function))
-
-
-def _assigned(script: Script) -> Iterator[tuple[str, ast.expr]]:
-    for node in script.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            yield node.targets[0].id, node.value
-
-
-def _compiled_name(node: ast.expr) -> str:
-    """`f` of `torch.compile(f, ...)`."""
-    if isinstance(node, ast.Call) and is_torch_compile(node.func) and node.args:
-        return getattr(node.args[0], "id", "")
-    return ""

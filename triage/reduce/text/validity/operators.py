@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from triage.model.effects import OWN_NAMESPACES
 from triage.model.syntax import parse_expression
 from triage.reduce.printing.kernels import broken_contracts
+from triage.reduce.text.code.nodes import bound_name, imported_modules, string_of
 from triage.reduce.text.code.own_names import known_definitions, takes, times_bound
 from triage.reduce.text.code.script import Definition, Function, Script
 
@@ -29,9 +30,7 @@ def broken_operators(script: Script) -> Iterator[str]:
 
 def unfit_operators(script: Script) -> Iterator[str]:
     """Registrations without what `torch.library` asks for: a name with its namespace, `mutates_args`, types for a schema."""
-    modules = {
-        alias.asname or alias.name for node in script.nodes if isinstance(node, ast.Import) for alias in node.names
-    }
+    modules = set(map(bound_name, imported_modules(script.nodes)))
     for function in script.nodes:
         for mark in function.decorator_list if isinstance(function, Function) else ():
             named = mark.func if isinstance(mark, ast.Call) else mark
@@ -46,7 +45,7 @@ def unfit_operators(script: Script) -> Iterator[str]:
 
 def unknown_operators(script: Script) -> Iterator[str]:
     """`torch.ops.ns.name` where no string of the script says ns and name, as all that registers an operator does."""
-    texts = [node.value for node in script.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts = [text for node in script.nodes if (text := string_of(node)) is not None]
     found = dict[str, None]()
     for node in script.nodes if "torch.ops." in script.text else ():
         if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch.ops."):
@@ -64,17 +63,17 @@ def misfit_operator_calls(script: Script) -> Iterator[str]:
     if not any(word in script.text for word in _DEFINING):
         return
     by_call = _operators(script)
-    for call in script.nodes:
-        made = by_call.get(ast.unparse(call.func)) if isinstance(call, ast.Call) else None
-        if made is not None and isinstance(call, ast.Call) and not takes(made.args, call):
+    for call in script.calls:
+        made = by_call.get(ast.unparse(call.func))
+        if made is not None and not takes(made.args, call):
             yield f"the operator {made.name} does not take these arguments"
 
 
 def misfit_kernels(script: Script) -> Iterator[str]:
     """Functions given to `register_autograd` that torch cannot call (torch/_library/autograd.py has the calls)."""
     known = known_definitions(script)
-    for call in script.nodes if "register_autograd" in script.text else ():
-        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("register_autograd"):
+    for call in script.calls if "register_autograd" in script.text else ():
+        if not ast.unparse(call.func).endswith("register_autograd"):
             continue
         keywords = {item.arg: item.value for item in call.keywords}
         if None in keywords or any(isinstance(item, ast.Starred) for item in call.args):
@@ -101,9 +100,7 @@ def called_tensors(script: Script) -> Iterator[str]:
             tensors.add(node.arg)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _makes_tensor(node.value):
             tensors.add(node.targets[0].id)
-    for call in script.nodes:
-        if not isinstance(call, ast.Call):
-            continue
+    for call in script.calls:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if _makes_tensor(call.func) or (name in tensors and times[name] == 1):
             yield f"{ast.unparse(call.func)} is a tensor"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from triage.reduce.text.code.edits import deletion
+from triage.reduce.text.code.nodes import called_name, last_name
 from triage.reduce.text.code.script import Function, Script
 from triage.reduce.text.code.tidy import tidy
 
@@ -26,7 +27,7 @@ _SEEDED_ALL = re.compile(r"(?:.*\.)?(?:torch|cuda|mps|xpu|random)$")  # a seed o
 
 def unseeded(script: Script) -> Iterator[str]:
     """Random numbers of a library that nothing seeds."""
-    seeds = {_seeded_by(call) for call in _calls(script) if _is_reached(script, call)}
+    seeds = {_seeded_by(call) for call in script.calls if _is_reached(script, call)}
     if _draws_of_torch(script) and "torch" not in seeds and not ("generator" in seeds and _all_given(script)):
         yield "nothing seeds the random numbers of torch"
     for library in ("numpy", "random"):
@@ -46,17 +47,17 @@ def without_seeds(script: Script) -> Script | None:
     emptied = [node for node in script.nodes if isinstance(node, Function) and gone.issuperset(node.body)]
     names = {function.name for function in emptied}
     gone -= {statement for function in emptied for statement in function.body}
-    gone |= {node for node in script.nodes if isinstance(node, ast.Expr) and _called_name(node.value) in names}
+    gone |= {node for node in script.nodes if isinstance(node, ast.Expr) and called_name(node.value) in names}
     return Script(tidy(script.replaced(deletion(script, statement) for statement in (*gone, *emptied))))
 
 
 def _only_seeds(call: ast.Call) -> bool:
-    return _last_name(call) not in _MAKES_SEEDED and _seeded_by(call) not in ("", "generator")
+    return called_name(call) not in _MAKES_SEEDED and _seeded_by(call) not in ("", "generator")
 
 
 def _seeded_by(call: ast.Call) -> str:
     """The library whose random numbers a call seeds; `generator` where it is one object's alone; empty for any other call."""
-    name, owner = _last_name(call), ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    name, owner = called_name(call), ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
     if not call.args and not call.keywords:
         return ""
     if name in _SEEDS_TORCH:
@@ -68,7 +69,7 @@ def _seeded_by(call: ast.Call) -> str:
 
 def _draws_of_torch(script: Script) -> bool:
     for node in script.nodes:
-        names = [_name(node)]
+        names = [last_name(node)]
         if isinstance(node, ast.ImportFrom):
             names = ["nn"] if (node.module or "").startswith("torch.nn") else [alias.name for alias in node.names]
         if any(map(_OF_TORCH.search, names)):
@@ -78,7 +79,7 @@ def _draws_of_torch(script: Script) -> bool:
 
 def _all_given(script: Script) -> bool:
     """Whether whatever is drawn with torch is drawn with a generator that is named."""
-    drawn = [call for call in _calls(script) if _OF_TORCH.search(_last_name(call))]
+    drawn = [call for call in script.calls if _OF_TORCH.search(called_name(call))]
     return all(any(item.arg == "generator" for item in call.keywords) for call in drawn)
 
 
@@ -89,7 +90,7 @@ def _draws_of(library: str, node: ast.AST) -> bool:
         return False
     owner = node.value
     if library == "numpy":
-        return isinstance(owner, ast.Attribute) and owner.attr == "random" and _name(owner.value) in ("np", "numpy")
+        return isinstance(owner, ast.Attribute) and owner.attr == "random" and last_name(owner.value) in ("np", "numpy")
     return isinstance(owner, ast.Name) and owner.id == library
 
 
@@ -98,24 +99,6 @@ def _is_reached(script: Script, node: ast.AST) -> bool:
     for around in script.above(node):
         if isinstance(around, Function) and not around.name.startswith("__") and around.name != "forward":
             own = set(ast.walk(around))
-            if not any(_name(other) == around.name for other in script.nodes if other not in own):
+            if not any(last_name(other) == around.name for other in script.nodes if other not in own):
                 return False
     return True
-
-
-def _calls(script: Script) -> Iterator[ast.Call]:
-    return (node for node in script.nodes if isinstance(node, ast.Call))
-
-
-def _called_name(node: ast.expr) -> str:
-    return _last_name(node) if isinstance(node, ast.Call) else ""
-
-
-def _last_name(call: ast.Call) -> str:
-    return _name(call.func)
-
-
-def _name(node: ast.AST) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    return node.attr if isinstance(node, ast.Attribute) else ""
