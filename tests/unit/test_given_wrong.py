@@ -21,6 +21,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.printing.printer import Form
 from triage.report.kinds import is_wanted
 from triage.report.titles import title
+from triage.report.wording import facts
 
 M, INDEX = meta(4), meta(4, dtype="int64")
 GRAPH = case(
@@ -99,9 +100,12 @@ RAISES = TriageReport(
     tool={},
     command=(),
     verdict=ReportVerdict(Symptom.CRASH, Stage.INDUCTOR),
-    signature=ReportSignature("SIGABRT", "index out of bounds: 0 <= tmp7 < 10L"),
+    signature=ReportSignature("SIGABRT", "kernel, /tmp/c4.main.cpp:21, index out of bounds: 0 <= tmp7 < 10L"),
     culprit=Culprit("aten.floor_divide"),
-    given_wrong={"operation": "aten.floor_divide", "wrong": {"face": "off by 1 compiled, by 0 in eager"}},
+    given_wrong={
+        "operation": "aten.floor_divide (a.py:3 in f: x // w)",
+        "wrong": {"face": "off by 1 compiled, by 0 in eager", "values": "compiled 10, eager 9"},
+    },
 )
 
 
@@ -109,6 +113,10 @@ def test_the_title_tells_the_wrong_value_before_what_comes_of_it() -> None:
     told = "off by 1 compiled, by 0 in eager, then SIGABRT: index out of bounds: 0 <= tmp7 < 10L"
     assert title(RAISES) == f"[inductor] `aten.floor_divide`: {told}"
     assert is_wanted(RAISES)
+    assert dict(facts(RAISES))["Comes of"] == (
+        "a wrong value, the result of `aten.floor_divide (a.py:3 in f: x // w)`: off by 1 compiled, by 0 in eager "
+        "(compiled 10, eager 9); with what eager computes in its place the reproducer passes"
+    )
 
 
 def test_what_comes_of_rounding_is_no_bug() -> None:
