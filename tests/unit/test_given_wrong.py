@@ -73,6 +73,13 @@ def test_the_operation_that_gave_a_wrong_value_is_told_where_eagers_value_in_its
     assert found is not None and found.node.name == "bins" and found.wrong == OFF
 
 
+def test_a_check_that_comes_after_the_value_is_not_in_the_way() -> None:
+    """It raises whatever is returned: it is no dead code."""
+    graph = replace(GRAPH, nodes=(*GRAPH.nodes, node("check", "torch._assert_async", "%rows", "embedding")))
+    found = asked(Compiler(WRONG), graph)
+    assert found is not None and found.node.name == "bins"
+
+
 def test_a_wrong_value_is_not_to_blame_where_the_failure_comes_with_eagers_value_too() -> None:
     assert asked(Compiler(WRONG, always=True)) is None
 
