@@ -21,6 +21,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.printing.printer import Form
 from triage.report.kinds import is_wanted
 from triage.report.titles import title
+from triage.report.wording import facts
 
 M, INDEX = meta(4), meta(4, dtype="int64")
 GRAPH = case(
@@ -72,6 +73,13 @@ def test_the_operation_that_gave_a_wrong_value_is_told_where_eagers_value_in_its
     assert found is not None and found.node.name == "bins" and found.wrong == OFF
 
 
+def test_a_check_that_comes_after_the_value_is_not_in_the_way() -> None:
+    """It raises whatever is returned: it is no dead code."""
+    graph = replace(GRAPH, nodes=(*GRAPH.nodes, node("check", "torch._assert_async", "%rows", "embedding")))
+    found = asked(Compiler(WRONG), graph)
+    assert found is not None and found.node.name == "bins"
+
+
 def test_a_wrong_value_is_not_to_blame_where_the_failure_comes_with_eagers_value_too() -> None:
     assert asked(Compiler(WRONG, always=True)) is None
 
@@ -99,9 +107,12 @@ RAISES = TriageReport(
     tool={},
     command=(),
     verdict=ReportVerdict(Symptom.CRASH, Stage.INDUCTOR),
-    signature=ReportSignature("SIGABRT", "index out of bounds: 0 <= tmp7 < 10L"),
+    signature=ReportSignature("SIGABRT", "kernel, /tmp/c4.main.cpp:21, index out of bounds: 0 <= tmp7 < 10L"),
     culprit=Culprit("aten.floor_divide"),
-    given_wrong={"operation": "aten.floor_divide", "wrong": {"face": "off by 1 compiled, by 0 in eager"}},
+    given_wrong={
+        "operation": "aten.floor_divide (a.py:3 in f: x // w)",
+        "wrong": {"face": "off by 1 compiled, by 0 in eager", "values": "compiled 10, eager 9"},
+    },
 )
 
 
@@ -109,6 +120,10 @@ def test_the_title_tells_the_wrong_value_before_what_comes_of_it() -> None:
     told = "off by 1 compiled, by 0 in eager, then SIGABRT: index out of bounds: 0 <= tmp7 < 10L"
     assert title(RAISES) == f"[inductor] `aten.floor_divide`: {told}"
     assert is_wanted(RAISES)
+    assert dict(facts(RAISES))["Comes of"] == (
+        "a wrong value, the result of `aten.floor_divide (a.py:3 in f: x // w)`: off by 1 compiled, by 0 in eager "
+        "(compiled 10, eager 9); with what eager computes in its place the reproducer passes"
+    )
 
 
 def test_what_comes_of_rounding_is_no_bug() -> None:

@@ -17,6 +17,7 @@ from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.model import trees
 from triage.model.accuracy import Comparison, WrongResult
+from triage.model.effects import is_context
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
@@ -70,8 +71,10 @@ def given_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: Comparing
 
 
 def _only(whole: Candidate, node: GraphNode) -> Candidate:
-    """What computes this value, compared; a backward pass comes after it."""
-    case = replace(whole.case, outputs=(trees.ref(node.name),), backward=False)
+    """What computes this value, compared. What comes after it (a check that raises, a backward pass) is left out."""
+    after = whole.case.nodes.index(node) + 1
+    nodes = (*whole.case.nodes[:after], *filter(is_context, whole.case.nodes[after:]))
+    case = replace(whole.case, nodes=nodes, outputs=(trees.ref(node.name),), backward=False)
     return Candidate(case, replace(whole.form, check="values"))
 
 

@@ -119,6 +119,7 @@ _OBSERVED = re.compile(
     r"(?s)\A(?P<first>Observed exception)\n.*\n *(?:Context|Developer debug context): raised exception (?P<what>[^\n]+)"
 )
 _CALLED_WITH_TEXT = re.compile(r"(?P<type>\w+)\(\[?(?P<quote>['\"])(?P<said>.*)(?P=quote)\]?\)")
+_GENERATED = re.compile(r"^kernel, \S+\.cpp:\d+, ")  # where a check of a compiled kernel stands: in a file that is gone
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
 
 
@@ -136,8 +137,10 @@ def first_words(message: str) -> str:
     'no such size'
     >>> first_words("Observed exception\n  Explanation: ...\n  Context: raised exception KeyError('no such key')")
     'Observed exception KeyError: no such key'
+    >>> first_words("kernel, /tmp/x/4q/c4q7.main.cpp:21, index out of bounds: 0 <= tmp7 < 10L")
+    'index out of bounds: 0 <= tmp7 < 10L'
     """
-    return _of_another(message) or first_line(message)
+    return _of_another(message) or _GENERATED.sub("", first_line(message))
 
 
 def _of_another(message: str) -> str:

@@ -85,7 +85,7 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
         found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
     if report.given_wrong is not None:
-        found.append(("Comes of", prose(_given(report.given_wrong))))
+        found.append(("Comes of", _given(report.given_wrong)))
     if report.subsystem is not None and report.subsystem.names:
         found.append(("Part of the compiler", part(report.subsystem)))
     elif report.subsystem is None and culprit is not None and _is_part_alone(culprit, verdict.stage):
@@ -121,12 +121,12 @@ def _is_part_alone(culprit: Culprit, stage: Stage) -> bool:
 
 def _given(facts: dict[str, Any]) -> str:
     """Of what value a failure comes, and how that is known."""
-    wrong, name = facts["wrong"], clip(str(facts["operation"]), 200)
+    wrong, result = facts["wrong"], f"the result of {code(clip(str(facts['operation']), 200))}"
     shown = "with what eager computes in its place the reproducer passes"
     if not wrong:
-        return f"the result of {name}, which differs from eager's by no more than rounding explains; {shown}"
-    values = f" ({wrong['values']})" if wrong["values"] else ""
-    return f"a wrong value, the result of {name}: {wrong['face']}{values}; {shown}"
+        return f"{result}, which is not eager's by no more than rounding explains; {shown}"
+    told = f"{wrong['face']} ({wrong['values']})" if wrong["values"] else wrong["face"]
+    return f"a wrong value, {result}: {prose(clip(told, 200))}; {shown}"
 
 
 def diverging(facts: dict[str, Any]) -> str:

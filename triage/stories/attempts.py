@@ -29,6 +29,9 @@ HANG_REDUCTION_SECONDS = 600.0  # of the source engine: each candidate that hang
 FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place of the script's own check."
+VALUE_NOTE = (
+    "The reproducer shows the wrong value of which the script's failure comes, and compares it with eager itself."
+)
 PRINTED_NOTE = (
     "The reproducer compares one compiled call with the same call uncompiled; the script only prints what it gives."
 )
@@ -55,9 +58,9 @@ def attempts_for(
     if not found.cases or conclusion.stage is Stage.DYNAMO:
         return of_text
     judge, note = oracle, None
-    if is_script_check(conclusion.outcome):
+    if is_script_check(conclusion.outcome) or conclusion.wrong is not None:
         judge = ComparisonOracle(conclusion.signature, lenient=conclusion.wrong is None)
-        note = CHECK_NOTE
+        note = CHECK_NOTE if is_script_check(conclusion.outcome) else VALUE_NOTE
     attempts: list[Attempt] = []
     if chosen in ("auto", "native"):
         form = forms_of(conclusion.signature.wrong)[0] if note else None

@@ -43,6 +43,7 @@ class Findings:
     environment: TargetEnvironment | None = None
     cases: tuple[GraphCase, ...] = ()
     capture_note: str | None = None
+    alone: GraphCase | None = None  # the operation that is wrong by itself, where the whole graph only rounds otherwise
     asked: Asked | None = None  # what answered for the rungs
     passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager
     also_wrong: tuple[WrongResult, ...] = ()  # in the same call, and known to be another failure
@@ -72,6 +73,7 @@ class Findings:
     def forget(self) -> None:
         """Drop what was found after the stage: another one is to blame."""
         self.cases, self.capture_note, self.asked = (), None, None
+        self.alone = None
         self.reproduced, self.reproducer_note, self.also_wrong = None, None, ()
         self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
         self.diverging, self.given_wrong, self.lowered = None, None, ()

@@ -92,7 +92,9 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 problem = _with_backend(problem, compares(conclusion))
             if found.asked is not None and found.walk.on_graph:
                 problem, attempts = as_asked(problem, attempts, found.asked)
-            elif conclusion.outcome is not None and (compared or is_script_check(conclusion.outcome)):
+            elif conclusion.outcome is not None and (
+                compared or conclusion.wrong or is_script_check(conclusion.outcome)
+            ):
                 steady = repeats_for(conclusion) == Repeats()
                 if_none = passes_alone(conclusion.wrong)
                 problem, attempts = comparing(problem, attempts, runner, searching, found.passing, steady, if_none)

@@ -17,7 +17,7 @@ from pathlib import Path
 from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TriageError
-from triage.locate import comparing, printed, unwritten, which_value, wrapper
+from triage.locate import comparing, printed, unwritten, which_value, wrapper, wrong_before
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.walk import Walk
 from triage.model.own_code import SIGNAL_HANDLER
@@ -276,6 +276,13 @@ def _check_comparison(found: Findings) -> None:
         with found.session.timed("compare"):
             comparing.check(found.walk)
         doubt_rounding(found)
+        from triage.stories.one_by_one import doubt_steps  # with all the engines
+
+        with found.session.timed("compare"):
+            doubt_steps(found)
+    elif wrong_before.worth_looking(found.walk):
+        with found.session.timed("compare"):
+            found.notes += filter(None, [wrong_before.look(found.walk)])
 
 
 def _reproduce(found: Findings) -> None:
@@ -288,6 +295,7 @@ def _reproduce(found: Findings) -> None:
             return
         with found.session.timed("capture"):
             found.cases, found.capture_note = captured(found.walk, conclusion)
+            found.cases = (*filter(None, [found.alone]), *found.cases)
     _reduce(found, conclusion)
     check_operators(found, conclusion)
 

@@ -1,0 +1,107 @@
+"""An operation that gives other integers of eager's own values is no rounding; each stand-in for a compiler is wrong in one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from printer_cases import case, meta, node, tensor
+from stand_ins import PASSED, Runner, result
+
+from triage.judge.judgement import CandidateResult
+from triage.locate.conclude import Conclusion
+from triage.model.accuracy import Comparison, Rounding, WrongResult
+from triage.model.codec import encode
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
+from triage.model.rungs import LADDER
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.run import Probe
+from triage.session.settings import Settings
+from triage.stories import one_by_one
+from triage.stories.findings import Findings
+
+M, INDEX = meta(4), meta(4, dtype="int64")
+GRAPH = case(
+    [tensor("x", 4)],
+    [
+        node("scaled", "torch.sigmoid", "%x", out=M),
+        node("bins", "torch.floor_divide", "%scaled", 0.1, out=M),
+        node("index", ".long", "%bins", out=INDEX),
+    ],
+    "%index",
+    graph_id="0/0",
+)
+CHECK = RaisedException("AssertionError", "", (Frame("repro.py", 9, "<module>"),))
+DIFFERS = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
+OFF = WrongResult("0/0", 1, "output 1", "forward", dtype="float32", elements=4, wrong=1, compiled=10.0, eager=9.0)
+STEPS = Rounding("0/0", 1, "output 0", "int64", difference=1.0, tolerances=1.0, steps=True)
+
+
+class Compiler(Runner):
+    """Its `floor_divide` is wrong, on eager's values `alone` too; whatever is given that result instead agrees."""
+
+    def __init__(self, *, alone: bool = True, elsewhere: bool = False) -> None:
+        super().__init__(self.ended)
+        self.alone, self.elsewhere = alone, elsewhere
+
+    @contextlib.contextmanager
+    def comparing(self, accuracy: Comparison | None) -> Iterator[None]:
+        yield
+
+    def look(self, source: str, file: str) -> str:
+        return json.dumps([[[1.0] * 4, [9.0] * 4, [9] * 4], []])
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        if "def f(x, y, z):" in source:  # of eager's values
+            return result(DIFFERS, wrongs=(OFF,), compared=1) if self.alone else PASSED
+        return DIFFERS if "floor_divide" in source or self.elsewhere else PASSED
+
+
+def asked(tmp_path: Path, compiler: Compiler, rounding: Rounding = STEPS) -> Any:
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(encode(GRAPH)))
+    rung = next(rung for rung in LADDER if rung.name == "inductor")
+    signature = result(DIFFERS).signature
+    conclusion = Conclusion(Stage.NONE, Symptom.ROUNDING, signature, DIFFERS, failing=rung, rounding=rounding)
+    notes = AgentNotes(rounding=rounding)
+    probe = Probe("inductor-compared", "inductor", DIFFERS, signature, notes, Path("x"), graphs=(path,))
+    found = SimpleNamespace(
+        walk=SimpleNamespace(conclusion=lambda: conclusion, checked=probe, evidence={}, start=probe),
+        runner=compiler,
+        session=SimpleNamespace(emit=lambda *_, **__: None, settings=Settings()),
+        notes=[],
+        alone=None,
+    )
+    one_by_one.doubt_steps(cast("Findings", found))
+    return found
+
+
+def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of_rounding(tmp_path: Path) -> None:
+    found = asked(tmp_path, Compiler())
+    assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
+    assert found.walk.checked is not None and found.walk.checked.notes.rounding is None
+    (wrong,) = found.walk.checked.notes.wrongs
+    assert (wrong.graph, wrong.call, wrong.item) == ("0/0", 1, "output 0")
+    assert found.notes[0].startswith(
+        "What is told as wrong is what aten.floor_divide makes of eager's own values in graph 0/0."
+    )
+
+
+@pytest.mark.parametrize(
+    ("compiler", "rounding"),
+    [
+        (Compiler(alone=False), STEPS),  # right of eager's own values: over the step by rounding
+        (Compiler(elsewhere=True), STEPS),  # wrong, and the graph differs without it as well
+        (Compiler(), Rounding("0/0", 1, "output 0", "float32", difference=1.0)),
+        (Compiler(), Rounding("0/0", 7, "output 0", "int64", difference=1.0, steps=True)),
+    ],
+)
+def test_else_it_stays_rounding(tmp_path: Path, compiler: Compiler, rounding: Rounding) -> None:
+    found = asked(tmp_path, compiler, rounding=rounding)
+    assert found.alone is None and not found.notes
+    assert found.walk.checked is not None and found.walk.checked.notes.rounding is rounding

@@ -1,0 +1,108 @@
+"""Before other integers or booleans are called rounding: does an operation give others of what eager itself gives it?
+
+Over a step (a bucket's edge, a tie) eager's own numbers fall as well, once those before it are rounded otherwise. That does not
+say that they were: a quotient of exactly 1.0 by 0.1 lies at such a step in eager and compiled alike. So each operation of the
+graph is asked for what it makes of eager's own values, all of them in one candidate, and compared by the same rule. One that
+is wrong there, and with eager's result in whose place the whole graph agrees, is what differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.culprit.operation import operator_name
+from triage.judge.judgement import CandidateResult, RefusedError
+from triage.locate.conclude import rung_that_shows
+from triage.model import trees
+from triage.model.accuracy import Comparison, WrongResult
+from triage.model.effects import mutated
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.rungs import AS_IS, DEFAULT_BACKEND
+from triage.probe.graphs import read_graphs
+from triage.reduce.graph.candidate import Candidate
+from triage.reduce.graph.edits import Cut, Keep
+from triage.reduce.graph.observe import observed
+from triage.reduce.graph.slices import border_input, prune
+from triage.reduce.graph.wiring import Wiring
+from triage.reduce.printing.printer import Form, Unprintable
+from triage.stories.findings import Findings
+from triage.stories.limits import seconds_for
+
+MOST = 100  # operations of a graph that is asked
+VALUES = Form(check="values")
+
+
+def doubt_steps(found: Findings) -> None:
+    """Take such an operation for what the check fails by; its part of the graph is what is reduced."""
+    rounding, probe, runner = found.walk.conclusion().rounding, found.walk.checked, found.runner
+    if rounding is None or not rounding.steps or rounding.call != 1 or probe is None or runner is None:
+        return
+    cases = [case for case in read_graphs(probe.graphs).cases if case.graph_id == rounding.graph and not case.backward]
+    case = next((case for case in cases if case.level == "dynamo" and len(case.nodes) <= MOST), None)
+    if case is None or any(map(mutated, case.nodes)):
+        return
+    found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
+    whole = observed(Candidate(case, VALUES), runner)
+    apart, names = _apart(whole.case)
+    result = _run(found, Candidate(apart, VALUES)) if names else None
+    for wrong in result.notes.wrongs if result is not None else ():
+        node = _made(whole.case, names, wrong)
+        if node is not None and _agrees_without(found, whole, node):
+            alone = whole.maybe(Keep(frozenset([node.name])))
+            if alone is not None:
+                told = replace(wrong, graph=rounding.graph, call=rounding.call, item="output 0", file="")
+                found.walk.checked = replace(probe, notes=replace(probe.notes, wrongs=(told,), rounding=None))
+                found.alone = alone.case
+                found.notes.append(
+                    f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
+                    "With eager's result in its place that graph gives what eager gives."
+                )
+                return
+
+
+def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
+    """The graph in which each operation is given what it was given in eager, and returns what it gives; the names of these."""
+    wiring = Wiring(case)
+    given = {name: f"{name}_given" for name in wiring.seen if name in wiring.metas}
+    inputs = [
+        replace(border_input(name, wiring.metas[name], wiring.seen[name]), name=other) for name, other in given.items()
+    ]
+
+    def change(name: str) -> dict[str, str]:
+        return trees.ref(given.get(name, name))
+
+    nodes = [
+        replace(node, args=trees.rewrite(node.args, change), kwargs=trees.rewrite(node.kwargs, change))
+        for node in case.nodes
+    ]
+    names = [node.name for node in nodes if node.name in given]
+    outputs = tuple(trees.ref(name) for name in names)
+    return prune(replace(case, inputs=(*case.inputs, *inputs), nodes=tuple(nodes), outputs=outputs)), names
+
+
+def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | None:
+    """The operation whose result is this wrong output."""
+    place = wrong.item.removeprefix("output ")
+    name = names[int(place)] if place.isdigit() and int(place) < len(names) else None
+    return next((node for node in case.nodes if node.name == name and node.target != "operator.getitem"), None)
+
+
+def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
+    """Whether the graph differs from eager as a whole, and does not where it is given eager's result of this operation."""
+    without = whole.maybe(Cut(frozenset([node.name])))
+    if without is None:
+        return False
+    agrees, differs = _run(found, without), _run(found, whole)
+    return agrees is not None and not agrees.outcome.failed and differs is not None and differs.outcome.failed
+
+
+def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
+    conclusion, runner = found.walk.conclusion(), found.runner
+    assert runner is not None
+    rung = rung_that_shows(conclusion, found.walk.evidence).name
+    try:
+        source = candidate.source()
+    except (RefusedError, Unprintable):
+        return None
+    with runner.comparing(Comparison()):
+        return runner.run(source, rung=DEFAULT_BACKEND if rung == AS_IS else rung, timeout=seconds_for(found))
