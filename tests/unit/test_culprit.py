@@ -76,6 +76,30 @@ def test_the_last_one_where_nothing_tells_them_apart():
     assert found is not None and found.op == "aten.real"
 
 
+def test_what_a_higher_order_operator_runs_is_not_named_for_it():
+    body = SubGraph("body", ("t",), (op("i", "torch.lerp", "%t", out=meta(4)), op("j", "torch.real", "%i")), [r("j")])
+    call = op("y", "torch.ops.higher_order.scan", {"graph": "body"}, "%x", out=meta(4))
+    scanned = case([tensor("x", 4)], [op("n", "torch.neg", "%x", out=meta(4)), call], "y", subgraphs=(body,))
+    found = culprit_of(concluded("compile"), scanned, None)
+    assert found is not None and found.op == "higher_order.scan"
+    assert found.detail == "the reproducer needs aten.neg, aten.lerp, aten.real, higher_order.scan"
+    found = culprit_of(concluded("lerp"), scanned, None)
+    assert found is not None and found.op == "aten.lerp"
+
+
+def test_the_part_of_inductor_that_traced_something_is_named_and_not_what_it_traced_with():
+    home = "/lib/python3.11/site-packages/torch/"
+    files = ("_inductor/compile_fx.py", "_inductor/fx_passes/post_grad.py", "_subclasses/fake_tensor.py")
+    frames = tuple(Frame(home + file, 3, "run") for file in files)
+    error = RaisedException("DataDependentOutputException", "aten._local_scalar_dense.default", frames, phase="compile")
+    outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
+    found = Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, signature_of(outcome), outcome)
+    told = culprit_of(found, None, None)
+    assert told is not None and told.subsystem == "fx passes"
+    told = culprit_of(replace(found, stage=Stage.AOT_AUTOGRAD), None, None)
+    assert told is not None and told.subsystem == "fake tensors"
+
+
 def test_the_last_one_is_that_of_the_last_call_also_where_it_was_called_before():
     nodes = [
         op("a", "torch.real", "%x", out=meta(4)),

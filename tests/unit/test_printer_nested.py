@@ -156,3 +156,11 @@ def test_a_missing_or_opaque_body_is_refused() -> None:
     body = sub("gone", "y", [node("s", "user.function", {"opaque": "a user's function"}, out=meta(3))], "s")
     with pytest.raises(Unprintable, match="a user's function"):
         print_case(case([tensor("x", 3)], nodes, "%t", subgraphs=(body,)))
+
+
+def test_an_attention_over_what_has_no_heads_is_not_printed() -> None:
+    arguments = (graph("score_0"), {"tuple": []}, 1.0, {"tuple": []}, {"tuple": []}, {"tuple": []})
+    attend = node("y", HIGHER + "flex_attention", "%q", "%q", "%q", *arguments, out=meta())
+    body = sub("score_0", "s b h i j", [node("m", "operator.add", "%s", 1, out=meta())], "m")
+    with pytest.raises(Unprintable, match="no heads"):
+        print_case(case([tensor("q")], [attend], "%y", subgraphs=(body,)))

@@ -4,18 +4,20 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from reduce_cases import case, meta, names, op, tensor
 from stand_ins import Questions
 from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, planted
 
+from triage.judge.judgement import RefusedError
 from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import Context, GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph import shrink
-from triage.reduce.graph.engine import NativeEngine, told_of_values
+from triage.reduce.graph.engine import NativeEngine, printed, told_of_values
 from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import NoReduction, Problem, Reduction
@@ -65,6 +67,14 @@ def test_one_guilty_operation_is_found_alone_before_the_whole_graph_is_ever_run(
     assert max(len(asked.nodes) for asked in runner.asked) == 1
     assert (found.ops, found.minimal, found.complete, found.engine, found.case) == (1, True, True, "native", "graph")
     assert found.queries == len(runner.asked) <= 15
+
+
+def test_what_the_printer_stumbles_over_is_one_candidate_less():
+    def source(header):
+        raise IndexError("tuple index out of range")
+
+    with pytest.raises(RefusedError, match="the printer failed: IndexError: tuple index out of range"):
+        printed("")(SimpleNamespace(source=source))
 
 
 def test_evidence_comes_first():

@@ -144,6 +144,10 @@ OWN = Finding(
             "**No bug of the compiler is shown:** eager's own result",
         ),
         (
+            {"verdict": ReportVerdict(Symptom.NONDETERMINISTIC, Stage.NONE, compares_random=True)},
+            "**Not a bug of the compiler:** the script's own check compares random numbers",
+        ),
+        (
             {"verdict": ReportVerdict(Symptom.NONDETERMINISTIC, Stage.NONE, None, "", 5, 2), "reproducer": None},
             "**Reproduced, but not every time:** 2 of 5 runs",
         ),

@@ -170,6 +170,16 @@ def test_a_flaky_failure_has_its_rate_and_blames_nobody() -> None:
     assert "Suggested labels" not in text and "**Where:**" not in text
 
 
+def test_a_check_of_random_numbers_is_no_report_for_pytorch() -> None:
+    verdict = ReportVerdict(Symptom.NONDETERMINISTIC, Stage.NONE, None, "", 3, 3, compares_random=True)
+    text = md(replace(BUG, verdict=verdict, reproducer=None))
+    assert "> **Not a compiler bug.** The script's own check compares random numbers" in text
+    assert "YOUR OWN WORDS" not in text and "Not deterministic" not in text and "No reproducer" not in text
+    assert title(replace(BUG, verdict=verdict)).startswith(
+        "Compares random numbers, which torch.compile draws otherwise: "
+    )
+
+
 def test_an_incomplete_report_says_so_first() -> None:
     text = md(replace(BUG, complete=False, incomplete_reason="interrupted."))
     assert text.index("**This report is incomplete:** interrupted. What") < text.index("eager passes")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from triage.culprit.called_as import method_operator, other_name
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.matching import lies_in_environment
+from triage.judge.signature import torch_frame
 from triage.locate.conclude import Conclusion
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
@@ -43,6 +44,8 @@ _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a n
 MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
 _ONLY = "the only operation left in the reproducer"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
+# A higher-order operator that only runs what it holds; the others (cond, scan, flex_attention, ...) have a meaning of their own.
+_ONLY_HOLDS = re.compile(r"wrap|checkpoint|autograd_function_apply|invoke_subgraph|strict_mode|compiled_code")
 # A custom operator in the words of Dynamo and of the dispatcher; what is C++ is none.
 _CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
 _CPP = ("at", "c10", "caffe2", "std", "torch")
@@ -77,6 +80,16 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
     ("_dynamo/symbolic_convert", "bytecode"),
     ("_dynamo/", "dynamo"),
 )
+_CALLED_BY_PARTS = (
+    "fake tensors",
+    "functionalization",
+)  # they raise for the part of Inductor that traces something with them
+
+
+_CALLED_BY_PARTS = (
+    "fake tensors",
+    "functionalization",
+)  # they raise for the part of Inductor that traces something with them
 
 
 def culprit_of(
@@ -105,6 +118,8 @@ def culprit_of(
         return None
     frames = conclusion.signature.frames if conclusion.signature and conclusion.stage is not Stage.BACKEND else ()
     subsystem = subsystem_of(frames)  # a backend of the program's own is called by Dynamo, which is not to blame
+    if conclusion.stage is Stage.INDUCTOR and subsystem in _CALLED_BY_PARTS:
+        subsystem = _inductors_own(conclusion.outcome.exception) or subsystem
     named = operators_in(conclusion.outcome.exception)
     has = f"the reproducer {'needs' if minimal else 'holds'}"
     if reduced is not None and reduced.nodes:
@@ -171,15 +186,26 @@ def operators_of(case: GraphCase) -> list[str]:
 
 
 def _calls_of(case: GraphCase) -> list[str]:
-    """The operator of each call, those of nested graphs included; not what only holds a graph, switches a mode, or picks."""
-    found: list[str] = []
-    for nodes in (case.nodes, *(graph.nodes for graph in case.subgraphs)):
+    """The operator of each call, what it holds before it; not what only holds a graph, switches a mode, or picks."""
+    bodies = {graph.name: graph.nodes for graph in case.subgraphs}
+
+    def calls(nodes: Sequence[GraphNode]) -> Iterator[str]:
         several = {node.name for node in nodes if node.multi}
         for node in nodes:
             picks = node.target == "operator.getitem" and node.args[0] in [{"ref": name} for name in several]
-            if not (picks or any(trees.graphs([node.args, node.kwargs])) or _MODE_SWITCH.search(node.target)):
-                found.append(operator_name(node))
-    return found
+            held = [bodies.pop(name) for name in trees.graphs([node.args, node.kwargs]) if name in bodies]
+            for body in held:
+                yield from calls(body)
+            if not (picks or _only_holds(node) or _MODE_SWITCH.search(node.target)):
+                yield operator_name(node)
+
+    return list(calls(case.nodes))
+
+
+def _only_holds(node: GraphNode) -> bool:
+    """Whether a call does nothing but run the graphs that it is given."""
+    higher = ".higher_order." in node.target and not _ONLY_HOLDS.search(node.target)
+    return not higher and any(trees.graphs([node.args, node.kwargs]))
 
 
 def _most_telling(
@@ -229,6 +255,12 @@ def operators_in(error: RaisedException | None) -> tuple[str, ...]:
         custom = [one or other for one, other in _CUSTOM.findall(level.message[:4000])]
         found += [name for name in custom if name.partition("::")[0] not in _CPP]
     return tuple(dict.fromkeys(name.replace("::", ".") for name in found))
+
+
+def _inductors_own(error: RaisedException | None) -> str | None:
+    """The part of Inductor that is innermost in the traceback of an error, whatever it called."""
+    frames = map(torch_frame, reversed(error.innermost().frames)) if error is not None else ()
+    return subsystem_of([frame for frame in frames if frame is not None and "/_inductor/" in frame])
 
 
 def subsystem_of(frames: Sequence[str]) -> str | None:

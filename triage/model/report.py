@@ -28,6 +28,7 @@ class ReportVerdict:
     unsettled: str | None = None  # why the stage is not known though the run came to its end; null where it is
     own_fault: OwnFault | None = None  # of stage `script`: what was shown, so that the program is to blame; else null
     compiled_nothing: bool = False  # no run had compiled anything: of a script that fails at times, none that fails
+    compares_random: bool = False  # its check fails uncompiled too, once other random numbers are drawn; stage `none`
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ from triage.model.stage import Stage, Symptom
 
 
 def kind_of(report: TriageReport) -> str:
-    """`bug` and `flaky` may be the compiler's; `passes`, `script`, `rounding`, `unsteady`, `known` and `own` are not."""
+    """`bug` and `flaky` may be the compiler's; the others are not."""
     if report.verdict.symptom is Symptom.NONE:
         return "passes"
     if report.verdict.stage is Stage.SCRIPT:
         return "script"
     if report.verdict.symptom is Symptom.ROUNDING or only_rounds(report):
         return "rounding"
+    if report.verdict.compares_random:
+        return "random"
     if report.verdict.stage is Stage.NONE and (report.accuracy or {}).get("unsteady"):
         return "unsteady"
     if report.known_cause is not None:

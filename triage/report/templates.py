@@ -25,7 +25,7 @@ from triage.report.redaction_words import redacted_words
 # What a template of a report is given, and what each holds. `docs/report.md` has the same table; a test compares them.
 VARIABLES = {
     "report": "the tree of `report.json`, by its field names: `report.verdict.stage`",
-    "kind": "`bug`, `flaky`, `passes`, `script`, `rounding`, `unsteady`, `known` or `own`",
+    "kind": "`bug`, `flaky`, `passes`, `script`, `rounding`, `random`, `unsteady`, `known` or `own`",
     "wanted": "whether PyTorch's maintainers would want it as an issue",
     "title": "the suggested title, plain text",
     "facts": "pairs of a name and Markdown: what fails where",

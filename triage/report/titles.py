@@ -47,6 +47,8 @@ def _title(report: TriageReport) -> str:
         if gives:
             return f"Eager gives {gives} where double precision and torch.compile agree"
         return "Results differ by rounding under torch.compile"
+    if verdict.compares_random:
+        return f"Compares random numbers, which torch.compile draws otherwise: {_what(report)}"
     if report.own_code is not None and not (report.own_code.needed and verdict.symptom is Symptom.HANG):
         return report.own_code.headline.replace("`", "")
     if report.explanation is not None:

@@ -121,6 +121,7 @@ def assemble(found: Findings) -> TriageReport:
             unsettled=unsettled,
             own_fault=conclusion.own_fault,
             compiled_nothing=conclusion.compiled_nothing,
+            compares_random=conclusion.random_check,
         ),
         signature=signature,
         ladder=tuple(_rows(found, conclusion)),

@@ -317,13 +317,18 @@ def told_of_values(case: GraphCase) -> str:
 
 
 def printed(header: str) -> Render:
-    """The printer as the driver wants it: it refuses what cannot be printed."""
+    """The printer as the driver wants it: it refuses what cannot be printed.
+
+    What it stumbles over is one candidate of hundreds, and no reason to lose the reproducer that was found by then.
+    """
 
     def render(candidate: Candidate) -> str:
         try:
             return candidate.source(header)
         except Unprintable as error:
             raise RefusedError(str(error)) from None
+        except Exception as error:  # the fault is ours, or an edit's
+            raise RefusedError(f"the printer failed: {type(error).__name__}: {error}") from error
 
     return render
 

@@ -202,15 +202,16 @@ class Rewriter:
     def _flex_attention(self, node: GraphNode, speller: Speller) -> Expression:
         if node.multi or len(node.args) < 9:
             raise Unprintable("flex_attention whose log-sum-exp is used")
+        query, key = (speller.meta(trees.as_ref(item) or "") for item in node.args[:2])
+        if any(meta is not None and len(meta.shape) != 4 for meta in (query, key)):
+            raise Unprintable("flex_attention of what has no batch and no heads")
         arguments = [speller.argument(item).text for item in node.args[:3]]
         if node.args[3].get("graph") not in self.trivial:
             arguments.append("score_mod=" + _closed(speller, node.args[3], node.args[7], _SCORE))
         if node.name in self.masks:
             arguments.append(f"block_mask={self.masks[node.name].name}")
-        query = speller.meta(trees.as_ref(node.args[0]) or "")
         if query is None or abs(node.args[5] * query.shape[-1] ** 0.5 - 1) > 1e-6:
             arguments.append(f"scale={node.args[5]!r}")
-        key = speller.meta(trees.as_ref(node.args[1]) or "")
         if query is not None and key is not None and query.shape[1] != key.shape[1]:
             arguments.append("enable_gqa=True")
         return Expression(f"flex_attention({', '.join(arguments)})")
