@@ -64,6 +64,11 @@ def test_a_rung_that_fails_is_the_environments_fault_and_the_rest_is_still_asked
     assert checks["aot_eager"].text == "ImportError: No module named setuptools"
 
 
+def test_a_rung_that_takes_too_long_may_be_slow_and_is_not_called_broken():
+    (check,) = [each for each in examined(Bench({"inductor": Outcome(OutcomeKind.HANG)})) if each.name == "inductor"]
+    assert (check.state, check.text) == ("bad", "did not end in 120 s") and check.advice.startswith("ask again")
+
+
 @pytest.mark.parametrize(("state", "status"), [("good", 0), ("warn", 0), ("bad", 4)])
 def test_only_what_is_bad_makes_the_target_unusable(monkeypatch, capsys, state, status):
     checks = [Check("torch", "good", "2.13.0"), Check("fork", state, "it is so", "do this")]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from triage.environments.describe import TargetEnvironment, describe_target
 from triage.model.rungs import LADDER
+from triage.model.stage import OutcomeKind
 from triage.model.text import first_line
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target, find_python
@@ -18,6 +19,8 @@ from triage.session.session import neutral_store
 
 _TRIVIAL = "import torch\nprint(torch.compile(lambda x: x.relu() + 1)(torch.ones(8)).sum().item())\n"
 SPACE_BYTES = 1024**3
+LIMIT = 120.0  # seconds for one rung
+STUCK = "ask again when the machine has less to do: if it does not end then, the environment, not a script, is broken"
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,14 @@ def _rungs(python: str, run: Run) -> Iterator[Check]:
         script.write_text(_TRIVIAL, encoding="utf-8")
         target = Target(python, (python, str(script)), Path(folder), script)
         for rung in (rung.name for rung in LADDER):
-            probe = run(ProbeRequest(rung, target, rung, 120.0, Path(folder), neutral=neutral_store()))
+            probe = run(ProbeRequest(rung, target, rung, LIMIT, Path(folder), neutral=neutral_store()))
             if not probe.outcome.failed:
                 yield Check(rung, "good", f"compiles a trivial function ({probe.outcome.seconds:.1f} s)")
+                continue
+            if (
+                probe.outcome.kind is OutcomeKind.HANG
+            ):  # a new environment, whose modules Python compiles at each start, is slow
+                yield Check(rung, "bad", f"did not end in {LIMIT:.0f} s", STUCK)
                 continue
             message = first_line(probe.signature.message)[:160] if probe.signature else ""
             kind = probe.signature.exception_type if probe.signature else probe.outcome.kind.value
