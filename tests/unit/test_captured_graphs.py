@@ -36,7 +36,7 @@ KINDS: dict[type, tuple[list[set[str]], set[str]]] = {
     GraphNode: ([{"target", "kwargs"}], {"data", "gradient"}),
     SubGraph: ([{"nodes", "metas"}], set()),
     TensorMeta: ([{"stride", "dtype", "storage_offset"}], set()),
-    Context: ([{"grad_enabled", "autocast"}, {"fullgraph", "mode", "options"}], {"training"}),
+    Context: ([{"grad_enabled", "autocast"}, {"fullgraph", "mode", "options"}], set()),
 }
 MAKERS = {"graph_node": GraphNode, "graph_input": GraphInput}  # functions of the agent's that take fields as keywords
 

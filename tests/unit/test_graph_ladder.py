@@ -4,7 +4,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -160,6 +160,29 @@ def findings_of(walk: Walk) -> Findings:
     found = Findings(walk.session, walk.target, (), walk, cases=(GraphCase("dynamo", (), (), ()),), capture_note="one")
     found.runner = Comparing()  # type: ignore[assignment]
     return found
+
+
+def test_what_is_forgotten_is_as_it_was_before_it_was_found(walk: Make) -> None:
+    at = walk(fails_from(4), jobs=2)
+    found, fresh = Findings(at.session, at.target, (), at), Findings(at.session, at.target, (), at)
+    kept = {
+        "session",
+        "target",
+        "command",
+        "walk",
+        "environment",
+        "passing",
+        "notes",
+        "incomplete",
+        "trace_work",
+        "runner",
+    }
+    for each in fields(Findings):
+        if each.name not in kept:
+            setattr(found, each.name, "found")
+    found.notes.append("kept")
+    found.forget()
+    assert found == replace(fresh, notes=["kept"])
 
 
 def test_nothing_is_left_of_graphs_that_tell_nothing(walk: Make, monkeypatch: pytest.MonkeyPatch) -> None:

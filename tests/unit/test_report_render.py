@@ -264,6 +264,16 @@ def test_html_and_mentions_in_messages_are_inert() -> None:
     assert [tag for tag in tags if tag] == ["<details><summary>What the failing run printed</summary>", "</details>"]
 
 
+def test_what_the_failing_run_printed_is_not_said_twice() -> None:
+    signature = ReportSignature("RuntimeError", "no", (), "ab", excerpt="Traceback:\nRuntimeError: no")
+    texts = [
+        md(replace(BUG, signature=signature), Sources(error_log=f"{first}{signature.excerpt}\n"))
+        for first in ("", "warned\n")
+    ]
+    assert all("```\nTraceback:\nRuntimeError: no\n```" in text for text in texts)
+    assert ["What the failing run printed" in text for text in texts] == [False, True]
+
+
 HUGE = "x | ` <a> @b\n" * 40_000
 
 

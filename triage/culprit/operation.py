@@ -16,6 +16,7 @@ from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import RaisedException
 from triage.model.report import Culprit, SubsystemSearch
 from triage.model.stage import Stage
+from triage.model.text import some
 
 _TARGET = re.compile(r"^\s*target: (?:<.*?)?([a-z_]\w*(?:\.\w+)+)", re.MULTILINE)
 _OPERATOR = re.compile(
@@ -139,8 +140,7 @@ def culprit_of(
             return Culprit(told, graph, subsystem, detail)
         if targets:
             telling = _most_telling(_calls_of(reduced), named, conclusion.outcome.exception, by_itself=by_itself)
-            more = f" and {len(targets) - MOST_SHOWN} more" if len(targets) > MOST_SHOWN else ""
-            return Culprit(telling, graph, subsystem, f"{has} {', '.join(targets[:MOST_SHOWN])}{more}")
+            return Culprit(telling, graph, subsystem, f"{has} {some(targets, MOST_SHOWN)}")
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None

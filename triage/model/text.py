@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 MARK = "…"
 _SENTENCE = re.compile(r"""[.!?][)"'`]*(?=\s)""")
@@ -43,6 +44,15 @@ def clip_sentences(text: str, length: int) -> str:
 def first_line(text: str) -> str:
     """The first line that is not blank, without what stands around it; empty where there is none."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def some(items: Sequence[str], most: int) -> str:
+    """At most so many by name, and how many more there are.
+
+    >>> some(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def _open_bracket(text: str) -> int | None:

@@ -20,7 +20,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
-from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
+from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
 from triage.reduce.siblings import compilers_own, told_of, without_values
 from triage.reduce.verifying import (
     VERIFY_RUNS,
@@ -125,8 +125,8 @@ def choose(
             break
     if spare is None:
         try:
-            fallback = _unreduced(problem, oracle, verify, emit, header, unreduced, notes)
-            fallback = fallback or _script(script, problem, oracle, verify, emit, notes)
+            counts = partial(counted, oracle=oracle, verify=verify, emit=emit, problem=problem)
+            fallback = _unreduced(problem, counts, header, unreduced, notes) or _script(script, counts, notes)
         except KeyboardInterrupt:
             raise InterruptedReductionError(doubted) from None
         if fallback is None:
@@ -206,13 +206,7 @@ def _why_not(smaller: Reproduced) -> str:
 
 
 def _unreduced(
-    problem: Problem,
-    oracle: Oracle,
-    verify: Verifier,
-    emit: Callable[..., None],
-    header: str,
-    form: Form | None,
-    notes: list[str],
+    problem: Problem, counts: Callable[[str], Count], header: str, form: Form | None, notes: list[str]
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
     for case in _on_values(problem.cases[:3]):
@@ -220,7 +214,7 @@ def _unreduced(
             source = print_case(case, header=header, form=form)
         except Unprintable:
             continue
-        count = counted(source, oracle, verify, emit, problem)
+        count = counts(source)
         if count.same and not drifted(count.control):
             source = with_own_error(source, problem.signature, count.error)
             note = "The captured graph is shown unreduced" + ", on values that the script had." * case.holds_values
@@ -238,13 +232,11 @@ def _on_values(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
         yield case
 
 
-def _script(
-    script: str | None, problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None], notes: list[str]
-) -> Reproduced | None:
+def _script(script: str | None, counts: Callable[[str], Count], notes: list[str]) -> Reproduced | None:
     """The script itself, if it fails the same way alone in an empty directory. What speaks against it is added to the notes."""
     if script is None:
         return None
-    count = counted(script, oracle, verify, emit, problem)
+    count = counts(script)
     if count.same and drifted(count.control):
         notes.append(f"The script alone in an empty directory {drifted(count.control)}.")
     elif count.same:
@@ -253,22 +245,5 @@ def _script(
 
 
 def _plain(source: str, case: str, ops: int | None, count: Count, graph: GraphCase | None, note: str) -> Reproduced:
-    return Reproduced(
-        source=source,
-        engine="none",
-        case=case,
-        ops=ops,
-        lines=code_lines(source),
-        queries=0,
-        seconds=0.0,
-        minimal=False,
-        verified=count.holds,
-        runs=count.runs,
-        verified_runs=count.same,
-        same_signature=True,
-        control=count.control,
-        same_text=count.same_text,
-        prints=count.prints,
-        graph=graph,
-        notes=(note,),
-    )
+    found = Reduction(source, "none", case, ops, 0, 0.0, minimal=False, complete=True, graph=graph, notes=(note,))
+    return as_it_is(found, replace(count, doubt=""))

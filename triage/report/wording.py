@@ -175,25 +175,25 @@ def operator_check(check: OperatorCheck) -> str:
 
 
 def workarounds(report: TriageReport) -> list[tuple[str, tuple[str, ...]]]:
-    """What makes the failure go away, by what was run with it: the script itself, or nothing but the reproducer."""
-    alone = [
-        text for text in report.workarounds if report.reproducer is not None and not _ran_with_script(report, text)
-    ]
-    script = tuple(text for text in report.workarounds if text not in alone)
+    """What makes the failure go away and is not among the ways round, by what was run with it: the script, or its reproducer."""
+    rungs = [f'backend="{row.rung}"' for row in report.ladder if row.on == "script" and row.outcome == "ok"]
+    ways = [_plainly(way.change) for way in report.ways_round]
+    given = {text: _given(text) for text in report.workarounds}
+    others = [text for text in given if not any(given[text] in way for way in ways)]
+    alone = [text for text in others if report.reproducer is not None and given[text] not in rungs]
+    script = [text for text in others if text not in alone]
     found = (
         ("with each the script itself was run, and the failure was gone", script),
-        ("with each the reproducer alone was run, and the failure was gone", tuple(alone)),
+        ("with each the reproducer alone was run, and the failure was gone", alone),
     )
-    return [each for each in found if each[1]]
+    return [(shown_by, tuple(texts)) for shown_by, texts in found if texts]
 
 
-def _ran_with_script(report: TriageReport, workaround: str) -> bool:
-    """Whether it is the backend of a rung that passed, or among the ways round."""
+def _given(workaround: str) -> str:
+    """The argument that it is, plainly; all of it where it is none."""
     argument = _ARGUMENT.fullmatch(workaround)
     parts = [argument["argument"], argument["rest"]] if argument is not None else [workaround]
-    given = _plainly(" ".join(part for part in parts if part))
-    rungs = [f'backend="{row.rung}"' for row in report.ladder if row.on == "script" and row.outcome == "ok"]
-    return given in rungs or any(given in _plainly(way.change) for way in report.ways_round)
+    return _plainly(" ".join(part for part in parts if part))
 
 
 def _plainly(words: str) -> str:

@@ -18,6 +18,7 @@ from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import Rung
+from triage.model.text import some
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
 from triage.reduce.alone import output_of
@@ -211,11 +212,9 @@ def unsteady_note(names: Sequence[str], unwritten: Sequence[GraphNode] = ()) -> 
             "wrote: it reads outside of a tensor, or what it never set. So it is no measure for the compiler. Check the sizes of "
             "what the operations are given, and torch.empty."
         )
-    made = [first_wrong_words(node) for node in unwritten]
-    named = ", ".join(filter(None, made[:MOST_NAMED]))
-    more = f" and {len(made) - MOST_NAMED} more" if len(made) > MOST_NAMED else ""
+    named = some([first_wrong_words(node) or "" for node in unwritten], MOST_NAMED)
     return note + (
-        f"wrote. So it is no measure for the compiler. Such memory comes from {named}{more}: "
+        f"wrote. So it is no measure for the compiler. Such memory comes from {named}: "
         "what is read of it must have been written before. torch.zeros, or torch.full, in its place gives the same each time."
     )
 
@@ -275,11 +274,10 @@ def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None) -> str 
     """What a reader must know of other values of the call that are wrong on the rung where the script passes."""
     if not wrongs or passing is None:
         return None
-    told = "; ".join(wrong.sentence() for wrong in wrongs[:MOST_TOLD])
-    more = f" (and {len(wrongs) - MOST_TOLD} more)" if len(wrongs) > MOST_TOLD else ""
+    told = _some([wrong.sentence() for wrong in wrongs])
     return (
         f"Another value of the same call is wrong as well, and is another failure: so it is with `{passing.name}`, where the "
-        f"script passes. {told[:1].upper()}{told[1:]}{more}."
+        f"script passes. {told[:1].upper()}{told[1:]}."
     )
 
 
@@ -287,22 +285,25 @@ def begins_above(found: Sequence[Above], failing: Rung | None) -> str | None:
     """What a reader must know of other values of the call that are right on the rung to blame."""
     if not found or failing is None:
         return None
-    told = "; ".join(f"{each.wrong.sentence()}, from `{each.first.name}` on" for each in found[:MOST_TOLD])
-    more = f" (and {len(found) - MOST_TOLD} more)" if len(found) > MOST_TOLD else ""
+    told = _some([f"{each.wrong.sentence()}, from `{each.first.name}` on" for each in found])
     return (
         f"Another value of the same call is wrong as well, and is another failure: with `{failing.name}` it is what eager gives. "
-        f"{told[:1].upper()}{told[1:]}{more}."
+        f"{told[:1].upper()}{told[1:]}."
     )
+
+
+def _some(sentences: Sequence[str]) -> str:
+    more = f" (and {len(sentences) - MOST_TOLD} more)" if len(sentences) > MOST_TOLD else ""
+    return "; ".join(sentences[:MOST_TOLD]) + more
 
 
 def wrong_besides(apart: Apart | None) -> str | None:
     """What a reader must know of graphs that are wrong by themselves beside the one by which a check of the program's fails."""
     if apart is None or (apart.then and not apart.others):
         return None
-    told = "; ".join(f"graph {wrong.graph}, {wrong.sentence()}" for wrong in apart.others[:MOST_TOLD])
-    more = f" (and {len(apart.others) - MOST_TOLD} more)" if len(apart.others) > MOST_TOLD else ""
+    told = _some([f"graph {wrong.graph}, {wrong.sentence()}" for wrong in apart.others])
     wrong = "wrong as well" if apart.wrong is not None else "wrong"
-    besides = f"Compared with eager on what it was called with, this is {wrong}: {told}{more}." if told else ""
+    besides = f"Compared with eager on what it was called with, this is {wrong}: {told}." if told else ""
     asked = ", or with ".join(f"graph {graph}" for graph in apart.in_vain)
     as_before = f"with {asked} uncompiled it fails as before"
     if apart.besides:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +35,7 @@ from triage.stories.explain_profile import profiled
 from triage.stories.run import Run
 from triage.stories.run import run as triaged
 from triage.stories.target import check_started
+from triage.stories.turns import told
 
 EXIT_PARTIAL, EXIT_INTERRUPTED = 5, 130
 # A program that goes on and on is ended once nothing was compiled for so many calls and seconds: what is compiled at all is
@@ -179,14 +180,8 @@ def _watched(
     session.emit("probe_started", name=rung, rung=rung, timeout=request.timeout)
     with session.timed("explain" if trial is None else "try"):
         probe = run_probe(request, session.cancel)
-    session.emit("probe_ended", name=rung, rung=rung, **_told(probe.outcome))
+    session.emit("probe_ended", name=rung, rung=rung, **told(probe.outcome))
     return _Seen(probe, events_in(session.directory / "logs" / f"{name}.events.jsonl"))
-
-
-def _told(outcome: Outcome) -> Mapping[str, object]:
-    error = outcome.exception
-    facts = {"exception": error.type, "message": error.message} if error is not None else {}
-    return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
 
 
 def _read(seen: _Seen, command: tuple[str, ...], cwd: Path) -> Explanation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from triage.culprit.first_diverging import Diverging
@@ -30,6 +30,12 @@ class Asked(NamedTuple):
     problem: Problem
     source: str
     shows: Shows | None = None  # where results are compared
+
+
+# What stays where another stage turns out to be to blame; all else that is found is found for one.
+_WHATEVER_THE_STAGE = frozenset(
+    ("session", "target", "command", "walk", "environment", "passing", "notes", "incomplete", "trace_work", "runner")
+)
 
 
 @dataclass
@@ -72,13 +78,9 @@ class Findings:
 
     def forget(self) -> None:
         """Drop what was found after the stage: another one is to blame."""
-        self.cases, self.capture_note, self.asked = (), None, None
-        self.alone = None
-        self.reproduced, self.reproducer_note, self.also_wrong = None, None, ()
-        self.operator_checks, self.ablation, self.workarounds, self.first_wrong = (), (), (), None
-        self.diverging, self.given_wrong, self.lowered = None, None, ()
-        self.cures, self.spellings, self.copied, self.no_ways_round, self.in_vain = (), (), (), (), ()
-        self.ways_round, self.conditions, self.indifferent, self.subsystem = (), (), (), None
+        for each in fields(self):
+            if each.name not in _WHATEVER_THE_STAGE:
+                setattr(self, each.name, each.default)
 
     def shorten(self, what: str) -> None:
         """The budget left no time for all that was to be done: the report is a partial one, as where it ended by then."""

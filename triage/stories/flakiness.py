@@ -9,6 +9,7 @@ from pathlib import Path
 from triage.locate.conclude import Conclusion, Seen
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Symptom
+from triage.model.text import some
 from triage.probe.run import Probe
 
 MOST_FILES = 5
@@ -28,8 +29,7 @@ def passes_at_first(seen: Seen, seeded: Mapping[int, tuple[int, int]], idle: See
 def order_notes(folder: Path, since: float) -> list[str]:
     """Why there is no rate, and which files of the folder the runs made or changed since that time."""
     files = [f"`{name}`" for name in _changed(folder, since)]
-    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-    made = [f"Made or changed beside the script meanwhile: {', '.join(files[:MOST_FILES])}{more}."] if files else []
+    made = [f"Made or changed beside the script meanwhile: {some(files, MOST_FILES)}."] if files else []
     return [
         "It passes at first and fails in each later run, without torch.compile as well: that looks like something that the "
         "earlier runs left behind, not like chance. Let it start anew each time (another folder for what it writes), then run "

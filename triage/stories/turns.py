@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from triage.explain.modes import Mode
 from triage.judge.signature import headline
+from triage.model.outcome import Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.model.text import clip, first_line
 from triage.probe.launch import Cancel
@@ -87,26 +88,9 @@ def start(
 
     `caches` are torch's, kept for the next process; without it each has its own.
     """
-    request = _request(session, target, mode, overlay, baton.path, slot, name, profile)
-    if caches is not None:
-        kept = {"TORCHINDUCTOR_CACHE_DIR": str(caches), "TRITON_CACHE_DIR": str(caches / "triton")}
-        request = replace(request, extra_env=kept)
-    session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
-    cancel = Cancel(session.cancel)
-    return Running(mode, name, slot, cancel, pool.submit(run_probe, request, cancel))
-
-
-def _request(
-    session: Session,
-    target: Target,
-    mode: Mode,
-    overlay: Mapping[Path, bytes],
-    baton: Path,
-    slot: int,
-    name: str,
-    profile: Path | None,
-) -> ProbeRequest:
-    return ProbeRequest(
+    turns = {"file": str(baton.path), "slot": slot, "block": BLOCK_SECONDS, "named": bool(overlay)}
+    kept = {"TORCHINDUCTOR_CACHE_DIR": caches, "TRITON_CACHE_DIR": caches and caches / "triton"}
+    request = ProbeRequest(
         name,
         target,
         mode.rung,
@@ -115,16 +99,14 @@ def _request(
         overlay=overlay,
         seed=0,  # the same inputs in every mode
         compile_arguments=dict(mode.arguments) if mode.rung != UNCOMPILED.name else {},
-        turns={
-            "file": str(baton),
-            "slot": slot,
-            "block": BLOCK_SECONDS,
-            "named": bool(overlay),
-            **({"profile": str(profile)} if profile is not None else {}),
-        },
+        turns={**turns, **({"profile": str(profile)} if profile is not None else {})},
         neutral=session.neutral,
         verbose_logs=False,
+        extra_env={variable: str(folder) for variable, folder in kept.items() if folder is not None},
     )
+    session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
+    cancel = Cancel(session.cancel)
+    return Running(mode, name, slot, cancel, pool.submit(run_probe, request, cancel))
 
 
 def _limit(session: Session) -> float:
@@ -147,17 +129,15 @@ def wait(baton: Baton, each: Running, session: Session, what: str) -> None:
 def ended(session: Session, each: Running) -> Probe:
     """The process once it has ended, announced."""
     probe = each.probe.result()
-    error = probe.outcome.exception
-    session.emit(
-        "probe_ended",
-        name=each.mode.name,
-        rung=each.mode.name,
-        outcome=probe.outcome.kind,
-        signal=probe.outcome.signal,
-        seconds=round(probe.outcome.seconds, 2),
-        **({"exception": error.type, "message": error.message} if error is not None else {}),
-    )
+    session.emit("probe_ended", name=each.mode.name, rung=each.mode.name, **told(probe.outcome))
     return probe
+
+
+def told(outcome: Outcome) -> Mapping[str, object]:
+    """How a run ended, as listeners are told."""
+    error = outcome.exception
+    facts = {"exception": error.type, "message": error.message} if error is not None else {}
+    return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
 
 
 def failure_of(probe: Probe) -> str | None:
