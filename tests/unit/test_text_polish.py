@@ -17,7 +17,8 @@ from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import print_case
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.polish import Polished
-from triage.reduce.text.validity import broken_operators, doubled_names
+from triage.reduce.text.validity.oddities import doubled_names
+from triage.reduce.text.validity.operators import broken_operators
 
 REGISTRATION = (
     "import math",

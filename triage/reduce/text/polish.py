@@ -25,8 +25,8 @@ from triage.reduce.text.checks.contract import ContractRunner
 from triage.reduce.text.checks.guards import words_of
 from triage.reduce.text.checks.reached import OwnFailure
 from triage.reduce.text.checks.runners import PairedRunner
-from triage.reduce.text.code.names import undefined
-from triage.reduce.text.code.script import Script, quiet, readable
+from triage.reduce.text.code.script import Script, readable
+from triage.reduce.text.code.shape import runnable
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.finish.comments import lines_of
 from triage.reduce.text.search import Search
@@ -130,14 +130,9 @@ def printed(graph: GraphCase, form: Form, header: str) -> str:
     """The script of a graph. Raises RefusedError for one that cannot run: so it costs no query."""
     try:
         text = print_case(graph, header=header, form=form)
-        with quiet():
-            compile(text, "repro.py", "exec", dont_inherit=True)
     except (Unprintable, SyntaxError, ValueError) as error:
         raise RefusedError(str(error)) from None
-    missing = undefined(Script(text))
-    if missing:
-        raise RefusedError(f"nothing defines {min(missing)}")
-    return text
+    return runnable(Script(text)).text
 
 
 def _searched(driver: Driver[Script], search: Search, start: Script, known: Collection[str], plainly: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from triage.reduce.text.code.edits import without_argument
+from triage.reduce.text.code.edits import without_argument, without_item
 from triage.reduce.text.code.nodes import bound_name, imported_modules
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.code.tokens import LAYOUT, tokens_of
@@ -66,11 +66,9 @@ def option_taken_out(script: Script, call: ast.Call, name: str) -> Edit | None:
     if len(names) == 1:
         return without_argument(script, call, word)
     assert isinstance(word.value, ast.Dict)
-    keys = [key for key in word.value.keys if key is not None]
-    place = names.index(name)
-    if place:
-        return Edit(script.span(word.value.values[place - 1])[1], script.span(word.value.values[place])[1])
-    return Edit(script.span(keys[0])[0], script.span(keys[1])[0])
+    keys = (script.span(key)[0] for key in word.value.keys if key is not None)
+    ends = (script.span(value)[1] for value in word.value.values)
+    return without_item(list(zip(keys, ends, strict=True)), names.index(name))
 
 
 def literal_options(given: ast.expr) -> tuple[str, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from triage.reduce.text.code.script import Edit, Script
 
@@ -30,14 +30,19 @@ def without_argument(script: Script, call: ast.Call | ast.ClassDef, argument: as
     """The edit that takes one argument of a call away, with its comma."""
     items: list[ast.AST] = [*(call.args if isinstance(call, ast.Call) else call.bases), *call.keywords]
     items.sort(key=lambda item: script.span(item)[0])
-    index = items.index(argument)
-    start, end = script.span(argument)
-    if index:
-        return Edit(script.span(items[index - 1])[1], end)
     if len(items) > 1:
-        return Edit(start, script.span(items[1])[0])
+        return without_item(list(map(script.span, items)), items.index(argument))
+    start, end = script.span(argument)
     close = script.text.index(")", end)
     return Edit(start, close) if script.text[end:close].strip(" ,\n") == "" else Edit(start, end)
+
+
+def without_item(places: Sequence[tuple[int, int]], index: int) -> Edit:
+    """The edit that takes one of the things between commas away, with its comma."""
+    start, end = places[index]
+    if index:
+        return Edit(places[index - 1][1], end)
+    return Edit(start, places[1][0] if len(places) > 1 else end)
 
 
 def without_bases(script: Script, item: ast.AST) -> Edit:

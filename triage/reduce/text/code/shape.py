@@ -25,6 +25,18 @@ def shaped(script: Script, rung: str | None, header: str, *, door: bool = False)
     Raises RefusedError for a text that cannot be it: does not parse or compile, names something that is not there, or
     never uses torch.compile (unless it fails in another `door`).
     """
+    uses = list(compile_uses(runnable(script)))
+    comment = "".join(f"# {line}".rstrip() + "\n" for line in header.strip().splitlines())
+    if not uses:
+        if door:
+            return comment + script.text
+        raise RefusedError("it does not use torch.compile")
+    body = Script(script.replaced([_with_backend(script, use, rung) for use in uses]))
+    return comment + (body.text if "os" in bound_globals(body) else _import_os(body))
+
+
+def runnable(script: Script) -> Script:
+    """The same. Raises RefusedError for what does not compile, or names something that is not there: so it costs no query."""
     try:
         with quiet():
             compile(script.text, "repro.py", "exec", dont_inherit=True)
@@ -33,14 +45,7 @@ def shaped(script: Script, rung: str | None, header: str, *, door: bool = False)
     missing = undefined(script)
     if missing:
         raise RefusedError(f"nothing defines {min(missing)}")
-    uses = list(compile_uses(script))
-    comment = "".join(f"# {line}".rstrip() + "\n" for line in header.strip().splitlines())
-    if not uses:
-        if door:
-            return comment + script.text
-        raise RefusedError("it does not use torch.compile")
-    body = Script(script.replaced([_with_backend(script, use, rung) for use in uses]))
-    return comment + (body.text if "os" in bound_globals(body) else _import_os(body))
+    return script
 
 
 def plain(text: str, rung: str | None) -> str:

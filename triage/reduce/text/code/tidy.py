@@ -14,7 +14,7 @@ import re
 
 from triage.reduce.text.code.edits import importing, is_elif
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
-from triage.reduce.text.code.nodes import bound_name, is_bare_constant, is_future
+from triage.reduce.text.code.nodes import bound_name, is_bare_constant, is_future, string_of
 from triage.reduce.text.code.script import Block, Edit, Script, blocks_of
 from triage.reduce.text.code.weight import STANDARD
 
@@ -152,18 +152,13 @@ def _with_header(script: Script, block: Block, word: str) -> Edit:
 def _unused(script: Script) -> list[Edit]:
     """Imports and definitions at module level that nothing names."""
     seen = Occurrences(script)
-    quoted = " ".join(
-        node.value for node in script.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
+    quoted = " ".join(text for node in script.nodes if (text := string_of(node)) is not None)
 
     def needed(name: str, statement: ast.stmt) -> bool:
         start, end = script.lines_span(statement)
         used = any(not (start <= item.start < end) for item in seen.reads(name))
-        return (
-            used
-            or (seen.of(name) != [] and len([i for i in seen.of(name) if i.binds]) > 1)
-            or (re.search(rf"\b{re.escape(name)}\b", quoted) is not None)
-        )
+        bound_again = len(seen.of(name)) - len(seen.reads(name)) > 1
+        return used or bound_again or re.search(rf"\b{re.escape(name)}\b", quoted) is not None
 
     edits: list[Edit] = []
     for statement in script.tree.body:

@@ -106,24 +106,25 @@ def _limits(script: Script) -> Iterator[Place]:
             asked = statement
         else:
             continue
-        for node in ast.walk(asked):
-            if isinstance(node, ast.Compare) and any(isinstance(operator, _ORDERS) for operator in node.ops):
-                for side in (node.left, *node.comparators):
-                    if isinstance(side, ast.Name | ast.Attribute) or any(map(is_number, _leaves(side))):
-                        yield side, script.span(node)
+        for side, node in _sides(ast.walk(asked)):
+            if isinstance(side, ast.Name | ast.Attribute) or any(map(is_number, _leaves(side))):
+                yield side, script.span(node)
 
 
 def _small_limits(script: Script) -> Iterator[Place]:
     """What is compared with in `bad = [e for e in errors if e > 1e-4]`, also by a name for it, wherever it stands."""
-    for node in script.nodes:
+    for side, node in _sides(script.nodes):
+        named = isinstance(side, ast.Name | ast.Attribute)
+        stands_for = [item for item, _ in _values(script, names_in([side]))] if named else [side]
+        if any(_is_small(leaf) for item in stands_for if isinstance(item, ast.expr) for leaf in _leaves(item)):
+            yield side, script.span(node)
+
+
+def _sides(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.Compare]]:
+    """What is compared, in comparisons of size."""
+    for node in nodes:
         if isinstance(node, ast.Compare) and any(isinstance(operator, _ORDERS) for operator in node.ops):
-            for side in (node.left, *node.comparators):
-                if isinstance(side, ast.Name | ast.Attribute):
-                    stands_for = [item for item, _ in _values(script, names_in([side]))]
-                else:
-                    stands_for = [side]
-                if any(_is_small(leaf) for item in stands_for if isinstance(item, ast.expr) for leaf in _leaves(item)):
-                    yield side, script.span(node)
+            yield from ((side, node) for side in (node.left, *node.comparators))
 
 
 def _is_small(node: ast.expr) -> bool:

@@ -62,13 +62,10 @@ def _compiled_in_place(script: Script, call: ast.Call) -> Edit:
 
 
 def _as_function(script: Script, node: ast.ClassDef, method: ast.FunctionDef, name: str) -> Edit:
-    start, end = script.lines_span(method)
-    text = script.text[start:end]
-    indent = script.indent(method)
-    lines = [line[len(indent) :] if line.startswith(indent) else line for line in text.splitlines(keepends=True)]
+    text = script.body_text([method], "")
     first = re.escape(method.args.args[0].arg)
     head = re.sub(
-        rf"def {re.escape(method.name)}\(\s*{first}(?:\s*:[^,)]*)?\s*(?:,\s*)?", f"def {name}(", "".join(lines), count=1
+        rf"def {re.escape(method.name)}\(\s*{first}(?:\s*:[^,)]*)?\s*(?:,\s*)?", f"def {name}(", text, count=1
     )
     outer = script.lines_span(node)
     return Edit(outer[0], outer[1], head)

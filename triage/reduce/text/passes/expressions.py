@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from triage.reduce.text.code.compile_calls import is_torch_compile
+from triage.reduce.text.code.edits import without_item
 from triage.reduce.text.code.script import Definition, Edit, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
@@ -175,19 +177,12 @@ def _elements(script: Script, node: ast.List | ast.Tuple | ast.Set) -> Iterator[
     items = node.elts
     if len(items) == 2 and isinstance(script.parents[node], ast.Subscript):
         return  # `x[a]` is proposed as a part, and `x[a,]` is what nobody writes
-    for index, item in enumerate(items):
-        if len(items) == 1:
-            if not isinstance(node, ast.List):
-                return
-            yield one(Edit(*script.span(item)))
-        elif index:
-            end = script.span(item)[1]
-            if len(items) == 2 and isinstance(node, ast.Tuple):
-                yield one(Edit(script.span(items[0])[1], end, ","))
-            else:
-                yield one(Edit(script.span(items[index - 1])[1], end))
-        elif not (len(items) == 2 and isinstance(node, ast.Tuple)):
-            yield one(Edit(script.span(item)[0], script.span(items[1])[0]))
+    if len(items) == 1 and not isinstance(node, ast.List):
+        return
+    pair = len(items) == 2 and isinstance(node, ast.Tuple)  # what is left of one keeps its comma
+    places = list(map(script.span, items))
+    for index in range(int(pair), len(items)):
+        yield one(replace(without_item(places, index), text="," if pair else ""))
 
 
 def _bounds(script: Script, node: ast.Slice) -> Iterator[Choice]:
@@ -203,13 +198,7 @@ def _pairs(script: Script, node: ast.Dict) -> Iterator[Choice]:
         (script.span(key or value)[0] - (0 if key else 2), script.span(value)[1])
         for key, value in zip(node.keys, node.values, strict=True)
     ]
-    for index, (start, end) in enumerate(places):
-        if len(places) == 1:
-            yield one(Edit(start, end))
-        elif index:
-            yield one(Edit(places[index - 1][1], end))
-        else:
-            yield one(Edit(start, places[1][0]))
+    yield from (one(without_item(places, index)) for index in range(len(places)))
 
 
 def _only_the_value(script: Script, node: ast.Assign | ast.AugAssign | ast.Return) -> Iterator[Choice]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from triage.reduce.text.code.edits import is_elif
 from triage.reduce.text.code.script import Block, Edit, Script
-from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.passes.choice import Choice, one
 
 _TRY: tuple[type[ast.AST], ...] = tuple(
     kind for kind in (ast.Try, getattr(ast, "TryStar", None)) if kind is not None
@@ -21,23 +21,19 @@ def propose(script: Script) -> Iterator[Choice]:
             start = script.offset(statement.lineno, 0)
             end = script.lines_span(statement)[1]
             yield Choice(tuple((Edit(start, end, text),) for text in texts))
-        if isinstance(statement, _TRY) and len(statement.handlers) > 1:  # type: ignore[attr-defined]
-            for handler in statement.handlers:  # type: ignore[attr-defined]
-                yield Choice(((_without_handler(script, handler),),))
-        if isinstance(statement, ast.Match) and len(statement.cases) > 1:
-            for case in statement.cases:
-                yield Choice(((_without_case(script, case),),))
+        parts = [*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+        yield from (one(_without_part(script, part)) for part in parts if len(parts) > 1)
         if isinstance(statement, ast.With):
             for item in statement.items:
                 if item.optional_vars is not None:
                     end = script.span(item.context_expr)[1]
-                    yield Choice(((Edit(end, script.span(item.optional_vars)[1]),),))
+                    yield one(Edit(end, script.span(item.optional_vars)[1]))
         if isinstance(statement, ast.With) and len(statement.items) > 1:
             for item in statement.items:
-                fewer = ", ".join(_item(other) for other in statement.items if other is not item)
+                fewer = ", ".join(ast.unparse(other) for other in statement.items if other is not item)
                 head_end = script.offset(statement.body[0].lineno, 0)
                 start = script.span(statement)[0]
-                yield Choice(((Edit(start, _header_end(script, start, head_end), f"with {fewer}:\n"),),))
+                yield one(Edit(start, _header_end(script, start, head_end), f"with {fewer}:\n"))
 
 
 def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
@@ -135,19 +131,12 @@ def _assigned(item: ast.withitem) -> str:
     return f"{ast.unparse(item.optional_vars)} = {ast.unparse(item.context_expr)}"
 
 
-def _item(item: ast.withitem) -> str:
-    return ast.unparse(item)
-
-
 def _header_end(script: Script, start: int, body: int) -> int:
     """The end of the line with the colon, which may have comments below it."""
     place = script.text.rfind(":", start, body)
     return script.text.index("\n", place) + 1
 
 
-def _without_case(script: Script, case: ast.match_case) -> Edit:
-    return Edit(script.offset(case.pattern.lineno, 0), script.lines_span(case.body[-1])[1])
-
-
-def _without_handler(script: Script, handler: ast.ExceptHandler) -> Edit:
-    return Edit(script.offset(handler.lineno, 0), script.lines_span(handler.body[-1])[1])
+def _without_part(script: Script, part: ast.ExceptHandler | ast.match_case) -> Edit:
+    first = part.lineno if isinstance(part, ast.ExceptHandler) else part.pattern.lineno
+    return Edit(script.offset(first, 0), script.lines_span(part.body[-1])[1])

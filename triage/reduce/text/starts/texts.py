@@ -6,7 +6,7 @@ Pure: from the trace of the program to texts. Which of them really fails is foun
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -82,11 +82,7 @@ def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
     """
     bundles = [_bundled(trace, executed_only=executed_only) for executed_only in (True, False)]
     programs = [(made, Script(readable(made.text))) for made in bundles if made is not None]
-    by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
-    for call in trace.calls:
-        if call.compiled:
-            by_function.setdefault((call.place, call.flat), []).append(call)
-    groups = list(by_function.values())[:MOST_COMPARED]
+    groups = _by_function(call for call in trace.calls if call.compiled)[:MOST_COMPARED]
     options = _options(asked.compiled[0]) if asked.compiled else ""
     kinds = [(calls[:1], "") for calls in groups]
     kinds += [
@@ -127,17 +123,21 @@ def _part(trace: Trace, module: Module, *, executed_only: bool) -> Part:
     return Part(module.name, text, package, module.origins)
 
 
+def _by_function(calls: Iterable[Call]) -> list[list[Call]]:
+    found: dict[tuple[tuple[str, int], bool], list[Call]] = {}
+    for call in calls:
+        found.setdefault((call.place, call.flat), []).append(call)
+    return list(found.values())
+
+
 # -- calling the failing function directly ----------------------------------------------------------------------------
 
 
 def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: str) -> Iterator[tuple[str, bool]]:
-    by_function: dict[tuple[tuple[str, int], bool], list[Call]] = {}
-    for call in trace.calls:
-        by_function.setdefault((call.place, call.flat), []).append(call)
     lines = {moment.place: moment for moment in trace.moments if moment.at == asked.calls}
     for text in _lines_alone(trace, asked, made, script, [*reversed(lines.values())][:MOST_LINES_ALONE]):
         yield text, True
-    for calls in reversed(list(by_function.values())):
+    for calls in reversed(_by_function(trace.calls)):
         failing = [call for call in calls if call.at == asked.calls] or calls[-1:]
         for chosen in (failing[:1], calls[:MOST_CALLS] if len(calls) > 1 else []):
             for options in dict.fromkeys(_options(call) for call in asked.compiled[:3]) if chosen else ():

@@ -13,30 +13,7 @@ from dataclasses import dataclass, field
 
 from triage.judge.judgement import RefusedError
 from triage.reduce.text.code.script import Script
-from triage.reduce.text.validity.hopeless import (
-    bad_unpacking,
-    bare_modules,
-    early_reads,
-    misfit_calls,
-    missing_attributes,
-    unset_attributes,
-)
-from triage.reduce.text.validity.oddities import (
-    called_modules,
-    doubled_names,
-    doubtful_syntax,
-    endless_loops,
-    unawaited,
-)
-from triage.reduce.text.validity.operators import (
-    broken_operators,
-    called_tensors,
-    misfit_kernels,
-    misfit_operator_calls,
-    unfit_operators,
-    unknown_operators,
-)
-from triage.reduce.text.validity.seeding import unseeded
+from triage.reduce.text.validity import hopeless, oddities, operators, seeding
 
 
 @dataclass(frozen=True)
@@ -52,25 +29,27 @@ class Rule:
 
 
 RULES = (
-    Rule("every loop can end", endless_loops),
-    Rule("every coroutine is awaited", unawaited),
-    Rule("modules are not called", called_modules),
-    Rule("names are unique", doubled_names),
-    Rule("Python warns of nothing", doubtful_syntax),
-    Rule("custom operators keep their contract", broken_operators),
-    Rule("calls fit what they call", misfit_calls),
-    Rule("modules are initialised", bare_modules),
-    Rule("functions have the attributes that are read", missing_attributes),
-    Rule("objects have the attributes that their methods read", unset_attributes, by_words=True),
-    Rule("what is unpacked has elements", bad_unpacking),
-    Rule("names are bound before they are read", early_reads),
-    Rule("registrations are complete", unfit_operators),
-    Rule("operators are registered", unknown_operators),
-    Rule("operators are called as registered", misfit_operator_calls),
-    Rule("kernels take what torch gives", misfit_kernels),
-    Rule("tensors are not called", called_tensors),
+    Rule("every loop can end", oddities.endless_loops),
+    Rule("every coroutine is awaited", oddities.unawaited),
+    Rule("modules are not called", oddities.called_modules),
+    Rule("names are unique", oddities.doubled_names),
+    Rule("Python warns of nothing", oddities.doubtful_syntax),
+    Rule("custom operators keep their contract", operators.broken_operators),
+    Rule("calls fit what they call", hopeless.misfit_calls),
+    Rule("modules are initialised", hopeless.bare_modules),
+    Rule("functions have the attributes that are read", hopeless.missing_attributes),
+    Rule("objects have the attributes that their methods read", hopeless.unset_attributes, by_words=True),
+    Rule("what is unpacked has elements", hopeless.bad_unpacking),
+    Rule("names are bound before they are read", hopeless.early_reads),
+    Rule("registrations are complete", operators.unfit_operators),
+    Rule("operators are registered", operators.unknown_operators),
+    Rule("operators are called as registered", operators.misfit_operator_calls),
+    Rule("kernels take what torch gives", operators.misfit_kernels),
+    Rule("tensors are not called", operators.called_tensors),
 )
-SEEDED = Rule("what was seeded stays seeded", unseeded, by_words=True)  # where the failure is the program's own check
+SEEDED = Rule(
+    "what was seeded stays seeded", seeding.unseeded, by_words=True
+)  # where the failure is the program's own check
 
 
 @dataclass
