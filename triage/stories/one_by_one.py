@@ -1,4 +1,4 @@
-"""Before other integers or booleans are called rounding: does an operation give others of what eager itself gives it?
+"""Before other values are called rounding: does an operation give others of what eager itself gives it?
 
 Over a step (a bucket's edge, a tie) eager's own numbers fall as well, once those before it are rounded otherwise. That does not
 say that they were: a quotient of exactly 1.0 by 0.1 lies at such a step in eager and compiled alike. So each operation of the
@@ -32,10 +32,12 @@ MOST = 100  # operations of a graph that is asked
 VALUES = Form(check="values")
 
 
-def doubt_steps(found: Findings) -> None:
+def doubt_operations(found: Findings) -> None:
     """Take such an operation for what the check fails by; its part of the graph is what is reduced."""
     rounding, probe, runner = found.walk.conclusion().rounding, found.walk.checked, found.runner
-    if rounding is None or not rounding.steps or rounding.call != 1 or probe is None or runner is None:
+    if rounding is None or probe is None or runner is None or rounding.eager_wrong or rounding.call != 1:
+        return
+    if not (rounding.steps or rounding.tolerances > 1.0):
         return
     cases = [case for case in read_graphs(probe.graphs).cases if case.graph_id == rounding.graph and not case.backward]
     case = next((case for case in cases if case.level == "dynamo" and len(case.nodes) <= MOST), None)

@@ -276,10 +276,10 @@ def _check_comparison(found: Findings) -> None:
         with found.session.timed("compare"):
             comparing.check(found.walk)
         doubt_rounding(found)
-        from triage.stories.one_by_one import doubt_steps  # with all the engines
+        from triage.stories.one_by_one import doubt_operations  # with all the engines
 
         with found.session.timed("compare"):
-            doubt_steps(found)
+            doubt_operations(found)
     elif wrong_before.worth_looking(found.walk):
         with found.session.timed("compare"):
             found.notes += filter(None, [wrong_before.look(found.walk)])
