@@ -1,10 +1,11 @@
-"""An operation that gives other integers of eager's own values is no rounding; each stand-in for a compiler is wrong in one."""
+"""An operation that gives other values of eager's own is no rounding; each stand-in for a compiler is wrong in one."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -77,12 +78,15 @@ def asked(tmp_path: Path, compiler: Compiler, rounding: Rounding = STEPS) -> Any
         notes=[],
         alone=None,
     )
-    one_by_one.doubt_steps(cast("Findings", found))
+    one_by_one.doubt_operations(cast("Findings", found))
     return found
 
 
-def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of_rounding(tmp_path: Path) -> None:
-    found = asked(tmp_path, Compiler())
+@pytest.mark.parametrize("rounding", [STEPS, replace(STEPS, steps=False, dtype="float32", tolerances=7000.0)])
+def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of_rounding(
+    tmp_path: Path, rounding: Rounding
+) -> None:
+    found = asked(tmp_path, Compiler(), rounding)
     assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
     assert found.walk.checked is not None and found.walk.checked.notes.rounding is None
     (wrong,) = found.walk.checked.notes.wrongs
@@ -97,7 +101,8 @@ def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of
     [
         (Compiler(alone=False), STEPS),  # right of eager's own values: over the step by rounding
         (Compiler(elsewhere=True), STEPS),  # wrong, and the graph differs without it as well
-        (Compiler(), Rounding("0/0", 1, "output 0", "float32", difference=1.0)),
+        (Compiler(), Rounding("0/0", 1, "output 0", "float32", difference=1e-6, tolerances=0.5)),
+        (Compiler(), Rounding("0/0", 1, "output 0", "float32", difference=1.0, tolerances=9.0, eager_wrong=1)),
         (Compiler(), Rounding("0/0", 7, "output 0", "int64", difference=1.0, steps=True)),
     ],
 )

@@ -83,6 +83,12 @@ def test_what_is_not_shown_is_not_told(tmp_path: Path, machine: Machine, asked: 
     assert walk.checked is None and walk.conclusion().wrong is None
 
 
+def test_what_only_looks_like_rounding_counts_as_well(tmp_path: Path) -> None:
+    walk = walked(tmp_path, Machine(wrongs=()))
+    note = wrong_before.look(walk, lambda probe: replace(probe, notes=replace(probe.notes, wrongs=(WRONG,))))
+    assert note is not None and walk.conclusion().wrong == WRONG
+
+
 def test_nothing_is_asked_where_a_graph_has_answered_or_while_it_compiles(tmp_path: Path) -> None:
     walk = walked(tmp_path, Machine())
     walk.on_graph = {"inductor": walk.start}

@@ -6,6 +6,7 @@ explains, and the script passes with that one uncompiled, its wrong value is wha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from triage.locate.conclude import is_script_check, rung_that_shows
@@ -13,6 +14,7 @@ from triage.locate.walk import Walk
 from triage.locate.which_graph import ASKED_AT_MOST
 from triage.model.accuracy import Comparison
 from triage.model.stage import Stage, Symptom
+from triage.probe.run import Probe
 
 
 def worth_looking(walk: Walk) -> bool:
@@ -32,13 +34,16 @@ def worth_looking(walk: Walk) -> bool:
     return blamed and ran and start.notes.graphs > 1 and start.notes.graph is not None and not start.notes.distributed
 
 
-def look(walk: Walk) -> str | None:
-    """Compare, and ask without each graph that is wrong; a sentence that says by which it fails. None where by none."""
+def look(walk: Walk, doubt: Callable[[Probe], Probe] = lambda probe: probe) -> str | None:
+    """Compare, and ask without each graph that is wrong; a sentence that says by which it fails. None where by none.
+
+    `doubt` is what is thought of the comparing run: which of its roundings are none.
+    """
     found, start = walk.conclusion(), walk.start.notes
     assert found.failing is not None
     rung = rung_that_shows(found, walk.seen)
     comparison = Comparison(gradients=start.backwards > 0, stop=True, own_check=True)
-    probe = walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison)
+    probe = doubt(walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison))
     wrongs = probe.notes.wrongs
     graphs = [name for name in dict.fromkeys(wrong.graph for wrong in wrongs) if name != start.graph]
     for number, graph in enumerate(graphs[:ASKED_AT_MOST], start=1):

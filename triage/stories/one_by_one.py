@@ -1,4 +1,4 @@
-"""Before other integers or booleans are called rounding: does an operation give others of what eager itself gives it?
+"""Before other values are called rounding: does an operation give others of what eager itself gives it?
 
 Over a step (a bucket's edge, a tie) eager's own numbers fall as well, once those before it are rounded otherwise. That does not
 say that they were: a quotient of exactly 1.0 by 0.1 lies at such a step in eager and compiled alike. So each operation of the
@@ -9,9 +9,11 @@ is wrong there, and with eager's result in whose place the whole graph agrees, i
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from triage.culprit.operation import operator_name
 from triage.judge.judgement import CandidateResult, RefusedError
+from triage.locate import wrong_before
 from triage.locate.conclude import rung_that_shows
 from triage.model import trees
 from triage.model.accuracy import Comparison, WrongResult
@@ -19,6 +21,7 @@ from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND
 from triage.probe.graphs import read_graphs
+from triage.probe.run import Probe
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.observe import observed
@@ -32,32 +35,64 @@ MOST = 100  # operations of a graph that is asked
 VALUES = Form(check="values")
 
 
-def doubt_steps(found: Findings) -> None:
-    """Take such an operation for what the check fails by; its part of the graph is what is reduced."""
-    rounding, probe, runner = found.walk.conclusion().rounding, found.walk.checked, found.runner
-    if rounding is None or not rounding.steps or rounding.call != 1 or probe is None or runner is None:
-        return
+class Alone(NamedTuple):
+    """The comparing run with that value as the wrong one, the operation as a graph, and a sentence that says so."""
+
+    probe: Probe
+    case: GraphCase
+    note: str
+
+
+def doubted(found: Findings, probe: Probe) -> Alone | None:
+    """Such an operation of the graph that differs most from eager in this comparing run; None where there is none."""
+    rounding, runner = probe.notes.rounding, found.runner
+    if rounding is None or probe.notes.wrongs or runner is None or rounding.eager_wrong or rounding.call != 1:
+        return None
+    if not (rounding.steps or rounding.tolerances > 1.0):
+        return None
     cases = [case for case in read_graphs(probe.graphs).cases if case.graph_id == rounding.graph and not case.backward]
     case = next((case for case in cases if case.level == "dynamo" and len(case.nodes) <= MOST), None)
     if case is None or any(map(mutated, case.nodes)):
-        return
+        return None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
     whole = observed(Candidate(case, VALUES), runner)
     apart, names = _apart(whole.case)
     result = _run(found, Candidate(apart, VALUES)) if names else None
     for wrong in result.notes.wrongs if result is not None else ():
         node = _made(whole.case, names, wrong)
-        if node is not None and _agrees_without(found, whole, node):
-            alone = whole.maybe(Keep(frozenset([node.name])))
-            if alone is not None:
-                told = replace(wrong, graph=rounding.graph, call=rounding.call, item="output 0", file="")
-                found.walk.checked = replace(probe, notes=replace(probe.notes, wrongs=(told,), rounding=None))
-                found.alone = alone.case
-                found.notes.append(
-                    f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
-                    "With eager's result in its place that graph gives what eager gives."
-                )
-                return
+        alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
+        if node is not None and alone is not None and _agrees_without(found, whole, node):
+            told = replace(wrong, graph=rounding.graph, call=rounding.call, item="output 0", file="")
+            note = (
+                f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
+                "With eager's result in its place that graph gives what eager gives."
+            )
+            return Alone(replace(probe, notes=replace(probe.notes, wrongs=(told,), rounding=None)), alone.case, note)
+    return None
+
+
+def doubt_operations(found: Findings) -> None:
+    """Where a check of the script's own is said to fail by rounding: take such an operation for what it fails by."""
+    probe = found.walk.checked
+    alone = doubted(found, probe) if probe is not None and found.walk.conclusion().rounding is not None else None
+    if alone is not None:
+        found.walk.checked, found.alone = alone.probe, alone.case
+        found.notes.append(alone.note)
+
+
+def look_before(found: Findings) -> None:
+    """Where a graph dies, and not by itself: of a wrong value of another, or of what an operation of that is wrong in alone."""
+    told: list[Alone] = []
+
+    def doubt(probe: Probe) -> Probe:
+        alone = doubted(found, probe)
+        told.extend(filter(None, [alone]))
+        return alone.probe if alone is not None else probe
+
+    note = wrong_before.look(found.walk, doubt)
+    if note is not None:
+        found.notes += [note, *(each.note for each in told)]
+        found.alone = told[0].case if told else None
 
 
 def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:

@@ -271,18 +271,18 @@ def _look_behind(found: Findings) -> None:
 
 
 def _check_comparison(found: Findings) -> None:
-    """Where a check of the script's own fails: which value of its graphs is wrong, or is it rounding?"""
+    """Where a check of the script's own fails, or a graph dies of another's value: which value is wrong, or is it rounding?"""
+    from triage.stories import one_by_one  # with all the engines
+
     if comparing.worth_checking(found.walk):
         with found.session.timed("compare"):
             comparing.check(found.walk)
         doubt_rounding(found)
-        from triage.stories.one_by_one import doubt_steps  # with all the engines
-
         with found.session.timed("compare"):
-            doubt_steps(found)
+            one_by_one.doubt_operations(found)
     elif wrong_before.worth_looking(found.walk):
         with found.session.timed("compare"):
-            found.notes += filter(None, [wrong_before.look(found.walk)])
+            one_by_one.look_before(found)
 
 
 def _reproduce(found: Findings) -> None:
