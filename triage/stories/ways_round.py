@@ -24,6 +24,7 @@ from triage.culprit.ways_round.changes import (
     of_copies,
     of_cure,
     of_functions,
+    of_marks,
     of_settings,
     of_several_graphs,
     of_spellings,
@@ -137,11 +138,13 @@ class _Trials:
         below = self._below()
         error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
-        settings = of_settings(program, self.found.cures or self._unasked(), error.message if error is not None else "")
+        message = error.message if error is not None else ""
+        settings = of_settings(program, self.found.cures or self._unasked(), message)
         known = row_of(self.conclusion, self.walk.start)
         untraced = program.one_graph and self.conclusion.stage is Stage.DYNAMO
         return [
             of_cure(program, known.statement if known is not None else None),
+            of_marks(program, message),
             chain(of_several_graphs(program) if untraced else (), settings),
             of_copies(program, self.found.copied),
             of_spellings(program, guilty, self.found.spellings),
