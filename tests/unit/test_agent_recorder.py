@@ -144,6 +144,16 @@ def test_what_a_pool_hands_over_is_known_by_the_process_that_recorded_it(make: A
     ]
 
 
+@pytest.mark.parametrize("title", ["User stack:", "User Stack (most recent call last):", "Original traceback:"])
+def test_the_lines_that_the_compiler_names_in_its_message_are_the_programs(
+    make: Any, tmp_path: Path, title: str
+) -> None:
+    told = f'Constraints violated\n\n{title}\n  File "net.py", line 7, in forward\n    self.k.index_copy_(2, pos, k)\n'
+    make().raised(ValueError(told), "call")
+    (said,) = events(tmp_path)
+    assert [(frame["file"], frame["line"]) for frame in said["exception"]["user_code"]] == [("net.py", 7)]
+
+
 def _fails(text: str) -> None:
     raise ValueError(text)
 

@@ -20,6 +20,7 @@ from triage.culprit.ways_round.changes import (
     of_copies,
     of_cure,
     of_functions,
+    of_marks,
     of_settings,
     of_several_graphs,
     of_uses,
@@ -398,6 +399,14 @@ def test_one_graph_alone_is_taken_back_once_and_where_it_is_asked_for():
     assert (change.kind, change.words) == ("argument", "Compile with `fullgraph=False`")
     assert [each.texts for each in of_settings(two, [Setting("argument", "fullgraph", False, "", 1)])] == [change.texts]
     assert not list(of_several_graphs(program("import torch\ng = torch.compile(f)\n", line=2)))
+
+
+def test_a_mark_that_the_error_speaks_of_becomes_a_wish():
+    text = "import torch\ndef run(f, x):\n    torch._dynamo.mark_dynamic(x, 1)\n    return torch.compile(f)(x)\n"
+    error = "Constraints violated\n  - You marked L['x'].size()[1] as dynamic but your code specialized it to be a constant (7)."
+    (change,) = of_marks(program(text, line=4), error)
+    assert lines_changed(text, change.texts[FILE].decode()) == ["    torch._dynamo.maybe_mark_dynamic(x, 1)"]
+    assert not list(of_marks(program(text, line=4), "Constraints violated"))
 
 
 WARNS = Statement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True)

@@ -12,11 +12,12 @@ from triage.culprit.ways_round.changes import Change
 from triage.culprit.ways_round.cost import cost_in_words
 from triage.model.graphcase import GraphNode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException, Steps
+from triage.model.report import WayRound
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe.run import Probe
 from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
-from triage.stories.ways_round import _Trials, has_compiled, leads_round, parted, planned
+from triage.stories.ways_round import _notes, _Trials, has_compiled, leads_round, parted, planned
 
 FILE = Path("/program/train.py")
 
@@ -213,3 +214,23 @@ def test_where_no_reproducer_was_asked_the_script_is_run_without_caches(
     found = SimpleNamespace(walk=walk, ablation=ablation)
     trials = _Trials(found, SimpleNamespace(outcome=None, stage=stage))  # type: ignore[arg-type]
     assert [setting.text for setting in trials._unasked()] == asked
+
+
+def test_a_backend_with_which_the_whole_script_fails_is_no_way_round():
+    trials = object.__new__(_Trials)
+    told = WayRound('Compile with `backend="eager"`', "backend")
+    trials._passing_backend = lambda program: told
+    for failed, ways in (((), (told,)), ((told.change,), ())):
+        trials.found = SimpleNamespace(no_ways_round=failed, ways_round=None)
+        trials._tell(None, [], None)
+        assert trials.found.ways_round == ways
+
+
+def test_a_note_says_with_how_many_changes_the_script_fails_in_another_way():
+    change = Change("backend", "x", None, {}, {})
+    probe = SimpleNamespace(outcome=Outcome(OutcomeKind.EXCEPTION))
+    (told,) = _notes(None, [(change, probe)] * 3, [], False, 1)
+    assert told.endswith(
+        "3 changed programs were run (backend), and with none the script passes; with 1 of them it fails in another way."
+    )
+    assert _notes(None, [(change, probe)], [], True, 0) == []

@@ -24,6 +24,7 @@ from triage.culprit.ways_round.changes import (
     of_copies,
     of_cure,
     of_functions,
+    of_marks,
     of_settings,
     of_several_graphs,
     of_spellings,
@@ -107,7 +108,7 @@ class _Trials:
         failed = [(change, probe) for change, probe in tried if self._fails_still(probe)]
         self.found.no_ways_round = tuple(change.words for change, _ in failed)
         self.found.in_vain = tuple(change.words for change, probe in failed if not self._fails_otherwise(probe))
-        self.found.notes += _notes(program, tried, changes, bool(passed))
+        self.found.notes += _notes(program, tried, changes, bool(passed), len(failed) - len(self.found.in_vain))
         if changes and not passed and not self._has_time():
             self.found.shorten("all ways round were tried")
         self._tell(program, passed, None)
@@ -124,7 +125,7 @@ class _Trials:
         for change, probe in passed:
             ways.setdefault(change.kind, replace(self._way(change, probe, uncompiled), patch=None if ways else NAME))
         known = self._passing_backend(program)
-        if known is not None:
+        if known is not None and known.change not in self.found.no_ways_round:  # a rung may be left early
             ways.setdefault(known.kind, known)
         self.found.ways_round = tuple(ways.values())
 
@@ -137,11 +138,13 @@ class _Trials:
         below = self._below()
         error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
-        settings = of_settings(program, self.found.cures or self._unasked(), error.message if error is not None else "")
+        message = error.message if error is not None else ""
+        settings = of_settings(program, self.found.cures or self._unasked(), message)
         known = row_of(self.conclusion, self.walk.start)
         untraced = program.one_graph and self.conclusion.stage is Stage.DYNAMO
         return [
             of_cure(program, known.statement if known is not None else None),
+            of_marks(program, message),
             chain(of_several_graphs(program) if untraced else (), settings),
             of_copies(program, self.found.copied),
             of_spellings(program, guilty, self.found.spellings),
@@ -299,14 +302,17 @@ def has_compiled(seen: Mapping[str, Sequence[Probe]]) -> bool:
     return any(probe.outcome.kind is OutcomeKind.OK and probe.notes.graphs > 0 for probe in probes)
 
 
-def _notes(program: Program, tried: Sequence[tuple[Change, Probe]], left: Sequence[Change], passed: bool) -> list[str]:
-    """What is to be said where no change led round the failure."""
+def _notes(
+    program: Program, tried: Sequence[tuple[Change, Probe]], left: Sequence[Change], passed: bool, otherwise: int
+) -> list[str]:
+    """What is to be said where no change led round the failure; with `otherwise` of them the script fails in another way."""
     if passed:
         return []
     if tried:
         kinds = ", ".join(sorted({change.kind for change, _ in tried}, key=KINDS.index))
         late = sum(probe.outcome.kind is OutcomeKind.HANG for _, probe in tried)
-        told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and none got past the failure"
+        told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and with none the script passes"
+        told += f"; with {otherwise} of them it fails in another way" if otherwise else ""
         told += f"; of {late} of them nothing is known: they had not ended in the time there was" if late else ""
         return [told + (". There was no time for others." if left else ".")]
     if left:

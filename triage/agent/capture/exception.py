@@ -15,6 +15,8 @@ FRAME_LIMIT = 80
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)/")
 _OURS = ("torch", "functorch", "torchgen", "triage")
 
+# Dynamo, a graph that is interpreted, and symbolic shapes (torch/fx/experimental/symbolic_shapes.py, torch/_dynamo/guards.py).
+_USER_STACK = re.compile(r"from user code:|Original traceback:|User [Ss]tack(?: \(most recent call last\))?:\n")
 _USER_CODE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
 
@@ -173,10 +175,10 @@ def _user_code(error, message):
     stack = getattr(error, "real_stack", None)
     if isinstance(stack, traceback.StackSummary) and stack:
         return [_frame(entry.filename, entry.lineno, entry.name) for entry in stack[-8:]]
-    place = max(message.rfind("from user code:"), message.rfind("Original traceback:"))
-    if place < 0:
+    places = list(_USER_STACK.finditer(message))
+    if not places:
         return []
-    found = [_USER_CODE.match(line) for line in message[place:].splitlines()]
+    found = [_USER_CODE.match(line) for line in message[places[-1].end() :].splitlines()]
     return [_frame(m.group("file"), int(m.group("line")), m.group("function")) for m in found if m][-8:]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,9 @@ from triage.reduce.text.code.script import Edit
 KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
 CALLS_OF_A_LINE = 2
 _SEVERAL = "fullgraph=False"
+_MARKED = re.compile(
+    r"You marked \S+ as dynamic but your code specialized it"
+)  # torch/fx/experimental/symbolic_shapes.py
 _PARAMETER = re.compile(r"L\['(\w+)'\]")
 
 Edits = Mapping[Path, tuple[Edit, ...]]
@@ -172,6 +176,21 @@ def of_copies(program: Program, inputs: Iterable[str]) -> Iterator[Change]:
                 told = " and of ".join(f"`{each}`" for each in found.arguments)
                 words = f"Give `{found.function}` a contiguous copy of {told} ({where})"
                 yield from _change(program, "spelling", words, where, {path: found.edits})
+
+
+def of_marks(program: Program, error: str) -> Iterator[Change]:
+    """Where the error says that a dimension which is marked as dynamic is none: the marks as a wish, and no longer an order."""
+    if not _MARKED.search(error):
+        return
+    edits: dict[Path, tuple[Edit, ...]] = {}
+    for path in dict.fromkeys([*program.compiled, *([program.main] if program.main is not None else [])]):
+        source = program.read(path)
+        for node in source.nodes if source is not None else ():
+            if source is not None and isinstance(node, ast.Attribute) and node.attr == "mark_dynamic":
+                end = source.span(node)[1]
+                edits[path] = (*edits.get(path, ()), Edit(end - len(node.attr), end, "maybe_mark_dynamic"))
+    words = "Mark dimensions with `maybe_mark_dynamic` in the place of `mark_dynamic`"
+    yield from _change(program, "spelling", words, None, edits)
 
 
 def _respelled(program: Program, spot: Spot, spelling: Spelling, most: int) -> Iterator[Respelled]:
