@@ -64,7 +64,7 @@ def _telling_reasons(original, tell):
     @functools.wraps(original)
     def reasons_of(entries, frame, *args, **kwargs):
         reasons = original(entries, frame, *args, **kwargs)
-        found = [reasons] if isinstance(reasons, str) else list(reasons or ())
+        found = [reasons] if isinstance(reasons, str) else list(reasons) if isinstance(reasons, (list, tuple)) else []
         tell(frame, found, len(entries) if isinstance(entries, (list, tuple)) else 0)
         return reasons
 
@@ -73,10 +73,8 @@ def _telling_reasons(original, tell):
 
 def _watch_recompiles_of_2_1(convert_frame, tell):
     """There a count is asked about by the function that has the frame, and the guard that failed stands in a table."""
-    original = convert_frame.is_recompilation
-    sys.modules[
-        "torch._dynamo.config"
-    ].report_guard_failures = True  # as TORCH_LOGS=recompiles does: else the table is empty
+    original, config = convert_frame.is_recompilation, sys.modules["torch._dynamo.config"]
+    config.report_guard_failures = True  # as TORCH_LOGS=recompiles does: else the table is empty
 
     @functools.wraps(original)
     def is_recompilation(cache_size):
