@@ -692,6 +692,14 @@ def test_what_a_program_calls_two_inputs_is_not_what_fails() -> None:
     assert skeleton("input 0 (float) has another dtype") == "input N (float) has another dtype"
 
 
+def test_a_graph_within_the_message_is_not_what_fails() -> None:
+    """torch/_functorch/_aot_autograd/functional_utils.py:assert_functional_graph."""
+    text = "n=copy_, n.args[0]=view_1, placeholders={{arg1_1, arg0_1}}, graph=graph():\n    %{} : [num_users=1] = placeholder"
+    assert failed("AssertionError", text.format("arg0_1") + "\n    %view : [num_users=1]") == failed(
+        "AssertionError", text.format("arg0_1")
+    )
+
+
 def test_how_a_size_was_computed_is_not_what_fails():
     long = (
         "cannot determine truth value of Relational: (((2*TruncToInt(0.6*ToFloat(s20)) + 18)//"

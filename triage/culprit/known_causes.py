@@ -207,7 +207,8 @@ TABLE: tuple[Row, ...] = (
         r"unsupported operator: (?!aten\.|prims\.|_c10d)",
         "The program's custom operator has no fake kernel, so the compiler cannot know the shape and dtype of what it returns.",
         "Register one that returns an empty tensor of the right shape and dtype: "
-        '`@torch.library.register_fake("ns::name")`, or `.register_fake` of the operator.',
+        '`@torch.library.register_fake("ns::name")`, or `.register_fake` of the operator; before torch 2.4 '
+        '`library.impl("name", function, "Meta")`.',
         "https://docs.pytorch.org/tutorials/advanced/python_custom_ops_functional.html",
         stages=_COMPILING,
     ),

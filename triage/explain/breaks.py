@@ -121,6 +121,11 @@ def tried(
     )
 
 
+def not_tried(rows: Sequence[GraphBreak], trial: Trial, why: str) -> tuple[GraphBreak, ...]:
+    """The rows, with the reason why this torch cannot be asked for `trial`."""
+    return tuple(replace(row, note=why) if trial_of(row.code, row.cure) == trial else row for row in rows)
+
+
 def _judged(
     row: GraphBreak, trial: Trial, before: Sequence[GraphBreak], after: Sequence[GraphBreak], failure: str | None
 ) -> GraphBreak:

@@ -46,6 +46,7 @@ _TAIL_MARKS = (
     "\nOriginal traceback:",
     "\nFX node stack trace:",
     "\nGraphModule:",
+    "graph():\n    %",  # a torch.fx.Graph within a sentence: it holds all that the program computes
     "\nException raised from ",
     "\nThe above exception was",
     "\nThis error most often comes from",

@@ -83,9 +83,9 @@ def break_facts(each: GraphBreak) -> str:
 
 
 def break_verdict(each: GraphBreak) -> str:
-    """Whether the cure was seen to work; empty where it was not tried, as what changes the program's text is not."""
+    """Whether the cure was seen to work, or why it could not be tried; empty where it changes the program's text."""
     if each.cure_works is None:
-        return ""
+        return f"not tried: {clip(each.note, 300)}" if each.note else ""
     note = f"; {clip(each.note, 300)}" if each.note else ""
     return f"tried with {each.tried}: {'works' if each.cure_works else 'does not help'}{note}"
 

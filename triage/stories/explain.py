@@ -224,6 +224,10 @@ def _cures_tried(session: Session, target: Target, found: Explanation, *, whole:
     wanted = {trial.name: trial for trial in (*breaks.trials(broken), *recompiles.trials(again))}
     for number, trial in enumerate(wanted.values(), 1):
         seen = _watched(session, target, f"cure-{number}", trial, whole=whole)
+        missing = [event["name"] for event in seen.events if event.get("e") == "no_such_setting"]
+        if missing:
+            broken = breaks.not_tried(broken, trial, f"this torch has no `torch._dynamo.config.{missing[0]}`")
+            continue
         failure = (
             f"with {trial.name} the run fails: {_failure(seen.probe.outcome)}" if seen.probe.outcome.failed else None
         )

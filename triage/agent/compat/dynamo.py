@@ -1,11 +1,16 @@
 """Dynamo: the names, counts and times of its compiles, its backends, and the scripts of PyTorch's own minifier."""
 
+import functools
 import os
 import sys
 
 from .feature import Missing
 
 _graph_break_ids = {}
+_ASKED_FOR_REASONS = (  # with the cache entries and the frame that none of them fits; the answer is what would be logged
+    "get_and_maybe_log_recompilation_reasons",
+    "get_and_maybe_log_recompilation_reason",  # one, in 2.2 to 2.4 at least
+)
 
 
 def compile_id():
@@ -44,6 +49,42 @@ def recompile_limit():
         except Exception:
             continue
     return None
+
+
+def watch_recompiles(convert_frame, tell):
+    """Have `tell(frame, reasons, entries)` called where Dynamo compiles a function that it has `entries` of already."""
+    names = [name for name in _ASKED_FOR_REASONS if hasattr(convert_frame, name)]
+    for name in names:
+        setattr(convert_frame, name, _telling_reasons(getattr(convert_frame, name), tell))
+    if not names and hasattr(convert_frame, "is_recompilation"):
+        _watch_recompiles_of_2_1(convert_frame, tell)
+
+
+def _telling_reasons(original, tell):
+    @functools.wraps(original)
+    def reasons_of(entries, frame, *args, **kwargs):
+        reasons = original(entries, frame, *args, **kwargs)
+        found = [reasons] if isinstance(reasons, str) else list(reasons) if isinstance(reasons, (list, tuple)) else []
+        tell(frame, found, len(entries) if isinstance(entries, (list, tuple)) else 0)
+        return reasons
+
+    return reasons_of
+
+
+def _watch_recompiles_of_2_1(convert_frame, tell):
+    """There a count is asked about by the function that has the frame, and the guard that failed stands in a table."""
+    original, config = convert_frame.is_recompilation, sys.modules["torch._dynamo.config"]
+    config.report_guard_failures = True  # as TORCH_LOGS=recompiles does: else the table is empty
+
+    @functools.wraps(original)
+    def is_recompilation(cache_size):
+        again = original(cache_size)
+        frame = sys._getframe(1).f_locals.get("frame")
+        if again and frame is not None:
+            tell(frame, list(convert_frame.guard_failures.get(frame.f_code, ()))[-1:], cache_size)
+        return again
+
+    convert_frame.is_recompilation = is_recompilation
 
 
 def graph_break_id(kind):

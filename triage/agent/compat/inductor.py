@@ -79,9 +79,10 @@ def compiler_parts():
 
 def _subsystems(backends):
     """Names of what the bisector can be asked about; without the settings that it has in the same table."""
-    if not backends:
+    try:
+        return [part.name for parts in backends.values() for part in parts if not hasattr(part, "config_name")]
+    except AttributeError:  # no bisector, or one with another table
         return []
-    return [part.name for parts in backends.values() for part in parts if not hasattr(part, "config_name")]
 
 
 def _named(module, name):

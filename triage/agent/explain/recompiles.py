@@ -1,11 +1,6 @@
-"""Recompilations: which function, which guard failed in torch's own words, with which values, and what the limit is.
-
-Dynamo asks `get_and_maybe_log_recompilation_reasons` (one reason before 2.4) with the frame that no compiled code fits; the
-answer is what it would log.
-"""
+"""Recompilations: which function, which guard failed in torch's own words, with which values, and what the limit is."""
 
 import ast
-import functools
 import re
 
 from .. import compat
@@ -14,7 +9,6 @@ from . import places
 REASONS = 3
 VALUE_LIMIT = 80
 TOLD_LIMIT = 1000
-_NAMES = ("get_and_maybe_log_recompilation_reasons", "get_and_maybe_log_recompilation_reason")
 _SOURCE = re.compile(
     r"L\[(?:'\w+'|\"\w+\")\](?:\.\w+|\[(?:'[^']*'|\"[^\"]*\"|\d+)\])*|G\[(?:'\w+'|\"\w+\")\](?:\.\w+)*"
 )
@@ -33,27 +27,18 @@ class Recompiles(object):
         self.told = 0
 
     def watch(self, module):
-        for name in _NAMES:
-            if hasattr(module, name):
-                setattr(module, name, self._watched(getattr(module, name)))
+        compat.watch_recompiles(module, self._heard)
 
-    def _watched(self, original):
-        @functools.wraps(original)
-        def reasons_of(entries, frame, *args, **kwargs):
-            reasons = original(entries, frame, *args, **kwargs)
-            try:
-                self._tell(entries, frame, reasons)
-            except Exception:
-                pass
-            return reasons
+    def _heard(self, frame, reasons, entries):
+        try:
+            self._tell(frame, [str(reason) for reason in reasons], entries)
+        except Exception:
+            pass
 
-        return reasons_of
-
-    def _tell(self, entries, frame, reasons):
+    def _tell(self, frame, found, entries):
         self.told += 1
         if self.told > TOLD_LIMIT:
             return
-        found = [str(reason) for reason in ([reasons] if isinstance(reasons, str) else reasons or ())]
         code = frame.f_code
         self.channel.say(
             "recompile",
@@ -63,7 +48,7 @@ class Recompiles(object):
             own=places.is_own(code.co_filename),
             reasons=[reason[:2000] for reason in found[:REASONS]],
             values=values_in(found[0], frame) if found else {},
-            entries=len(entries) if isinstance(entries, (list, tuple)) else 0,
+            entries=entries,
             limit=compat.recompile_limit(),
             graph=compat.compile_id(),
         )

@@ -25,12 +25,14 @@ def patches(recorder):
         "torch._dynamo.symbolic_convert": watcher.watch_log,
         "torch._dynamo.output_graph": watcher.watch_subgraphs,
         "torch._dynamo.convert_frame": convert_frame,
-        "torch._dynamo.config": lambda module: _set(module, recorder.config.get("dynamo_settings") or {}),
+        "torch._dynamo.config": lambda module: _set(
+            module, recorder.config.get("dynamo_settings") or {}, recorder.channel
+        ),
     }
 
 
-def _set(config, settings):
-    """Settings of Dynamo that a cure needs; one that this release does not have is left out.
+def _set(config, settings, channel):
+    """Settings of Dynamo that a cure needs; one that this release does not have is left out, and told.
 
     A list names functions (`builtins.print`), which are added to those that are set.
     """
@@ -38,6 +40,8 @@ def _set(config, settings):
         if hasattr(config, name):
             added = {_named(each) for each in value} | getattr(config, name) if isinstance(value, list) else value
             setattr(config, name, added)
+        else:
+            channel.say("no_such_setting", name=name)
 
 
 def _named(path):
