@@ -158,16 +158,19 @@ class WrongResult:
         return f"{self.item} of a compiled graph is further from {against}"
 
     def details(self) -> str:
-        """The numbers, one sentence."""
+        """The numbers, one sentence; what both sides have in common where there are none."""
+        what = f"Graph {self.graph}, call {self.call}"
+        if self.dtype and self.kind not in ("dtype", "shape", "structure"):
+            what += f", {self.dtype} of shape {_tuple(self.shape)}"
         if not self.elements or self.kind == "zero_sign":
-            return f"Graph {self.graph}, call {self.call}."
+            return f"{what}."
         place = f" at {_tuple(self.at)}" if self.at else ""
         compiled = "None" if self.words else _number(self.compiled)
         values = f"compiled {compiled}, eager {_number(self.eager)}"
         if self.exact is not None:
             values += f", float64 {_number(self.exact)}"
         return (
-            f"Graph {self.graph}, call {self.call}, {self.dtype} of shape {_tuple(self.shape)}: "
+            f"{what}: "
             f"largest error {self.compiled_error:.3g} compiled, {self.eager_error:.3g} eager "
             f"(eager moves by {self.spread:.3g} when its roundings are nudged); "
             f"{self.wrong} of {self.elements} elements are wrong, the worst{place}: {values}."
