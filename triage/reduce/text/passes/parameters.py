@@ -1,0 +1,67 @@
+"""What is given for a parameter, in its place in the function's body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.names import Occurrences, all_arguments, text_for
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.passes.definitions import without_parameter
+from triage.reduce.text.script import Edit, Function, Script
+from triage.reduce.text.shape import without_argument
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    seen = Occurrences(script)
+    for statement, _ in script.statements():
+        if isinstance(statement, ast.FunctionDef):
+            yield from _argument_for_parameter(script, seen, statement)
+            yield from _default_for_parameter(script, seen, statement)
+
+
+def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
+    """What the only call passes, in place of the parameter: a literal (which leaves it unused), or what is used once."""
+    owner = script.parents[node]
+    name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
+    if isinstance(owner, ast.ClassDef):
+        name, positional = (owner.name if name == "__init__" else ""), positional[1:]
+    calls = [
+        item
+        for item in script.nodes
+        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == name
+    ]
+    if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
+        return
+    inner = next(scope for scope in seen.scopes if scope.node is node)
+    named = {argument.arg: argument for argument in all_arguments(node.args)}
+    pairs: list[tuple[ast.arg, ast.expr, ast.AST]] = [
+        (*pair, pair[1]) for pair in zip(positional, calls[0].args, strict=False)
+    ]
+    pairs += [(named[item.arg], item.value, item) for item in calls[0].keywords if item.arg in named]
+    called = len([place for place in seen.of(name) if not place.binds])
+    for argument, given, item in pairs:
+        uses = [place for place in seen.of(argument.arg, inner) if not place.binds]
+        value = script.source(given)
+        if not uses or not all(place.placed for place in uses):
+            continue
+        if isinstance(given, ast.Constant):
+            yield one(*(Edit(place.start, place.end, value) for place in uses))
+        elif len(uses) == 1 and called == 1 and "\n" not in value:
+            gone = (without_argument(script, calls[0], item), without_parameter(script, node, argument))
+            yield one(Edit(uses[0].start, uses[0].end, text_for(script, uses[0], value)), *gone)
+
+
+def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
+    """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
+    inner = next(scope for scope in seen.scopes if scope.node is node)
+    positional = [*node.args.posonlyargs, *node.args.args]
+    pairs = [
+        *zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
+    for argument, default in pairs:
+        places = seen.of(argument.arg, inner)
+        uses = [place for place in places if not place.binds and place.placed]
+        if isinstance(default, ast.Constant) and uses and len(places) == len(uses) + 1:
+            yield one(*(Edit(place.start, place.end, script.source(default)) for place in uses))
