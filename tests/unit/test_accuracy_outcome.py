@@ -83,8 +83,17 @@ def test_the_numbers_are_told() -> None:
     whole = WrongResult("0/0", 1, "output 0", "forward", dtype="int64")
     assert whole.headline() == "output 0 of a compiled graph is not what eager gives"
     strides = WrongResult(
-        "0/0", 1, "output 0", "forward", kind="strides", words="strides are (1, 2) compiled, (2, 1) in eager"
+        "0/0",
+        1,
+        "output 0",
+        "forward",
+        kind="strides",
+        words="strides are (1, 2) compiled, (2, 1) in eager",
+        dtype="float32",
+        shape=(2, 2),
     )
+    assert strides.details() == "Graph 0/0, call 1, float32 of shape (2, 2)."
+    assert replace(strides, kind="dtype").details() == "Graph 0/0, call 1."
     assert strides.headline() == "output 0 of a compiled graph: strides are (1, 2) compiled, (2, 1) in eager"
 
 

@@ -177,7 +177,6 @@ def test_a_number_never_becomes_zero():
         ("def f(a):\n    return a + 1\ny = f(z) * 2\n", "y = (z + 1) * 2\n"),
         ("a = b\nprint(a, a)\n", "print(b, b)\n"),
         ("def g(x):\n    h = f(x)\n    return h\ng(1)\n", "def g(x):\n    return f(x)\n\ng(1)\n"),
-        ("def g(x, k):\n    return x[k]\ng(1, 5)\n", "def g(x, k):\n    return x[5]\n\ng(1, 5)\n"),
     ],
 )
 def test_inlining(text, expected):

@@ -17,6 +17,7 @@ from triage.reduce.text.passes import (
     forwarding,
     functions,
     inlining,
+    parameters,
     renaming,
     unwrapping,
 )
@@ -150,13 +151,24 @@ def test_one_turn_is_simpler_than_a_loop():
         (expressions.propose, "a = x[1:2:3]\n", "a = x[:2:3]\n"),
         (expressions.propose, "a = x[1:2:3]\n", "a = x[1:2]\n"),
         (expressions.propose, "def f():\n    yield x\nf()\n", "def f():\n    yield\n\nf()\n"),
-        (inlining.propose, "def f(a, k=3):\n    return a * k\nf(1)\n", "def f(a, k=3):\n    return a * 3\n\nf(1)\n"),
+        (parameters.propose, "def f(a, k=3):\n    return a * k\nf(1)\n", "def f(a, k=3):\n    return a * 3\n\nf(1)\n"),
         (inlining.propose, "k = g()\nx.w = k\nf(b.w)\n", "k = g()\nf(k)\n"),
         (inlining.propose, "a, b = f, g()\nprint(a(b), a)\n", "b = g()\nprint(f(b), f)\n"),
         (inlining.propose, "a.width = 3\nf(b.width)\n", "f(3)\n"),
-        (inlining.propose, "def f(a, b):\n    g(b)\nf(x, b=2)\n", "def f(a, b):\n    g(2)\n\nf(x, b=2)\n"),
+        (parameters.propose, "def g(x, k):\n    return x[k]\ng(1, 5)\n", "def g(x, k):\n    return x[5]\n\ng(1, 5)\n"),
         (
-            inlining.propose,
+            parameters.propose,
+            "class M:\n    def __init__(self, n, d):\n        self.a = h(n) * d\nM([b, 1], d=2 + c)\n",
+            "class M:\n    def __init__(self, d):\n        self.a = h([b, 1]) * d\n\nM(d=2 + c)\n",
+        ),
+        (
+            parameters.propose,
+            "class M:\n    def __init__(self, n, d):\n        self.a = h(n) * d\nM([b, 1], d=2 + c)\n",
+            "class M:\n    def __init__(self, n):\n        self.a = h(n) * (2 + c)\n\nM([b, 1])\n",
+        ),
+        (parameters.propose, "def f(a, b):\n    g(b)\nf(x, b=2)\n", "def f(a, b):\n    g(2)\n\nf(x, b=2)\n"),
+        (
+            parameters.propose,
             "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\n",
             "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\n",
         ),
@@ -224,6 +236,12 @@ def test_plainer_forms(propose, text, expected):
     if "except*" in text:
         pytest.importorskip("asyncio.taskgroups")  # from 3.11 on
     assert expected in results(text, propose)
+
+
+def test_what_is_given_more_than_once_or_read_more_than_once_stays_where_it_is():
+    twice = "def f(a):\n    return a * a\nf([b])\n"
+    compiled = "def f(a):\n    return a * 2\nf([b])\ntorch.compile(f)([b])\n"
+    assert results(twice, parameters.propose) == results(compiled, parameters.propose) == []
 
 
 @pytest.mark.parametrize(

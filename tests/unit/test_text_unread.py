@@ -58,6 +58,7 @@ def test_attributes_that_nothing_reads_go_with_what_only_they_need():
         ("seen = {}\nseen[1] = 2\nprint(0)\n", "print(0)\n"),
         ("class A:\n    size = 3\n    def f(self):\n        pass\nprint(A())\n", "class A:\n    pass\n\nprint(A())\n"),
         ("def f():\n    def g():\n        pass\n    return 1\nf()\n", "def f():\n    return 1\n\nf()\n"),
+        ("def f(h):\n    h\n    2.0\n    h = h\n    return 1\nf(0)\n", "def f(h):\n    return 1\n\nf(0)\n"),
     ],
 )
 def test_what_goes(text: str, left: str):
@@ -77,6 +78,7 @@ def test_what_goes(text: str, left: str):
         "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\n    y: int\nprint(A(1, 2).x)\n",
         "class A:\n    size = 3\n    def f(self):\n        return self.size\nprint(A().f())\n",
         "def f():\n    global a\n    a = 1\nf()\nprint(a)\n",
+        "class A:\n    'What it is.'\nprint(A())\n",
     ],
 )
 def test_what_stays(text: str):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
+import itertools
+from collections.abc import Callable
+from types import SimpleNamespace
+
 import pytest
 from text_helpers import reduced
 
@@ -67,3 +72,59 @@ def test_rounds_before_the_last_ask_only_what_is_new(monkeypatch: pytest.MonkeyP
     same, more = reduced(MODEL, fails, checked=True)
     assert found == same
     assert queries < more
+
+
+STALE = """\
+import torch
+class Cache:
+    def __init__(self, names):
+        self.store = dict.fromkeys(names, 3.0)
+    def touch(self, name):
+        self.store[name] = self.store.pop(name) + 1.5
+    def oldest(self):
+        return next(iter(self.store.values()))
+def scaled(x, by=2.0):
+    return (x * by + 1.0) / max(x, 1) - min(x, 0.25) * abs(by - 7.0)
+def f(x):
+    return scaled(x) * cache.oldest() + scaled(x + 0.5, by=4.0) * 0.1 - (x - 3.0) / 8.0
+cache = Cache(["a", "b", "c"])
+g = torch.compile(f)
+for name in ["a", "b", "c", "a"]:
+    got, want = g(1.5) * 2.0 + 1.0, f(1.5) * 2.0 + 1.0
+    assert got == want, f"{name}: {got} and {want}"
+    cache.touch(name)
+"""
+
+
+def stale(text: str) -> bool:
+    """Whether the program's own check fails where what is compiled gives its first result for ever, and else passes."""
+
+    def first(function: Callable[..., object], **_: object) -> Callable[..., object]:
+        given: list[object] = []
+        return lambda *args: given[0] if given else given.append(function(*args)) or given[0]
+
+    def ends(compiler: object) -> str:
+        torch = SimpleNamespace(compile=compiler)
+        found = {**vars(builtins), "__import__": lambda name, *_: torch if name == "torch" else __import__(name)}
+        try:
+            exec(text, {"__builtins__": found})
+        except Exception as error:  # noqa: BLE001 - a candidate may do anything
+            return type(error).__name__
+        return ""
+
+    return ends(first) == "AssertionError" and ends(lambda function, **_: function) == ""
+
+
+def test_a_class_is_dissolved_before_every_expression_of_the_program_has_been_asked():
+    without: list[int] = []
+    numbers = itertools.count(1)
+
+    def fails(one: str) -> bool:
+        number, same = next(numbers), stale(one)
+        if same and "class" not in one:
+            without.append(number)
+        return same
+
+    found, _ = reduced(STALE, fails, checked=True)
+    assert found.count("\n") < 14
+    assert without[0] < 40

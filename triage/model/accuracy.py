@@ -158,12 +158,15 @@ class WrongResult:
         return f"{self.item} of a compiled graph is further from {against}"
 
     def details(self) -> str:
-        """The numbers, one sentence."""
+        """The numbers, one sentence; what both sides have in common where there are none."""
+        what = f"Graph {self.graph}, call {self.call}"
+        if self.dtype and self.kind not in ("dtype", "shape", "structure"):
+            what += f", {self.dtype} of shape {_tuple(self.shape)}"
         if not self.elements or self.kind == "zero_sign":
-            return f"Graph {self.graph}, call {self.call}."
+            return f"{what}."
         place = f" at {_tuple(self.at)}" if self.at else ""
         return (
-            f"Graph {self.graph}, call {self.call}, {self.dtype} of shape {_tuple(self.shape)}: "
+            f"{what}: "
             f"largest error {self.compiled_error:.3g} compiled, {self.eager_error:.3g} eager "
             f"(eager moves by {self.spread:.3g} when its roundings are nudged); "
             f"{self.wrong} of {self.elements} elements are wrong, the worst{place}: {self.values()}."

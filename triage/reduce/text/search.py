@@ -17,7 +17,7 @@ from triage.reduce.text.code.edits import compatible
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.finish.comments import without_stale
-from triage.reduce.text.passes import BRACKETS, LITERALS, POLISH, STATEMENTS, TABLE, UNREAD, Pass
+from triage.reduce.text.passes import BRACKETS, LITERALS, POLISH, STATEMENTS, STRUCTURE, TABLE, UNREAD, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
 from triage.reduce.text.vain import Vain
@@ -42,8 +42,9 @@ class Search:
         """Make `current` as small as the passes can. True where a last round showed that none can make it smaller.
 
         Literals wait for a second round, as each of them is a query, and what goes as a whole takes its own along.
-        Between full rounds only the passes that paid in the round before are tried, and until the last one nothing that
-        was tried in vain: that one must show the end.
+        Between full rounds only the passes that paid in the round before are tried, with those of structure, whose few new
+        choices mostly come of what others changed; and until the last one nothing that was tried in vain: that one must
+        show the end.
         """
         self.current = start
         paying = [one for one in TABLE if one.name != LITERALS]
@@ -56,7 +57,8 @@ class Search:
             self._vain.ignored = full and not paid
             if number == 0:
                 paid += [one for one in TABLE if one.name == LITERALS]
-            paying = paid if paid and number + 2 < rounds else list(TABLE)
+            again = [one for one in TABLE if one in paid or one.name in STRUCTURE]
+            paying = again if paid and number + 2 < rounds else list(TABLE)
         return False
 
     def fewer_statements(self, start: Script) -> None:

@@ -12,6 +12,7 @@ import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from triage.model.syntax import parse_expression
 from triage.reduce.text.code.nodes import all_arguments, bound_name
 from triage.reduce.text.code.script import Script, quiet
 
@@ -263,3 +264,21 @@ def tells_its_base(script: Script, node: ast.ClassDef, depth: int = 0) -> bool:
         if any(isinstance(item, ast.FunctionDef) and item.name == "__init_subclass__" for item in above.body):
             return True
     return False
+
+
+def atom(text: str) -> str:
+    """An expression's text, in brackets where something may stand on either side of it."""
+    try:
+        node = parse_expression(text.strip())
+    except SyntaxError:
+        return text
+    plain = isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List)
+    return text if plain else f"({text})"
+
+
+def text_for(script: Script, place: Occurrence, text: str) -> str:
+    """An expression's text where the name stood."""
+    above = script.parents[place.node]
+    called = isinstance(above, ast.Call) and above.func is place.node
+    bare = isinstance(above, ast.Call | ast.Return | ast.Expr | ast.Assign | ast.keyword) and not called
+    return text if bare else atom(text)

@@ -1,5 +1,7 @@
 """The passes, as one table in the order they are tried: what takes long, statements, then structure, then tokens, then names.
 
+Structure comes first as it has few choices and takes many tokens along; `STRUCTURE` are the passes of that kind.
+
 A pass only proposes edits of one script. It is deterministic, never runs anything, and never loops to a fixpoint: `search`
 does. What it proposes may be wrong in any way; what does not parse, or names what nothing defines, costs no query.
 """
@@ -23,6 +25,7 @@ from triage.reduce.text.passes import (
     imports,
     inlining,
     literals,
+    parameters,
     plain,
     reading,
     renaming,
@@ -51,10 +54,8 @@ TABLE = (
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("reading", reading.propose, "what a file holds in the place of reading it", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
+    Pass("parameters", parameters.propose, "what is given for a parameter in its place", False),
     Pass("imports", imports.propose, "torch.nn in place of nn: an import less"),
-    Pass("keywords", arguments.propose, "an argument less in a call"),
-    Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
-    Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass("classes", classes.propose, "a function in place of a class with one method", False),
     Pass("forwarding", forwarding.propose, "a module in place of one that only calls it", False),
     Pass("flatten", flattening.propose, "functions in place of a class with one instance, or of a generator", False),
@@ -64,8 +65,12 @@ TABLE = (
         "plain functions in place of coroutines, static methods, autograd functions",
         False,
     ),
+    Pass("keywords", arguments.propose, "an argument less in a call"),
+    Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
+    Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass(LITERALS, literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )
+STRUCTURE = frozenset({"unwrap", "inline", "parameters", "classes", "forwarding", "flatten", "functions"})
 POLISH = (
     Pass("plain", plain.propose, "expressions that say less than they seem to, as plainly as they can be said"),
     Pass("names", renaming.propose, "short, usual names in place of long ones"),

@@ -96,7 +96,7 @@ def _parameters(script: Script, node: Function) -> Iterator[Choice]:
             continue
         index = positional.index(argument) - method if argument in positional else None
         gone = [_without_given(script, call, argument.arg, index) for call in _calls(script, node, method)]
-        yield one(_without_parameter(script, node, argument), *outermost(filter(None, gone)))
+        yield one(without_parameter(script, node, argument), *outermost(filter(None, gone)))
 
 
 def _fields(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
@@ -142,7 +142,8 @@ def _returned(script: Script, node: Function) -> Iterator[Choice]:
         yield one(*edits)
 
 
-def _without_parameter(script: Script, node: Function, argument: ast.arg) -> Edit:
+def without_parameter(script: Script, node: Function, argument: ast.arg) -> Edit:
+    """The edit that takes a parameter away, with its annotation and its default."""
     items = all_arguments(node.args)
     index = items.index(argument)
     start, end = script.span(argument)

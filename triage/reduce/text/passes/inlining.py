@@ -6,11 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from triage.model.syntax import parse_expression
 from triage.reduce.text.code.edits import deletion
-from triage.reduce.text.code.names import Occurrence, Occurrences, Scope
-from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within, pairs_of
-from triage.reduce.text.code.script import Edit, Function, Script, blocks_of
+from triage.reduce.text.code.names import Occurrence, Occurrences, Scope, atom, text_for
+from triage.reduce.text.code.nodes import all_arguments, names_within, pairs_of
+from triage.reduce.text.code.script import Edit, Script, blocks_of
 from triage.reduce.text.passes.choice import Choice, one
 
 WIDEST, WIDEST_OF_ALL = 100, 140
@@ -23,8 +22,6 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(statement, ast.FunctionDef):
             yield from _body_for_call(script, seen, statement)
             yield from _result_for_call(script, seen, statement)
-            yield from _argument_for_parameter(script, seen, statement)
-            yield from _default_for_parameter(script, seen, statement)
         elif isinstance(statement, ast.ClassDef):
             yield from _value_for_field(script, statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -122,8 +119,8 @@ def _filled(script: Script, seen: Occurrences, inner: Scope, value: ast.expr, gi
         if isinstance(above, ast.Starred):  # `*args`: all of them, in their place
             edits.append(Edit(*script.span(above), given[place.name]))
         else:
-            edits.append(Edit(place.start, place.end, _atom(given[place.name])))
-    return _atom(script.part(start, end, edits))
+            edits.append(Edit(place.start, place.end, atom(given[place.name])))
+    return atom(script.part(start, end, edits))
 
 
 def _is_handed_on(script: Script, node: ast.FunctionDef, name: str) -> bool:
@@ -131,45 +128,6 @@ def _is_handed_on(script: Script, node: ast.FunctionDef, name: str) -> bool:
     uses = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id == name]
     above = [script.parents[use] for use in uses]
     return all(isinstance(item, ast.Starred) and isinstance(script.parents[item], ast.Call) for item in above)
-
-
-def _atom(text: str) -> str:
-    try:
-        node = parse_expression(text.strip())
-    except SyntaxError:
-        return text
-    plain = isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript | ast.List)
-    return text if plain else f"({text})"
-
-
-def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
-    """What the only call passes, where it is a literal, in place of the parameter (which then is unused)."""
-    owner = script.parents[node]
-    name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
-    if isinstance(owner, ast.ClassDef):
-        name, positional = (owner.name if name == "__init__" else ""), positional[1:]
-    found = [call for call in script.calls if calls(call, name)]
-    if len(found) != 1 or any(isinstance(item, ast.Starred) for item in found[0].args):
-        return
-    inner = seen.scope_at(node)
-    named = {argument.arg: argument for argument in all_arguments(node.args)}
-    pairs = [*zip(positional, found[0].args, strict=False)]
-    pairs += [(named[item.arg], item.value) for item in found[0].keywords if item.arg in named]
-    for argument, given in pairs:
-        if isinstance(given, ast.Constant):
-            uses = seen.reads(argument.arg, inner)
-            if uses and all(place.placed for place in uses):
-                yield one(*(Edit(place.start, place.end, script.source(given)) for place in uses))
-
-
-def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
-    """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
-    inner = seen.scope_at(node)
-    for argument, default in defaults_of(node.args):
-        places = seen.of(argument.arg, inner)
-        uses = [place for place in places if not place.binds and place.placed]
-        if isinstance(default, ast.Constant) and uses and len(places) == len(uses) + 1:
-            yield one(*(Edit(place.start, place.end, script.source(default)) for place in uses))
 
 
 def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
@@ -185,7 +143,7 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     value = script.source(node.value)
     if "\n" in value:
         return
-    texts = [_for_use(script, place, value) for place in uses]
+    texts = [text_for(script, place, value) for place in uses]
     yield one(
         deletion(script, node),
         *(Edit(place.start, place.end, text) for place, text in zip(uses, texts, strict=True)),
@@ -200,7 +158,7 @@ def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
         if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Constant | ast.Attribute):
             uses = _uses_if_bound_once(seen, target)
             if uses is not None:
-                edits = [Edit(use.start, use.end, _for_use(script, use, script.source(value))) for use in uses]
+                edits = [Edit(use.start, use.end, text_for(script, use, script.source(value))) for use in uses]
         elif isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
             reads = _reads_if_set_once(script, target)
             if reads is not None:
@@ -332,10 +290,3 @@ def _used_once_next(script: Script, node: ast.Assign, uses: list[Occurrence]) ->
         return False
     line = script.text.splitlines()[uses[0].node.lineno - 1]  # type: ignore[attr-defined]
     return len(line) + len(script.source(node.value)) < WIDEST
-
-
-def _for_use(script: Script, place: Occurrence, text: str) -> str:
-    above = script.parents[place.node]
-    called = isinstance(above, ast.Call) and above.func is place.node
-    bare = isinstance(above, ast.Call | ast.Return | ast.Expr | ast.Assign | ast.keyword) and not called
-    return text if bare else _atom(text)

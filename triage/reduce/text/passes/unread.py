@@ -38,7 +38,10 @@ def propose(script: Script) -> Iterator[Choice]:
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """A statement that only keeps something (`pair`: that part of `a, b = x, y`), and the places where it does."""
+    """A statement that only keeps something (`pair`: that part of `a, b = x, y`), and the places where it does.
+
+    One without places does nothing at all: nothing can need it.
+    """
 
     statement: ast.stmt
     places: tuple[Place, ...]
@@ -98,6 +101,9 @@ class _Keeping:
     # -- units ----------------------------------------------------------------------------------------------------
 
     def _of(self, statement: ast.stmt) -> Iterator[_Unit]:
+        if _says_nothing(statement):
+            yield _Unit(statement, ())
+            return
         if isinstance(statement, Definition):
             places = self._defined(statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1 and pairs_of(statement):
@@ -163,6 +169,14 @@ class _Keeping:
         first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]
         method = isinstance(self._script.parents[scope.node], ast.ClassDef)
         return method and bool(first) and first[0].arg == name.id
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    """`a`, `1.0` and `a = a`, which are left of what said more; no text, it may be a docstring."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+        return [ast.unparse(target) for target in statement.targets] == [statement.value.id]
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Name) or (isinstance(value, ast.Constant) and not isinstance(value.value, str))
 
 
 def _fills(node: ast.expr) -> bool:

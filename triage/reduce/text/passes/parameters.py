@@ -1,0 +1,59 @@
+"""What is given for a parameter, in its place in the function's body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triage.reduce.text.code.edits import without_argument
+from triage.reduce.text.code.names import Occurrences, text_for
+from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of
+from triage.reduce.text.code.script import Edit, Function, Script
+from triage.reduce.text.passes.choice import Choice, one
+from triage.reduce.text.passes.definitions import without_parameter
+
+
+def propose(script: Script) -> Iterator[Choice]:
+    seen = Occurrences(script)
+    for statement, _ in script.statements():
+        if isinstance(statement, ast.FunctionDef):
+            yield from _argument_for_parameter(script, seen, statement)
+            yield from _default_for_parameter(script, seen, statement)
+
+
+def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
+    """What the only call passes, in place of the parameter: a literal (which leaves it unused), or what is used once."""
+    owner = script.parents[node]
+    name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
+    if isinstance(owner, ast.ClassDef):
+        name, positional = (owner.name if name == "__init__" else ""), positional[1:]
+    found = [call for call in script.calls if calls(call, name)]
+    if len(found) != 1 or any(isinstance(item, ast.Starred) for item in found[0].args):
+        return
+    call, inner = found[0], seen.scope_at(node)
+    named = {argument.arg: argument for argument in all_arguments(node.args)}
+    pairs: list[tuple[ast.arg, ast.expr, ast.AST]] = [
+        (*pair, pair[1]) for pair in zip(positional, call.args, strict=False)
+    ]
+    pairs += [(named[item.arg], item.value, item) for item in call.keywords if item.arg in named]
+    called = len(seen.reads(name))
+    for argument, given, item in pairs:
+        uses = seen.reads(argument.arg, inner)
+        value = script.source(given)
+        if not uses or not all(place.placed for place in uses):
+            continue
+        if isinstance(given, ast.Constant):
+            yield one(*(Edit(place.start, place.end, value) for place in uses))
+        elif len(uses) == 1 and called == 1 and "\n" not in value:
+            gone = (without_argument(script, call, item), without_parameter(script, node, argument))
+            yield one(Edit(uses[0].start, uses[0].end, text_for(script, uses[0], value)), *gone)
+
+
+def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
+    """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
+    inner = seen.scope_at(node)
+    for argument, default in defaults_of(node.args):
+        places = seen.of(argument.arg, inner)
+        uses = [place for place in places if not place.binds and place.placed]
+        if isinstance(default, ast.Constant) and uses and len(places) == len(uses) + 1:
+            yield one(*(Edit(place.start, place.end, script.source(default)) for place in uses))
