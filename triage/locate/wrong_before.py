@@ -43,7 +43,7 @@ def look(walk: Walk, doubt: Callable[[Probe], Probe] = lambda probe: probe) -> s
     assert found.failing is not None
     rung = rung_that_shows(found, walk.seen)
     comparison = Comparison(gradients=start.backwards > 0, stop=True, own_check=True)
-    probe = doubt(walk.ask(rung, f"{rung.name}-compared", capture=True, comparison=comparison))
+    probe = doubt(walk.ask(rung, f"{rung.name}-compared", accuracy=comparison))
     wrongs = probe.notes.wrongs
     graphs = [name for name in dict.fromkeys(wrong.graph for wrong in wrongs) if name != start.graph]
     for number, graph in enumerate(graphs[:ASKED_AT_MOST], start=1):

@@ -85,7 +85,7 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
         found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
     if report.given_wrong is not None:
-        found.append(("Comes of", _given(report.given_wrong)))
+        found.append(("Comes of", _comes_of(report.given_wrong)))
     if report.subsystem is not None and report.subsystem.names:
         found.append(("Part of the compiler", part(report.subsystem)))
     elif report.subsystem is None and culprit is not None and _is_part_alone(culprit, verdict.stage):
@@ -119,7 +119,7 @@ def _is_part_alone(culprit: Culprit, stage: Stage) -> bool:
     return not (culprit.op or culprit.detail) and culprit.subsystem not in (None, "", stage.value)
 
 
-def _given(facts: dict[str, Any]) -> str:
+def _comes_of(facts: dict[str, Any]) -> str:
     """Of what value a failure comes, and how that is known."""
     wrong, result = facts["wrong"], f"the result of {code(clip(str(facts['operation']), 200))}"
     shown = "with what eager computes in its place the reproducer passes"
