@@ -231,6 +231,20 @@ def test_a_bare_exit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("stderr", "said"),
+    [
+        ("a.py:27: UserWarning: to a scalar.\nUse detach(). (Triggered\n  print(float(x))\n", "3 of 4 apart"),
+        ("losses differ\na.py:27: UserWarning: to a scalar.\n  print(float(x))\n", "losses differ"),
+        ("/a b.py:2: FutureWarning: soon\nlosses differ\n", "losses differ"),
+        ("/a b.py:2: FutureWarning: soon\n  f(x)\nlosses differ:\n  0.5\n", "0.5"),
+    ],
+)
+def test_what_python_warns_of_is_not_what_the_program_says_last(stderr: str, said: str) -> None:
+    found = outcome(3, stderr=stderr, stdout="3 of 4 apart\n")
+    assert found.exception is not None and found.exception.message == f"exit status 3: {said}"
+
+
+@pytest.mark.parametrize(
     ("said", "told"),
     [("exit status 3", "exit status 3: no kernel for relu"), ("exit status 3: no kernel", "exit status 3: no kernel")],
 )

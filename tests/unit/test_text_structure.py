@@ -155,6 +155,11 @@ def test_one_turn_is_simpler_than_a_loop():
         (inlining.propose, "k = g()\nx.w = k\nf(b.w)\n", "k = g()\nf(k)\n"),
         (inlining.propose, "a, b = f, g()\nprint(a(b), a)\n", "b = g()\nprint(f(b), f)\n"),
         (inlining.propose, "a.width = 3\nf(b.width)\n", "f(3)\n"),
+        (
+            parameters.propose,
+            "class M:\n    def __init__(self, n):\n        self.a = n\nM('abc')\n",
+            "class M:\n    def __init__(self):\n        self.a = 'abc'\n\nM()\n",
+        ),
         (parameters.propose, "def g(x, k):\n    return x[k]\ng(1, 5)\n", "def g(x, k):\n    return x[5]\n\ng(1, 5)\n"),
         (
             parameters.propose,

@@ -58,6 +58,10 @@ _LAUNCHERS = (
     "SignalException",
 )
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
+# As Python prints a warning: its text, in few lines, and the line of source that it came from.
+_WARNING = re.compile(
+    r"^\S.*:\d+: \w*Warning: .*\n(?:(?:(?![ \t]|[VDIWE]\d{4} ).*\n){0,3}[ \t]+\S.*(?:\n|\Z))?", re.MULTILINE
+)
 _IN_GRAPH = re.compile(r"\b(?:compile|run|compiles \w+|of the \w+) graph (\S+)$")
 _EXIT = re.compile(r"exit status (\d+)(: )?")  # the message of a SystemExit, in the agent's words
 
@@ -372,6 +376,6 @@ def _exited(code: int | None, notes: AgentNotes, last_line: str) -> RaisedExcept
 
 
 def _last_line(text: str) -> str:
-    """The last line that is not torch's own log, which goes on after the program has said its last."""
-    lines = (line.strip() for line in reversed(text.splitlines()))
+    """The last line that is not torch's own log, which goes on after the program has said its last, nor a warning."""
+    lines = (line.strip() for line in reversed(_WARNING.sub("", text).splitlines()))
     return next((line for line in lines if line and not _LOG_LINE.match(line)), "")

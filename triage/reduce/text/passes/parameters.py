@@ -42,11 +42,13 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
         value = script.source(given)
         if not uses or not all(place.placed for place in uses):
             continue
-        if isinstance(given, ast.Constant):
-            yield one(*(Edit(place.start, place.end, value) for place in uses))
-        elif len(uses) == 1 and called == 1 and "\n" not in value:
+        filled = [Edit(place.start, place.end, text_for(script, place, value)) for place in uses]
+        plain = isinstance(given, ast.Constant)
+        if called == 1 and "\n" not in value and (plain or len(uses) == 1):
             gone = (without_argument(script, call, item), without_parameter(script, node, argument))
-            yield one(Edit(uses[0].start, uses[0].end, text_for(script, uses[0], value)), *gone)
+            yield one(*filled, *gone)
+        if plain:
+            yield one(*filled)
 
 
 def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
