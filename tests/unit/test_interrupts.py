@@ -4,11 +4,18 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
 
-def test_an_interrupt_in_the_callback_of_a_weak_reference_arrives_later() -> None:
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_an_interrupt_in_the_callback_of_a_weak_reference_arrives_later(seconds: float) -> None:
+    """However long it takes until it can be sent anew."""
     script = """
-        import signal, sys, time, weakref
+        import signal, sys, threading, time, weakref
         from triage.cli import app
+
+        start = threading.Thread.start
+        threading.Thread.start = lambda thread: (start(thread), time.sleep(float(sys.argv[1])))
 
         class Thing:
             pass
@@ -24,5 +31,6 @@ def test_an_interrupt_in_the_callback_of_a_weak_reference_arrives_later() -> Non
         except KeyboardInterrupt:
             print("dropped", *dropped, "and arrived")
     """
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", textwrap.dedent(script), str(seconds)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("dropped KeyboardInterrupt and arrived\n", "", 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from types import CodeType
 
 import typer
 
@@ -105,19 +106,33 @@ def _lose_no_interrupt() -> None:
     """
     import signal
     import threading
+    import time
+
+    main = threading.main_thread().ident or 0
 
     def send() -> None:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.01)
+        while _is_running(hook.__code__, main):  # on a busy machine that takes longer, and what arrives in it is lost too
+            time.sleep(0.01)
+        signal.pthread_kill(main, signal.SIGINT)
 
     otherwise = sys.unraisablehook
 
     def hook(unraisable: sys.UnraisableHookArgs) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            threading.Timer(0.01, send).start()
+            threading.Thread(target=send, daemon=True).start()
         else:
             otherwise(unraisable)
 
     sys.unraisablehook = hook
+
+
+def _is_running(code: CodeType, thread: int) -> bool:
+    """Whether a thread is in a function's code, or in what that called."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _end_undisturbed() -> None:
