@@ -112,7 +112,9 @@ def _lose_no_interrupt() -> None:
 
     def send() -> None:
         time.sleep(0.01)
-        while _is_running(hook.__code__, main):  # on a busy machine that takes longer, and what arrives in it is lost too
+        while _is_running(
+            hook.__code__, main
+        ):  # on a busy machine that takes longer, and what arrives in it is lost too
             time.sleep(0.01)
         signal.pthread_kill(main, signal.SIGINT)
 
