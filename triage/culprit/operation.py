@@ -81,16 +81,8 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
     ("_dynamo/symbolic_convert", "bytecode"),
     ("_dynamo/", "dynamo"),
 )
-_CALLED_BY_PARTS = (
-    "fake tensors",
-    "functionalization",
-)  # they raise for the part of Inductor that traces something with them
-
-
-_CALLED_BY_PARTS = (
-    "fake tensors",
-    "functionalization",
-)  # they raise for the part of Inductor that traces something with them
+# They raise for the part of Inductor that traces something with them.
+_CALLED_BY_PARTS = ("fake tensors", "functionalization")
 
 
 def culprit_of(

@@ -31,9 +31,8 @@ from triage.reduce.text.code.script import Edit
 KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
 CALLS_OF_A_LINE = 2
 _SEVERAL = "fullgraph=False"
-_MARKED = re.compile(
-    r"You marked \S+ as dynamic but your code specialized it"
-)  # torch/fx/experimental/symbolic_shapes.py
+# In the words of torch/fx/experimental/symbolic_shapes.py.
+_MARKED = re.compile(r"You marked \S+ as dynamic but your code specialized it")
 _PARAMETER = re.compile(r"L\['(\w+)'\]")
 
 Edits = Mapping[Path, tuple[Edit, ...]]
