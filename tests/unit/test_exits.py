@@ -27,7 +27,11 @@ def told():
 def and_elsewhere():
     print("weights differ")
     return 1
+for part in range(3):
+    if main(part):
+        print(f"frame {part}: apart")
 raise SystemExit("given twice")
+raise SystemExit(1 if main(6) else 0)
 """
 
 
@@ -43,6 +47,7 @@ def ended(message: str, kind: str = "SystemExit", frames: tuple[Frame, ...] = ()
         ("no", None),  # too short: anything may have said that
         ("losses differ", 'a.py:9 in main: print("losses differ"); sys.exit(1)'),
         ("gradients differ: 0.1", 'a.py:13 in <module>: print("gradients differ:", main(5), file=sys.stderr)'),
+        ("frame 2: apart", 'a.py:24 in <module>: print(f"frame {part}: apart")'),
         ("weights differ", None),  # a second print may have said it
         ("given twice", None),
     ],

@@ -47,16 +47,16 @@ def _exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _printed_before_exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """The prints of each block that ends the program further down, with the pattern of their last line."""
+    """The prints of each block that ends the program further down, also in loops, with the pattern of their last line."""
     for node in ast.walk(tree):
         for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             before: list[ast.AST] = []
             for statement in block if isinstance(block, list) else ():
                 value = statement.exc if isinstance(statement, ast.Raise) else getattr(statement, "value", None)
-                if isinstance(value, ast.Call) and _called(value) in _EXITS and not any(map(_words, value.args)):
+                if isinstance(value, ast.Call) and _called(value) in _EXITS and not any(map(_has_words, value.args)):
                     yield from (each for printed in before for each in _prints(printed))
-                elif isinstance(value, ast.Call):
-                    before.append(value)
+                elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    before.append(statement)
 
 
 def _prints(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
@@ -90,6 +90,11 @@ def _words(node: ast.expr) -> str:
     values = [part.value if isinstance(part, ast.Constant) else _VALUE for part in parts]
     words = [value for value in values if isinstance(value, str)]
     return "".join(words) if len(words) == len(values) else ""
+
+
+def _has_words(node: ast.expr) -> bool:
+    """Whether some of its text stands there: what is worked out may as well be a status."""
+    return bool(_words(node).strip(_VALUE))
 
 
 def _function(tree: ast.AST, line: int) -> str:
