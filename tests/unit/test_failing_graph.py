@@ -100,6 +100,8 @@ FILES = [{"e": "graph", "file": f"g{n}.json", "graph": f"{n}/0"} for n in range(
         ),
         # A check of the script's own; a comparison says which graph was wrong.
         ([raised(1, "uncaught"), {"e": "graph_failed", "graph": "1/0", "file": "g1.json"}], "1/0"),
+        # What was not compiled the program ran uncompiled.
+        ([raised(1, "uncaught"), {"e": "graph_failed", "graph": "1/0", "file": "g1.json", "when": "compile"}], None),
         # Dynamo could not trace it: the graphs before it have nothing to do with it.
         ([raised(1, "compile"), {"e": "raised_again", "id": 1, "pid": 1, "phase": "uncaught"}], None),
         ([{"e": "breadcrumb", "text": "compile graph 2/0"}], "2/0"),
