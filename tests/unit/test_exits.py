@@ -32,6 +32,12 @@ for part in range(3):
         print(f"frame {part}: apart")
 raise SystemExit("given twice")
 raise SystemExit(1 if main(6) else 0)
+def status():
+    for step in range(3):
+        if main(step):
+            print(f"step {step}: outputs differ")
+            return 1
+sys.exit(status())
 """
 
 
@@ -48,6 +54,7 @@ def ended(message: str, kind: str = "SystemExit", frames: tuple[Frame, ...] = ()
         ("losses differ", 'a.py:9 in main: print("losses differ"); sys.exit(1)'),
         ("gradients differ: 0.1", 'a.py:13 in <module>: print("gradients differ:", main(5), file=sys.stderr)'),
         ("frame 2: apart", 'a.py:24 in <module>: print(f"frame {part}: apart")'),
+        ("step 1: outputs differ", 'a.py:30 in status: print(f"step {step}: outputs differ")'),
         ("weights differ", None),  # a second print may have said it
         ("given twice", None),
     ],
