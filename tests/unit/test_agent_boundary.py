@@ -37,3 +37,15 @@ def test_without_its_wrapper_a_module_comes_back_as_it_is_and_knows_itself_by_th
     given = boundary.uncompiled(torch, net, told(unwrapped=True))
     assert given is net and given._orig_mod is net
     assert list(given.state_dict()) == ["weight", "bias"] and len(list(given.modules())) == 1
+
+
+def test_a_watched_function_is_compiled_once_more_as_it_is_unwatched() -> None:
+    """Else a program that compiles one function twice, or a candidate that does, fails with us alone."""
+
+    def step(x: object) -> object:
+        return x
+
+    compiled = torch.compile(step, backend="eager")
+    watched = boundary.record_calls(compiled, torch, told(), {})
+    assert watched is not compiled
+    assert torch.compile(watched, backend="inductor")._torchdynamo_orig_callable is step

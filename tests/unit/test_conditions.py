@@ -70,7 +70,10 @@ def test_strides():
     strided = case([tensor("x", 4, 17, stride=(1, 4))], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
     rows, needed, _ = asked(strided, lambda source: "strided" in source or ".t()" in source or "mT" in source)
     assert rows["contiguous inputs"] == "ok"
-    assert [told for told in needed if told.startswith("the strides")]
+    shown_by = "with contiguous strides instead of (1, 4) it passes"
+    assert needed["the strides or the storage of the inputs"] == shown_by
+    known = [Condition("the strides or the storage of the inputs", shown_by)]
+    assert of_neighbour("It passes with contiguous strides instead of (1, 4).", known) == ()
 
 
 def test_what_passes_is_a_spelling_of_the_call():

@@ -178,6 +178,7 @@ def test_none_where_so_many_are_left_that_the_last_is_there_by_chance():
         ("shop::price: could not find schema for it", "shop.price"),
         ("There was no fake impl registered for <CustomOpDef(shop::price)>", "shop.price"),
         ("Expected std::vector of at::Tensor from torch::autograd and c10::Error", None),
+        ("You should NOT call this method directly as native::_fw_primal. Please use the dispatcher", None),
         ("call of foo::Bar::baz(int) failed", None),
         ("tests/test_step.py::test_step failed, core::run(2) too", None),
     ],

@@ -27,7 +27,17 @@ def told():
 def and_elsewhere():
     print("weights differ")
     return 1
+for part in range(3):
+    if main(part):
+        print(f"frame {part}: apart")
 raise SystemExit("given twice")
+raise SystemExit(1 if main(6) else 0)
+def status():
+    for step in range(3):
+        if main(step):
+            print(f"step {step}: outputs differ")
+            return 1
+sys.exit(status())
 """
 
 
@@ -43,6 +53,8 @@ def ended(message: str, kind: str = "SystemExit", frames: tuple[Frame, ...] = ()
         ("no", None),  # too short: anything may have said that
         ("losses differ", 'a.py:9 in main: print("losses differ"); sys.exit(1)'),
         ("gradients differ: 0.1", 'a.py:13 in <module>: print("gradients differ:", main(5), file=sys.stderr)'),
+        ("frame 2: apart", 'a.py:24 in <module>: print(f"frame {part}: apart")'),
+        ("step 1: outputs differ", 'a.py:30 in status: print(f"step {step}: outputs differ")'),
         ("weights differ", None),  # a second print may have said it
         ("given twice", None),
     ],

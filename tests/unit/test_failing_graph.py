@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -98,6 +100,8 @@ FILES = [{"e": "graph", "file": f"g{n}.json", "graph": f"{n}/0"} for n in range(
         ),
         # A check of the script's own; a comparison says which graph was wrong.
         ([raised(1, "uncaught"), {"e": "graph_failed", "graph": "1/0", "file": "g1.json"}], "1/0"),
+        # What was not compiled the program ran uncompiled.
+        ([raised(1, "uncaught"), {"e": "graph_failed", "graph": "1/0", "file": "g1.json", "when": "compile"}], None),
         # Dynamo could not trace it: the graphs before it have nothing to do with it.
         ([raised(1, "compile"), {"e": "raised_again", "id": 1, "pid": 1, "phase": "uncaught"}], None),
         ([{"e": "breadcrumb", "text": "compile graph 2/0"}], "2/0"),
@@ -109,3 +113,22 @@ FILES = [{"e": "graph", "file": f"g{n}.json", "graph": f"{n}/0"} for n in range(
 )
 def test_the_graph_that_failed(events: list[dict[str, Any]], graph: str | None) -> None:
     assert notes_of([*FILES, *events]).graph == graph
+
+
+@pytest.mark.parametrize(("kind", "said"), [("TensorifyScalarRestartAnalysis", []), ("Unsupported", ["graph_failed"])])
+def test_a_graph_that_dynamo_traces_once_more_has_not_failed(kind: str, said: list[str]) -> None:
+    """Else a later check of the script's own would be told as a failure of that graph."""
+    frames = importlib.import_module(f"{boot.PACKAGE}.hooks.frames")
+    error = type(kind, (type("RestartAnalysis" if said == [] else "TorchDynamoException", (Exception,), {}),), {})
+
+    def raises(*_: object) -> None:
+        raise error
+
+    told: list[str] = []
+    recorder = MagicMock(comparer=None, graphs=0, config={})
+    recorder.channel.say.side_effect = lambda event, **_: told.append(event)
+    module = SimpleNamespace(OutputGraph=type("OutputGraph", (), {"call_user_compiler": raises}))
+    frames.patch_output_graph(module, recorder)
+    with pytest.raises(error):
+        module.OutputGraph().call_user_compiler(None, [])
+    assert told == said

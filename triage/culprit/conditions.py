@@ -40,13 +40,15 @@ _WITHOUT = re.compile(r"It passes without (?P<old>the option .+)\.")
 class Question:
     """One thing changed. `ways` are edits that do it, likeliest first. `needed` is told where it passes then, else `varied`.
 
-    `spelling` does the same to a call of a program, and so does a copy of `inputs` to their layout.
+    `how` is the change in words, where the setting says less. `spelling` does the same to a call of a program, and so does
+    a copy of `inputs` to their layout.
     """
 
     setting: str
     ways: tuple[tuple[Edit, ...], ...]
     needed: str
     varied: str
+    how: str = field(default="", kw_only=True)
     spelling: Spelling | None = field(default=None, kw_only=True)
     inputs: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -127,8 +129,9 @@ def _layouts(case: GraphCase) -> Iterator[Question]:
         yield Question(
             "contiguous inputs",
             (tuple(edits),),
-            f"the strides or the storage of the inputs ({told})",
+            "the strides or the storage of the inputs",
             "strides and storage",
+            how=told,
             spelling=CONTIGUOUS if of_strides else None,
             inputs=tuple(item.name for item in tensors(case) if any(item.name in edit.names for edit in edits)),
         )
@@ -223,7 +226,7 @@ def needed(outcomes: dict[Question, str]) -> Iterator[Condition]:
         if isinstance(question, Size):
             yield from _bound(question, outcome, outcomes)
         elif outcome == "ok":
-            yield Condition(question.needed, f"with {question.setting} it passes")
+            yield Condition(question.needed, f"{question.how or f'with {question.setting}'} it passes")
 
 
 def _bound(question: Size, outcome: str, outcomes: dict[Question, str]) -> Iterator[Condition]:
@@ -306,7 +309,7 @@ def of_parts(search: SubsystemSearch | None) -> tuple[Condition, ...]:
 def of_neighbour(difference: str | None, known: Sequence[Condition]) -> tuple[Condition, ...]:
     """What the nearest variant that passes shows, unless a condition says it already."""
     found = _INSTEAD.fullmatch(difference or "") or _WITHOUT.fullmatch(difference or "")
-    if found is None or any(found["old"] in each.condition for each in known):
+    if found is None or any(found["old"] in f"{each.condition} {each.shown_by}" for each in known):
         return ()
     new = found.groupdict().get("new")
     return (Condition(found["old"], f"with {new} instead it passes" if new else "without it it passes"),)

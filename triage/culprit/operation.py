@@ -49,7 +49,7 @@ _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inf
 _ONLY_HOLDS = re.compile(r"wrap|checkpoint|autograd_function_apply|invoke_subgraph|strict_mode|compiled_code")
 # A custom operator in the words of Dynamo and of the dispatcher; what is C++ is none.
 _CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
-_CPP = ("at", "c10", "caffe2", "std", "torch")
+_CPP = ("at", "autograd", "c10", "caffe2", "functorch", "jit", "native", "std", "torch")
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.

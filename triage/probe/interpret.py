@@ -245,11 +245,16 @@ def _of_a_worker(
 
 
 def _failing_graph(told: list[tuple[RaisedException, Event]], events: list[Event], crumb: str) -> str | None:
-    """The graph of the exception that ended the program; else that which a hook saw fail, or in which the process died."""
+    """The graph of the exception that ended the program; else that which a hook saw fail, or in which the process died.
+
+    Where the program's own check ended it, none that was not compiled: the program went on without that.
+    """
     names = {event.get("file"): event.get("graph") for event in events if event.get("e") == "graph"}
     ended = [event for exception, event in told if not exception.swallowed] or [event for _, event in told]
     marked = ended[0].get("graph") if ended else None
-    failed = [event.get("graph") for event in events if event.get("e") == "graph_failed"]
+    own = bool(ended) and ended[0].get("phase") in _ENDS
+    failures = [event for event in events if event.get("e") == "graph_failed"]
+    failed = [event.get("graph") for event in failures if not own or event.get("when") != "compile"]
     found = None if ended else _IN_GRAPH.search(crumb)
     named = names.get(marked, marked) or (failed[-1] if failed else found and found.group(1))
     return str(named) if named else None

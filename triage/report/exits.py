@@ -18,7 +18,8 @@ SHORTEST_TELLING = 7  # letters: fewer may stand in any text
 def exit_line(outcome: Outcome, source: str, file: str) -> Frame | None:
     """The one call of the text that said what was printed last, and ended the program; None where several may have.
 
-    It is `raise SystemExit("...")` or `sys.exit("...")`, or a `print` with an exit that has no words below it.
+    It is `raise SystemExit("...")` or `sys.exit("...")`, or a `print` with an exit that has no words below it, or in the
+    function that such an exit calls for its status.
     """
     error = outcome.exception
     said = _SAID.match(error.message) if error is not None and error.type == "SystemExit" and not error.frames else None
@@ -28,7 +29,7 @@ def exit_line(outcome: Outcome, source: str, file: str) -> Frame | None:
         tree = parse(source)
     except (SyntaxError, ValueError):
         return None
-    ending = [*_exits(tree), *_printed_before_exits(tree)]
+    ending = [*_exits(tree), *_printed_before_exits(tree), *_printed_for_a_status(tree)]
     found, others = (_saying(calls, said.group(1).strip()) for calls in (ending, _prints(tree)))
     if len(found) != 1 or others - found:
         return None
@@ -47,16 +48,26 @@ def _exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _printed_before_exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """The prints of each block that ends the program further down, with the pattern of their last line."""
+    """The prints of each block that ends the program further down, also in loops, with the pattern of their last line."""
     for node in ast.walk(tree):
         for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             before: list[ast.AST] = []
             for statement in block if isinstance(block, list) else ():
                 value = statement.exc if isinstance(statement, ast.Raise) else getattr(statement, "value", None)
-                if isinstance(value, ast.Call) and _called(value) in _EXITS and not any(map(_words, value.args)):
+                if isinstance(value, ast.Call) and _called(value) in _EXITS and not any(map(_has_words, value.args)):
                     yield from (each for printed in before for each in _prints(printed))
-                elif isinstance(value, ast.Call):
-                    before.append(value)
+                elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    before.append(statement)
+
+
+def _printed_for_a_status(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """The prints of the functions whose result is what an exit is given: `sys.exit(main())`."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    given = [call.args[0] for call in calls if _called(call) in _EXITS and len(call.args) == 1]
+    asked = {value.func.id for value in given if isinstance(value, ast.Call) and isinstance(value.func, ast.Name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in asked:
+            yield from _prints(node)
 
 
 def _prints(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
@@ -90,6 +101,11 @@ def _words(node: ast.expr) -> str:
     values = [part.value if isinstance(part, ast.Constant) else _VALUE for part in parts]
     words = [value for value in values if isinstance(value, str)]
     return "".join(words) if len(words) == len(values) else ""
+
+
+def _has_words(node: ast.expr) -> bool:
+    """Whether some of its text stands there: what is worked out may as well be a status."""
+    return bool(_words(node).strip(_VALUE))
 
 
 def _function(tree: ast.AST, line: int) -> str:

@@ -13,6 +13,7 @@ from .dynamo import (
     recompile_limit,
     registered_backend,
     repro_input_reader,
+    standing_for,
     watch_recompiles,
     without_repro_copy,
 )

@@ -149,6 +149,16 @@ def registered_backend(name):
         return None
 
 
+def standing_for(compiled, wrapper):
+    """The wrapper; where it stands for what torch.compile gave, one that torch.compile looks through as it does through that.
+
+    What is compiled twice is compiled once; a mere copy of the attributes is not known for that, and refused.
+    """
+    if getattr(compiled, "_torchdynamo_wrapper_id", None) == id(compiled):
+        wrapper._torchdynamo_wrapper_id = id(wrapper)
+    return wrapper
+
+
 def repro_input_reader():
     """The class that gives the inputs of a script of PyTorch's minifier: `InputReader(save_dir=...)`, then `.args`."""
     try:

@@ -155,7 +155,7 @@ def _watched(function, recorder, stream, settings):
             recorder.leave("calls")
 
     try:
-        return functools.wraps(function)(watched)
+        return compat.standing_for(function, functools.wraps(function)(watched))
     except Exception:
         return watched
 

@@ -95,7 +95,8 @@ def patch_output_graph(module, recorder):
         except (Exception, SystemExit) as error:
             recorder.mark(error, graph=name or graph_id, phase="compile")
             _mark_inner(recorder, error, name or graph_id)
-            recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile")
+            if not _begins_again(error):
+                recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile")
             raise
         recorder.breadcrumb("graph %s compiled" % graph_id)
         if kept is not None and (_is_plain(compiled) or _is_module(compiled)):
@@ -148,7 +149,8 @@ def _seeing(inner, recorder):
             return inner(gm, example_inputs, *args, **kwargs)
         except (Exception, SystemExit) as error:
             recorder.mark(error, aten_graph=name, direction=direction)
-            recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile", direction=direction)
+            if not _begins_again(error):
+                recorder.channel.say("graph_failed", graph=graph_id, file=name, when="compile", direction=direction)
             raise
 
     inner_compile._triage_seen = True
@@ -214,6 +216,11 @@ def _is_plain(compiled):
 def _is_module(compiled):
     """Whether a backend gave a module: the graph it was given, changed or not."""
     return isinstance(compiled, sys.modules["torch"].nn.Module)
+
+
+def _begins_again(error):
+    """Whether Dynamo only traces the same code once more, knowing better: nothing failed."""
+    return any(kind.__name__ == "RestartAnalysis" for kind in type(error).__mro__)
 
 
 def _mark_inner(recorder, error, graph):

@@ -2,6 +2,8 @@
 
 import functools
 
+from .. import compat
+
 
 def install():
     """Replace torch.compile in this process; `module.compile()` goes through it."""
@@ -30,4 +32,4 @@ def _forgetting(torch, call):
         torch._dynamo.reset()
         return call(*args, **kwargs)
 
-    return forgetful
+    return compat.standing_for(call, forgetful)
