@@ -205,6 +205,15 @@ def test_a_run_that_fails_otherwise_in_a_fresh_environment_is_not_followed(world
     assert "fails otherwise than in the run" in done.found.summary
 
 
+def test_the_reproducer_of_a_wrong_value_raises_not_what_the_script_raises_by_it(tmp_path, run):
+    tree = json.loads((run / "report.json").read_text())
+    tree["signature"]["wrong"] = {"kind": "values", "where": "output 0", "sense": ""}
+    for case, compares in (("graph", True), ("source", False)):
+        tree["reproducer"]["case"] = case
+        (run / "report.json").write_text(json.dumps(tree))
+        assert (find_subject((str(run),), None, False, tmp_path).wanted is None) is compares
+
+
 def test_a_run_without_a_reproducer_is_bisected_by_its_script(tmp_path, run):
     tree = json.loads((run / "report.json").read_text())
     tree["reproducer"] = None

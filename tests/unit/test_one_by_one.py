@@ -90,7 +90,8 @@ def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of
     assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
     assert found.walk.checked is not None and found.walk.checked.notes.rounding is None
     (wrong,) = found.walk.checked.notes.wrongs
-    assert (wrong.graph, wrong.call, wrong.item) == ("0/0", 1, "output 0")
+    assert (wrong.graph, wrong.call, wrong.item) == ("0/0", 1, "result of aten.floor_divide")
+    assert (wrong.operation, wrong.wrongness.place) == ("aten.floor_divide", "output")
     assert found.notes[0].startswith(
         "What is told as wrong is what aten.floor_divide makes of eager's own values in graph 0/0."
     )

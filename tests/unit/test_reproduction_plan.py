@@ -30,7 +30,7 @@ from triage.reduce.text import engine as engine_of_text
 from triage.reduce.text.engine import SourceEngine
 from triage.session.clock import Clock
 from triage.session.settings import Settings
-from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, attempts_for, header_of
+from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
 from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, patience_for, repeats_for
 from triage.stories.reproduce import compares, comparison_for, problem_of
 
@@ -140,6 +140,16 @@ def test_a_check_of_the_programs_own_is_compared_anew_where_its_graphs_are_reduc
     assert isinstance(graphs.oracle, ComparisonOracle) and graphs.oracle is minifier.oracle
     assert graphs.note == minifier.note == CHECK_NOTE
     assert isinstance(text.oracle, SignatureOracle) and text.note is None
+
+
+def test_where_the_script_raises_by_a_wrong_value_the_reproducer_is_said_not_to_raise_that(tmp_path):
+    wrong = WrongResult("0/0", 1, "output 0", "forward")
+    for outcome in (raised("call"), raised("uncaught")):  # in another compiled graph, or outside of any
+        conclusion = concluded(outcome, wrong=wrong)
+        graphs = planned(conclusion, tmp_path)[0]
+        assert isinstance(graphs.oracle, ComparisonOracle) and graphs.note == VALUE_NOTE
+    checks = replace(conclusion, symptom=Symptom.WRONG_RESULT)
+    assert planned(checks, tmp_path)[0].note == CHECK_NOTE
 
 
 def test_an_exception_is_judged_by_its_signature_alone(tmp_path):

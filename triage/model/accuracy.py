@@ -12,6 +12,7 @@ PHASE = "compare"  # of the RaisedException that stands for a wrong result nobod
 PRINTED = "printed"  # and of that for numbers which only the compiled program prints
 TYPE = "WrongResult"
 AFTER = " after the call"
+RESULT_OF = "result of "  # an operation inside of a graph: the place of a wrong value that is not an output
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,11 @@ class WrongResult:
     @property
     def wrongness(self) -> Wrongness:
         return Wrongness(self.kind, self.item, self.sense)
+
+    @property
+    def operation(self) -> str:
+        """The operation whose result it is, where that was asked for by itself; empty for what a graph gives."""
+        return self.item.removeprefix(RESULT_OF) if self.item.startswith(RESULT_OF) else ""
 
     def face(self) -> str:
         """What is wrong, as a headline: of the value alone, without its name."""

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from triage.judge.signature import asserted, first_words, headline
-from triage.model.accuracy import Wrongness
+from triage.model.accuracy import RESULT_OF, Wrongness
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
@@ -154,7 +154,9 @@ def _wrong(report: TriageReport) -> str:
     elif op and wrong.get("made_by") not in (None, op):  # the numbers are those of what comes of it
         return Wrongness(wrong["kind"], wrong["item"], wrong.get("sense") or "").words()
     else:
-        told = str(wrong["sentence"]).removeprefix("output 0: ")
+        named = f"{wrong.get('item')}: "  # the title has named an operation, or there is the one output
+        own = named == "output 0: " or (op and named.startswith(RESULT_OF))
+        told = str(wrong["sentence"]).removeprefix(named if own else "")
     few = wrong.get("elements") and wrong.get("wrong") and wrong["elements"] > 1
     return f"{told}, in {wrong['wrong']} of {wrong['elements']} elements" if few else told
 

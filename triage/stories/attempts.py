@@ -10,7 +10,7 @@ from triage.judge.judgement import Oracle
 from triage.judge.signature import one_line, place_of
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
 from triage.model.rungs import UNCOMPILED
-from triage.model.stage import Stage, Verdict
+from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.choose import Attempt
 from triage.reduce.compare import Passing, Shows, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
@@ -30,7 +30,8 @@ FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place of the script's own check."
 VALUE_NOTE = (
-    "The reproducer shows the wrong value of which the script's failure comes, and compares it with eager itself."
+    "The reproducer does not raise the script's own error: it shows what that comes of, a wrong result of a compiled graph, "
+    "which it compares with eager itself."
 )
 PRINTED_NOTE = (
     "The reproducer compares one compiled call with the same call uncompiled; the script only prints what it gives."
@@ -60,7 +61,8 @@ def attempts_for(
     judge, note = oracle, None
     if is_script_check(conclusion.outcome) or conclusion.wrong is not None:
         judge = ComparisonOracle(conclusion.signature, lenient=conclusion.wrong is None)
-        note = CHECK_NOTE if is_script_check(conclusion.outcome) else VALUE_NOTE
+        raises = conclusion.wrong is not None and conclusion.symptom in (Symptom.EXCEPTION, Symptom.CRASH)
+        note = VALUE_NOTE if raises else CHECK_NOTE
     attempts: list[Attempt] = []
     if chosen in ("auto", "native"):
         form = forms_of(conclusion.signature.wrong)[0] if note else None

@@ -49,7 +49,8 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
         return facts
     facts |= {name: _json(value) for name, value in encode(notes.wrong).items() if name != "file"}
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
-    facts["made_by"] = next(filter(None, (_made_by(case, notes.wrong) for case in found.cases)), None)
+    makers = [notes.wrong.operation, *(_made_by(case, notes.wrong) for case in found.cases)]
+    facts["made_by"] = next(filter(None, makers), None)
     facts["first_wrong"] = first_wrong_words(found.first_wrong)
     facts["first_diverging"] = diverging_facts(found.diverging)
     return facts

@@ -16,7 +16,7 @@ from triage.judge.judgement import CandidateResult, RefusedError
 from triage.locate import wrong_before
 from triage.locate.conclude import rung_that_shows
 from triage.model import trees
-from triage.model.accuracy import Comparison, WrongResult
+from triage.model.accuracy import RESULT_OF, Comparison, WrongResult
 from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND
@@ -62,7 +62,9 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
         node = _made(whole.case, names, wrong)
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
         if node is not None and alone is not None and _agrees_without(found, whole, node):
-            told = replace(wrong, graph=rounding.graph, call=rounding.call, item="output 0", file="")
+            told = replace(
+                wrong, graph=rounding.graph, call=rounding.call, item=f"{RESULT_OF}{operator_name(node)}", file=""
+            )
             note = (
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
                 "With eager's result in its place that graph gives what eager gives."

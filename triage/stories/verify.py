@@ -62,7 +62,7 @@ def _compares_itself(report: TriageReport, results: Sequence[CandidateResult]) -
     """Whether the reproducer of a wrong result fails by its own comparison (or by what it prints), as the report tells."""
     errors = [result.outcome.exception for result in results]
     wrong = report.signature.wrong if report.signature is not None else None
-    if report.verdict.symptom is not Symptom.WRONG_RESULT:
+    if report.verdict.symptom is not Symptom.WRONG_RESULT and wrong is None:
         return False
     seen = [result.signature.wrong for result in results if result.signature is not None]
     alike = all(wrong is None or each is None or wrong.same(each) for each in seen)
