@@ -685,6 +685,33 @@ def test_an_exception_that_dynamo_observed_is_told(raised: str, told: str):
     assert first_words(failed(UNSUPPORTED, graph_break("Logger", "", "raised exception X")).message) == "Logger"
 
 
+@pytest.mark.parametrize(
+    ("first", "raised", "told"),
+    [
+        (
+            "Caught ValueError in DataLoader worker process 1.\nOriginal ",
+            "ValueError: no row\n",
+            "no row (in DataLoader worker process 1)",
+        ),
+        ("Caught KeyError in replica 0 on device 0.\nOriginal ", "KeyError: 'x'\n", "'x' (in replica 0 on device 0)"),
+        (
+            "\n\n-- Process 0 terminated with the following error:\n",
+            "a.b.MyError: no row\nmore\n",
+            "MyError: no row (in process 0)",
+        ),
+        (
+            "\n\n-- Process 1 terminated with the following error:\n",
+            "AssertionError\n",
+            "AssertionError (in process 1)",
+        ),
+    ],
+)
+def test_what_a_worker_raised_is_told(first: str, raised: str, told: str):
+    text = f'{first}Traceback (most recent call last):\n  File "a.py", line 1, in f\n    go()\n    ^^^^\n{raised}'
+    assert first_words(text) == told
+    assert one_line(FailureSignature(OutcomeKind.EXCEPTION, "ValueError", "", message=text)) == f"ValueError: {told}"
+
+
 def test_what_a_program_calls_two_inputs_is_not_what_fails() -> None:
     text = "not yet handled. input {} and input {} share storage but are not differentiable views of each other."
     own = text.format("0 (G['averaged']._parameters['w'])", "2 (list(L['model'].parameters())[0])")

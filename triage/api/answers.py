@@ -100,9 +100,11 @@ def _shown(file: Path) -> tuple[str, bool]:
 
 
 def report_of(done: Run) -> TriageReport:
-    """As it was written: what the story has in hand is not redacted."""
+    """As it was written: what the story has in hand is not redacted. Raises what a bug of triage itself raised."""
     from triage.report.store import load_report
 
+    if done.bug is not None:
+        raise done.bug
     return with_directory(load_report(done.directory), done.directory, done.exit_code)
 
 

@@ -110,6 +110,8 @@ def run(
     with listener_for(quiet=quiet) as listener:
         done = triaged(target, command_of(words, module, raw), settings, Emitter(listener), earlier)
     show_result(done, quiet=quiet, as_json=as_json)
+    if done.bug is not None:
+        raise done.bug
     raise typer.Exit(done.exit_code)
 
 

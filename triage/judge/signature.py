@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from triage.judge.skeleton import (
     REFUSED,
+    last_raised,
     short_type,
     skeleton,
     skeleton_of,
@@ -118,6 +119,11 @@ _FAKE_CALL = re.compile(
 _OBSERVED = re.compile(
     r"(?s)\A(?P<first>Observed exception)\n.*\n *(?:Context|Developer debug context): raised exception (?P<what>[^\n]+)"
 )
+# `ExceptionWrapper` of torch/_utils.py (a DataLoader, DataParallel), and torch.multiprocessing.spawn: a whole traceback follows.
+_WORKER = re.compile(
+    r"(?:Caught (?P<type>\w+) (?P<place>in [^\n]+)\.\nOriginal Traceback"
+    r"|\s*-- (?P<process>Process \d+) terminated with the following error:\nTraceback)"
+)
 _CALLED_WITH_TEXT = re.compile(r"(?P<type>\w+)\(\[?(?P<quote>['\"])(?P<said>.*)(?P=quote)\]?\)")
 _GENERATED = re.compile(r"^kernel, \S+\.cpp:\d+, ")  # where a check of a compiled kernel stands: in a file that is gone
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
@@ -144,8 +150,18 @@ def first_words(message: str) -> str:
 
 
 def _of_another(message: str) -> str:
-    """What Dynamo tells of another exception, in a call with fake tensors or in the program; empty where it tells of none."""
-    return _of_fake_tensors(message) or _observed(message)
+    """What is told of another exception, in a call with fake tensors, in the program, in a worker; empty where of none."""
+    return _of_fake_tensors(message) or _observed(message) or _of_worker(message)
+
+
+def _of_worker(message: str) -> str:
+    told = _WORKER.match(message)
+    raised = last_raised(message) if told is not None else None
+    if told is None or raised is None:
+        return ""
+    name, said = short_type(raised["type"]), first_words((raised["rest"] or "").strip())
+    place = told["place"] or f"in {told['process'].lower()}"
+    return f"{said if said and told['type'] == name else headline(name, said)} ({place})"
 
 
 def _observed(message: str) -> str:

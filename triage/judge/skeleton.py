@@ -169,7 +169,7 @@ def unwrap_text(type_name: str, message: str) -> tuple[str, str]:
         if name in _NAMED_WRAPPERS:
             found = _WRAPPED.match(message)
         elif name == "SubprocException":
-            found = _last_raised(message)
+            found = last_raised(message)
         elif name == "InternalTorchDynamoError":
             found = _NAMED_TYPE.match(message)
         else:
@@ -182,8 +182,8 @@ def unwrap_text(type_name: str, message: str) -> tuple[str, str]:
     return type_name, message.lstrip(" ")
 
 
-def _last_raised(text: str) -> re.Match[str] | None:
-    """The error below the last traceback in the text: the first line after its frames that is not indented."""
+def last_raised(text: str) -> re.Match[str] | None:
+    """The error below the last traceback (`type`, `rest`): the first line after its frames that is not indented."""
     text = _RANK.sub("", text)
     place = text.rfind(_TRACEBACK)
     if place < 0:

@@ -58,6 +58,14 @@ class InterruptedReductionError(KeyboardInterrupt):
         self.best = best
 
 
+class BrokenReductionError(Exception):
+    """A bug of our own, its cause, after an engine was done. `best` is what is shown."""
+
+    def __init__(self, best: Reproduced | None) -> None:
+        super().__init__()
+        self.best = best
+
+
 def choose(
     problem: Problem,
     attempts: Sequence[Attempt],
@@ -111,6 +119,8 @@ def choose(
         except KeyboardInterrupt:
             left = _with_notes(as_it_is(found, Count()), notes)
             raise InterruptedReductionError(spare or doubted or left) from None
+        except Exception as error:
+            raise BrokenReductionError(spare or _with_notes(as_it_is(found, Count()), notes)) from error
         if not (result.holds or late):
             if doubted is None and first.verified_runs >= VERIFY_RUNS:
                 doubted = _with_notes(first, [*notes, _why_doubted(first)])
@@ -139,6 +149,8 @@ def choose(
         others = [(each.signature, without_values(each, problem, runner, budget)) for each in met]
     except KeyboardInterrupt:  # what was verified is not lost by it
         raise InterruptedReductionError(spare) from None
+    except Exception as error:
+        raise BrokenReductionError(spare) from error
     # Their first line is the script's failure, as that of every candidate is.
     kept = tuple(
         (signature, text and with_own_error(text, problem.signature, one_line(signature))) for signature, text in others

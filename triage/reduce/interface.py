@@ -76,6 +76,7 @@ class Reduction:
     statistics: dict[str, Any] = field(default_factory=dict)
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
     interrupted: bool = False  # by ctrl-C, which engines keep to themselves so that the best candidate is not lost
+    bug: Exception | None = None  # of our own, which ended the search: kept to itself for the same reason
     private: str | None = None  # what is run, where `source` needs data that it must not hold
     needs: tuple[str, ...] = ()  # the files that `source` reads then
 
@@ -90,6 +91,7 @@ class NoReduction:
     seconds: float = 0.0
     siblings: tuple[Met, ...] = ()
     interrupted: bool = False
+    bug: Exception | None = None
 
 
 def header_of(problem: Problem) -> str:
@@ -98,6 +100,11 @@ def header_of(problem: Problem) -> str:
     wrong = problem.signature.wrong
     what = one_line(problem.signature) if wrong is None else f"Wrong result: {wrong.words()}."
     return f"{what}\nStage {problem.stage.value}{version}."
+
+
+def told_as_ours(bug: Exception) -> str:
+    """What ended a step that was not to end so, in the words of a report."""
+    return f"triage met a bug of its own ({type(bug).__name__})"
 
 
 class Engine(Protocol):

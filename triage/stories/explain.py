@@ -128,6 +128,8 @@ def explain(
     why = f"the script fails: {_failure(seen.probe.outcome)}; see the report in `run`"
     done = _ended(session, target, replace(found, complete=False, incomplete_reason=why), 0)
     run = triaged(target, command, replace(settings, out=session.directory / "run"), emit)
+    if run.bug is not None:
+        raise run.bug
     return replace(done, run=run, exit_code=run.exit_code)
 
 

@@ -17,7 +17,7 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
 from triage.probe.target import Target
 from triage.reduce.compare import Passing, Shows
-from triage.reduce.interface import Problem
+from triage.reduce.interface import Problem, told_as_ours
 from triage.reduce.verifying import Reproduced
 from triage.report.trace import TraceWork
 from triage.session.session import Session
@@ -34,7 +34,19 @@ class Asked(NamedTuple):
 
 # What stays where another stage turns out to be to blame; all else that is found is found for one.
 _WHATEVER_THE_STAGE = frozenset(
-    ("session", "target", "command", "walk", "environment", "passing", "notes", "incomplete", "trace_work", "runner")
+    (
+        "session",
+        "target",
+        "command",
+        "walk",
+        "environment",
+        "passing",
+        "notes",
+        "incomplete",
+        "bug",
+        "trace_work",
+        "runner",
+    )
 )
 
 
@@ -73,6 +85,7 @@ class Findings:
     given_wrong: GivenWrong | None = None  # of what is raised: the value of the reproducer that it comes of
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
+    bug: Exception | None = None  # of our own
     trace_work: TraceWork | None = None
     runner: ForkServerRunner | None = None  # of candidates, once it is likely that there will be some
 
@@ -85,6 +98,10 @@ class Findings:
     def shorten(self, what: str) -> None:
         """The budget left no time for all that was to be done: the report is a partial one, as where it ended by then."""
         self.incomplete = self.incomplete or f"the budget of {self.session.settings.budget:.0f} s ended before {what}"
+
+    def met_bug(self, error: Exception) -> None:
+        """A step ended by a mistake of ours: what was found by then is kept, and the report says so."""
+        self.incomplete, self.bug = self.incomplete or told_as_ours(error), self.bug or error
 
     def release(self) -> None:
         """End what still runs for these findings."""

@@ -17,11 +17,12 @@ from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_scr
 from triage.model.accuracy import Comparison
 from triage.model.rungs import AS_IS, BACKENDS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, Stage, Symptom
-from triage.reduce.choose import InterruptedReductionError, choose
+from triage.reduce.choose import BrokenReductionError, InterruptedReductionError, choose
 from triage.reduce.compare import forms_of
 from triage.reduce.in_time import InTime
-from triage.reduce.interface import Problem
+from triage.reduce.interface import Engine, Problem
 from triage.reduce.prepared import below_own_backend, failing_source, prepared
+from triage.reduce.sound import Sound
 from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
 from triage.reduce.verifying import Shown
@@ -63,6 +64,9 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     late_search = partial(found.shorten, "the reproducer was as small as it can be")
     news = EarlyNews(found)
 
+    def ready(engine: Engine) -> Engine:
+        return Sound(InTime(Polished(engine), late_search), found.met_bug)
+
     def verified(source: str, runs: int) -> Shown:
         # A fresh process also takes the time until its first compile, which no candidate does.
         limit = seconds_for(found) if patience is None else patience.seconds() + start_seconds(found)
@@ -103,7 +107,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 problem, _ = prepared(problem, failing_source(runner, oracle, searching, limit))
             found.reproduced, notes = choose(
                 problem,
-                [replace(attempt, engine=InTime(Polished(attempt.engine), late_search)) for attempt in attempts],
+                [replace(attempt, engine=ready(attempt.engine)) for attempt in attempts],
                 runner,
                 oracle,
                 verified,
@@ -129,6 +133,9 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise
+    except BrokenReductionError as broken:
+        found.reproduced = broken.best
+        raise broken.__cause__ or broken from None
     if session.clock.spent():
         raise BudgetSpentError
 

@@ -56,6 +56,7 @@ class Run:
     report: TriageReport
     directory: Path
     exit_code: int
+    bug: Exception | None = None  # of our own: to be raised once the report has been shown
 
 
 def run(
@@ -69,7 +70,7 @@ def run(
 ) -> Run:
     """Triage the target, or go on with an `earlier` run of it. With `own_stdin` what stands on our input is the target's.
 
-    Raises TriageError where there is nothing to triage; an interrupt ends in a smaller report.
+    Raises TriageError where there is nothing to triage; an interrupt or a bug of our own ends in a smaller report.
     """
     check_syntax(target)
     if earlier is None:
@@ -92,7 +93,7 @@ def run(
     asked = AskedTarget(target, found.runner if usable_cores() > 1 else None)
     if not settings.screen:
         asked.begin()
-    interrupted, bug = False, None
+    interrupted = False
     try:
         _run_script(found, asked)
         _compare(found)
@@ -112,7 +113,7 @@ def run(
         asked.ended()
         raise
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
-        found.incomplete, bug = f"triage met a bug of its own ({type(error).__name__})", error
+        found.met_bug(error)
     finally:
         with _no_interrupts():
             cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
@@ -129,9 +130,7 @@ def run(
         if found.incomplete is None:
             session.forget_kernels()
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
-    if bug is not None:
-        raise bug
-    return Run(report, session.directory, exit_code(report, interrupted))
+    return Run(report, session.directory, exit_code(report, interrupted), None if interrupted else found.bug)
 
 
 def _find_out(found: Findings, asked: AskedTarget) -> None:

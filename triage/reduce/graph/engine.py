@@ -31,7 +31,7 @@ from triage.reduce.graph.search import every_kind, from_whole, small_first
 from triage.reduce.graph.shrink import Shrinker
 from triage.reduce.graph.starts import Start, starts
 from triage.reduce.graph.wiring import Wiring
-from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of
+from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of, told_as_ours
 from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
 from triage.trial.cutoff import focused
@@ -162,6 +162,7 @@ class _Reducing:
         self._minimal = self._rough = False
         self._neighbour: Neighbour | None = None
         self._stopped, self._interrupted = "", False
+        self._bug: Exception | None = None
 
     def run(self) -> Reduction | NoReduction:
         try:
@@ -172,6 +173,8 @@ class _Reducing:
             self._stopped = "the time budget was spent"
         except KeyboardInterrupt:
             self._stopped, self._interrupted = "it was interrupted", True
+        except Exception as error:  # noqa: BLE001  what was found until then is not lost by it
+            self._stopped, self._bug = told_as_ours(error), error
         return self._result()
 
     def _find(self) -> Candidate | None:
@@ -223,7 +226,9 @@ class _Reducing:
         driver, seconds = self._driver, time.monotonic() - self._began
         held = driver.best
         if held is None:
-            return NoReduction("native", self._reason(), driver.queries, seconds, self._met(), self._interrupted)
+            return NoReduction(
+                "native", self._reason(), driver.queries, seconds, self._met(), self._interrupted, self._bug
+            )
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,
@@ -234,6 +239,7 @@ class _Reducing:
             notes=tuple(self._notes(held.candidate)),
             statistics=driver.statistics.as_data(),
             interrupted=self._interrupted,
+            bug=self._bug,
         )
 
     def _met(self) -> tuple[Met, ...]:

@@ -21,7 +21,7 @@ from triage.judge.likeness import same_failure
 from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
-from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of
+from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of, told_as_ours
 from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
 from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, minify_arguments
 from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence, refuses_options
@@ -77,6 +77,9 @@ class ReproAfterEngine:
                 attempt.cut("It was interrupted while its larger scripts were being compared.")
             except _SpentError:
                 attempt.cut("The budget ended before all of its scripts could be judged.")
+            except Exception as error:  # noqa: BLE001  what was found until then is not lost by it
+                attempt.bug = error
+                attempt.cut(f"Then {told_as_ours(error)}.")
             return attempt.result()
 
 
@@ -110,6 +113,7 @@ class Attempt:
     queries: int = 0
     complete: bool = True
     interrupted: bool = False
+    bug: Exception | None = None
     notes: list[str] = field(default_factory=list)
     siblings: dict[str, Met] = field(default_factory=dict)
     best: Printed | None = None
@@ -268,7 +272,7 @@ class Attempt:
         siblings = tuple(self.siblings.values())
         if self.best is None:
             reason = " ".join(dict.fromkeys(self.notes)) or "PyTorch's minifier left nothing that fails the same way."
-            return NoReduction(self.name, reason, self.queries, seconds, siblings)
+            return NoReduction(self.name, reason, self.queries, seconds, siblings, bug=self.bug)
         return Reduction(
             source=self.best.source,
             engine=self.name,
@@ -279,6 +283,7 @@ class Attempt:
             minimal=False,  # PyTorch's minifier does not check that nothing more can go
             complete=self.complete,
             interrupted=self.interrupted,
+            bug=self.bug,
             graph=self.best.case,
             siblings=siblings,
             notes=(f"Reduced by PyTorch's minifier ({self.minifier}).", *dict.fromkeys(self.notes)),

@@ -55,24 +55,41 @@ class Polished:
         start = preamble_of(found.graph)
         if start is None:
             return found
-        graph, form, header = found.graph, found.form or Form(), _comment_on_top(found.source)
-        fits = not misfit(start.text)
-        valid = Validity()
-        valid.of(Script(found.source))
-        limit, began = Limit(budget, SECONDS), time.monotonic()
-        driver: Driver[Script] = Driver(
-            _checked(focused(runner, problem.signature), problem, oracle, graph, form, start),
-            SameDimensions(oracle),
-            limit,
-            emit,
-            lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
-            lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
-            rung=problem.rung or None,
-        )
-        plainly = keeps_its_sense(graph, start, problem.signature)
-        interrupted = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble), plainly)
-        spent = time.monotonic() - began
-        return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
+        try:
+            return _polished(found, found.graph, start, problem, runner, oracle, budget, emit)
+        except Exception as error:  # noqa: BLE001  what is longer than it need be is not lost by it
+            return replace(found, bug=error)
+
+
+def _polished(
+    found: Reduction,
+    graph: GraphCase,
+    start: Script,
+    problem: Problem,
+    runner: CandidateRunner,
+    oracle: Oracle,
+    budget: Budget,
+    emit: Callable[..., None],
+) -> Reduction:
+    """With the smallest preamble, which is `start` so far."""
+    form, header = found.form or Form(), _comment_on_top(found.source)
+    fits = not misfit(start.text)
+    valid = Validity()
+    valid.of(Script(found.source))
+    limit, began = Limit(budget, SECONDS), time.monotonic()
+    driver: Driver[Script] = Driver(
+        _checked(focused(runner, problem.signature), problem, oracle, graph, form, start),
+        SameDimensions(oracle),
+        limit,
+        emit,
+        lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
+        lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
+        rung=problem.rung or None,
+    )
+    plainly = keeps_its_sense(graph, start, problem.signature)
+    interrupted = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble), plainly)
+    spent = time.monotonic() - began
+    return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
 
 
 def _checked(

@@ -17,7 +17,7 @@ from triage.judge.asking import Held, StopReductionError
 from triage.judge.judgement import Judgement
 from triage.model.outcome import Frame
 from triage.model.stage import Verdict
-from triage.reduce.interface import Met, NoReduction, Reduction
+from triage.reduce.interface import Met, NoReduction, Reduction, told_as_ours
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.code.script import Script
@@ -98,6 +98,7 @@ class Reducing:
         self._began = time.monotonic()
         self._stopped = self._reason = ""
         self._interrupted = False
+        self._bug: Exception | None = None
         self._minimal = False
         self._answers: list[Judgement] = []  # on the texts to start from
         self._alone = False  # whether a failing call is known, and was among them
@@ -117,6 +118,8 @@ class Reducing:
             self._stopped = OUT_OF_TIME
         except KeyboardInterrupt:
             self._stopped, self._interrupted = "it was interrupted", True
+        except Exception as error:  # noqa: BLE001  what was found until then is not lost by it
+            self._stopped, self._bug = told_as_ours(error), error
         return self._result()
 
     def _reduce(self, trace: Trace) -> None:
@@ -128,6 +131,8 @@ class Reducing:
             self._make_smaller(found, trace)
         except StopReductionError:
             self._stopped = OUT_OF_TIME
+        except Exception as error:  # noqa: BLE001  what was found is still made ready for its reader
+            self._stopped, self._bug = told_as_ours(error), error
         self._search_is_over()
         self._show_what_is_wrong()
         if self._needed is not None and not self._around.include:
@@ -259,7 +264,7 @@ class Reducing:
         if left:
             self._reason = f"every script that was found to fail the same way leaves {left} in the current directory"
         if driver.best is None or left:
-            return NoReduction("native", self._why(), queries, seconds, self._siblings(), self._interrupted)
+            return NoReduction("native", self._why(), queries, seconds, self._siblings(), self._interrupted, self._bug)
         found = Reduction(
             source="",
             engine="native",
@@ -273,6 +278,7 @@ class Reducing:
             notes=tuple(self._notes(driver.best.candidate)),
             statistics=driver.statistics.as_data(),
             interrupted=self._interrupted,
+            bug=self._bug,
         )
         larger = tuple(self._with_text(replace(found, minimal=False), script) for script in self._larger(driver.best))
         return replace(self._with_text(found, self._shown or driver.best.candidate), larger=larger)

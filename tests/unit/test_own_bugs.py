@@ -1,0 +1,138 @@
+"""A bug of triage's own in a reduction costs none of what was found before it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from synthetic import FreeRunner, NoLimit, chain, contains, planted
+from text_helpers import TextOracle, TextRunner, Unlimited
+
+from triage.cli import app, result
+from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import FailureSignature, signature_of
+from triage.model.graphcase import GraphCase
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.stage import OutcomeKind, Stage
+from triage.reduce import choose as choosing
+from triage.reduce.choose import Attempt, BrokenReductionError, choose
+from triage.reduce.graph import engine as graph_engine
+from triage.reduce.graph.engine import NativeEngine
+from triage.reduce.interface import NoReduction, Problem, Reduction
+from triage.reduce.sound import Sound
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.reducing import Around, Bench, Reducing
+from triage.reduce.text.search import Search
+from triage.reduce.text.starts.texts import Request
+from triage.reduce.text.validity import Validity
+from triage.reduce.text.watching.evidence import Module, Trace
+from triage.reduce.verifying import Reproduced, Shown
+from triage.stories import run as story
+from triage.trial.driver import Driver
+
+BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
+SIGNATURE = signature_of(BOOM)
+assert SIGNATURE is not None
+FAILS = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
+ORACLE = SignatureOracle(SIGNATURE)
+
+
+def problem(*cases: GraphCase, signature: FailureSignature = SIGNATURE) -> Problem:
+    return Problem(signature, Stage.INDUCTOR, "inductor", None, cases, Path())
+
+
+def stumble(*_: object, **__: object) -> Any:
+    raise ZeroDivisionError("our own mistake")
+
+
+def is_kept(found: Reduction | NoReduction) -> None:
+    assert isinstance(found, Reduction) and isinstance(found.bug, ZeroDivisionError)
+    assert not found.complete and not found.minimal
+    assert "Minimality was not shown: triage met a bug of its own (ZeroDivisionError)." in found.notes
+
+
+def test_a_graph_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_engine, "thinned", stumble)  # after the first success
+    runner = FreeRunner(contains(3, 30), 1)
+    engine = NativeEngine(render=runner.render)
+    is_kept(
+        engine.reduce(
+            problem(chain(40), signature=planted()),
+            runner,
+            SignatureOracle(planted()),
+            NoLimit(),
+            lambda *_, **__: None,
+        )
+    )
+
+
+def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Search, "reduce", stumble)
+    program = "import torch\nx = torch.ones(3)\ntorch.compile(abs)(x)\n"
+
+    def bench(prelude: str, *, private: bool = False) -> Bench:
+        def render(script: Script) -> str:
+            return script.text
+
+        oracle = TextOracle(lambda text: "torch.compile(" in text)
+        driver: Driver[Script] = Driver(TextRunner(), oracle, Unlimited(), lambda *_, **__: None, render)
+        return Bench(driver, Search(driver, 1, Unlimited()), render, render)
+
+    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), program)})
+    around = Around(Path(), Path(), None, False, lambda *_, **__: None)
+    is_kept(Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run())
+
+
+class Finds:
+    name, subject = "native", "the captured graph"
+
+    def reduce(self, *_: Any) -> Reduction:
+        return Reduction("raise KeyError('boom')\n", "native", "source", None, 3, 1.0, True, True)
+
+
+class Stumbles(Finds):
+    def reduce(self, *_: Any) -> Reduction:
+        return stumble()  # type: ignore[no-any-return]
+
+
+def chosen(*engines: Any) -> Reproduced | None:
+    attempts = [Attempt(engine, ORACLE) for engine in engines]
+    found, _ = choose(
+        problem(), attempts, TextRunner(), ORACLE, lambda source, runs: Shown([FAILS] * runs),
+        Unlimited(), lambda *_, **__: None, None, "",
+    )  # fmt: skip
+    return found
+
+
+def test_the_next_engine_has_its_turn() -> None:
+    met: list[Exception] = []
+    found = chosen(Sound(Stumbles(), met.append), Sound(Finds(), met.append))
+    assert found is not None and found.verified
+    assert [type(each) for each in met] == [ZeroDivisionError]
+    assert any("triage met a bug of its own (ZeroDivisionError)" in note for note in found.notes)
+
+
+def test_what_was_verified_is_kept_where_what_follows_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "compilers_own", stumble)
+    with pytest.raises(BrokenReductionError) as caught:
+        chosen(Finds())
+    assert caught.value.best is not None and caught.value.best.verified
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_the_end_of_the_run_is_shown_before_the_bug_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = SimpleNamespace(bug=ZeroDivisionError("our own mistake"), exit_code=5)
+    monkeypatch.setattr(story, "run", lambda *_, **__: done)
+    monkeypatch.setattr(result, "show_result", lambda done, **_: sys.stdout.write("what was found"))
+    with pytest.raises(SystemExit) as caught:
+        app.main(["run", __file__])
+    assert caught.value.code == 70
+    told = capsys.readouterr()
+    assert "what was found" in told.out and "a bug of triage itself" in told.err
+    Path(next(word for word in told.err.split() if "triage-bug-" in word).rstrip(";")).unlink()
