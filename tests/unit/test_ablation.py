@@ -10,8 +10,10 @@ from stand_ins import BOOM, PASSED, Questions, Runner, failing, inquiry, result
 
 from triage.culprit.ablation import Variant, ablate, variants_of_graph, variants_of_text
 from triage.judge.judgement import CandidateResult
-from triage.model.outcome import Outcome
+from triage.judge.signature import signature_of
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.rungs import BACKENDS
+from triage.model.stage import OutcomeKind
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 OF_GRAPH = list(variants_of_graph(GRAPH, None, "inductor"))
@@ -138,3 +140,17 @@ def test_what_comes_near_the_limit_of_a_hang_shows_nothing():
     assert found['backend="eager"'].outcome == "ok"
     rows, _ = ablate(asked, asking)
     assert {row.setting: row.outcome for row in rows}['backend="aot_eager"'] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("phase", "ends", "told"),
+    [("call", True, "ok"), ("call", False, "other_failure"), ("compile", True, "other_failure")],
+)
+def test_a_reproducer_that_handles_what_it_expects_and_ends_well_passes(phase: str, ends: bool, told: str) -> None:
+    """With another backend it may meet the exception that it relies on; what is not compiled is another matter."""
+    error = RaisedException(
+        "RuntimeError", "all elements of target should be between 0 and 1", phase=phase, swallowed=True
+    )
+    outcome = Outcome(OutcomeKind.EXCEPTION, 0.1, 0, exception=error)
+    met = CandidateResult(outcome, AgentNotes(raised=(error,)), signature_of(outcome), compiled=True)
+    assert inquiry(Runner(lambda source, rung: BOOM), ends=ends).judged(met)[0] == told

@@ -658,14 +658,13 @@ def test_what_passed_has_no_signature() -> None:
 
 
 def test_a_headline_names_files_and_not_where_they_lay():
-    message = (
-        "kernel, /tmp/triage-x1/cache/tu/ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2\nmore"
-    )
+    message = "no room for 0 <= tmp11 < 10L in /home/ann/proj/net.cpp:37, a/b or 1/2\nmore"
     found = FailureSignature(OutcomeKind.CRASH, "SIGABRT", "", message=message)
-    assert one_line(found, 200) == (
-        "SIGABRT: kernel, ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L in a/b or 1/2 more"
-    )
-    assert one_line(found, 20) == "SIGABRT: kernel, ctud.main.c…"
+    assert one_line(found, 200) == "SIGABRT: no room for 0 <= tmp11 < 10L in net.cpp:37, a/b or 1/2 more"
+    assert one_line(found, 20) == "SIGABRT: no room for 0 <=…"
+    kernel = "kernel, /tmp/triage-x1/cache/tu/ctud.main.cpp:37, index out of bounds: 0 <= tmp11 < 10L"
+    found = FailureSignature(OutcomeKind.EXCEPTION, "RuntimeError", "", message=kernel)
+    assert one_line(found) == "RuntimeError: index out of bounds: 0 <= tmp11 < 10L"
     assert one_line(FailureSignature(OutcomeKind.HANG, "hang", "")) == "hang"
 
 

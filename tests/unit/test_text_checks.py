@@ -41,3 +41,25 @@ def test_a_graph_is_compiled_again_only_where_the_programs_was() -> None:
         "it compiles a graph again, which the program does not",
     )
     assert PairedRunner(runner, FAILS.signature).run("again").outcome.kind is OutcomeKind.WRONG_RESULT
+
+
+class Handles(PooledRunner):
+    """Fails compiled; with the passing rung it handles an error, which a text that says `expected` meets uncompiled too."""
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        if query.rung is None:
+            return FAILS
+        error = RaisedException("RuntimeError", "all elements of target should be between 0 and 1", swallowed=True)
+        met = replace(PASSES, notes=AgentNotes(raised=(error,)))
+        if query.rung == UNCOMPILED.name:
+            return met if "expected" in query.source else PASSES
+        return replace(met, outcome=Outcome(OutcomeKind.EXCEPTION, 0.1, 0, exception=error))
+
+
+def test_what_a_program_handles_uncompiled_too_is_no_failure_of_the_passing_rung() -> None:
+    """Else no candidate of a program that relies on an exception could be one."""
+    assert FAILS.signature is not None
+    paired = PairedRunner(Handles(1), FAILS.signature, "aot_eager")
+    assert paired.run("expected").outcome.kind is OutcomeKind.WRONG_RESULT
+    refused = paired.run("of the compiler's own").outcome
+    assert (refused.kind, refused.detail) == (OutcomeKind.INVALID, "it fails with aot_eager too: exception")

@@ -27,7 +27,10 @@ class TellingRunner(CandidateRunner, Protocol):
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What every question needs. `rung` is the failing one, `seconds` the limit of one run; `emit` is told of each answer."""
+    """What every question needs. `rung` is the failing one, `seconds` the limit of one run; `emit` is told of each answer.
+
+    `ends`: the failure ends the program. Then a run that ends well has passed, whatever a compiled call raised that it handled.
+    """
 
     rung: str
     runner: TellingRunner
@@ -35,6 +38,7 @@ class Inquiry:
     budget: Budget
     emit: Callable[..., None]
     seconds: float
+    ends: bool = False
 
     def limit(self) -> float:
         """The seconds of a run that begins now."""
@@ -52,4 +56,14 @@ class Inquiry:
         judgement = self.oracle.judge(result)
         if judgement.verdict in _OUTCOMES:
             return _OUTCOMES[judgement.verdict], ""
+        if self.ends and _went_on(result):
+            return "ok", ""
         return "other_failure" if result.compiled else "not_run", clip(judgement.reason, 200)
+
+
+def _went_on(result: CandidateResult) -> bool:
+    """Whether it ended well after exceptions that it handled, none of which came of compiling."""
+    met = result.outcome.exception
+    handled = [each for each in result.notes.raised if each.swallowed]
+    ended_well = result.outcome.exit_code == 0 and met is not None and met.swallowed
+    return ended_well and all(each.phase != "compile" for each in handled)

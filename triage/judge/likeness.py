@@ -5,6 +5,8 @@ from __future__ import annotations
 from triage.judge.equivalences import EQUIVALENCES, TORN
 from triage.judge.signature import FailureSignature
 
+SHORTEST_TELLING = 7  # letters: a message that is shorter may be found in any other
+
 
 def same_failure(left: FailureSignature, right: FailureSignature) -> bool:
     """Type, message skeleton and innermost torch frame agree (the signal and telling line, for a crash)."""
@@ -38,3 +40,15 @@ def same_face(left: FailureSignature, right: FailureSignature) -> bool:
     if (left.kind, left.exception_type) != (right.kind, right.exception_type):
         return False
     return left.skeleton == right.skeleton or known_pair(left, right)
+
+
+def met_as(found: FailureSignature, known: FailureSignature) -> bool:
+    """Whether a compiled program meets what it meets uncompiled; Dynamo may wrap the same words in its own."""
+    if found.skeleton == known.skeleton:
+        return found.exception_type == known.exception_type
+    return in_other_words(found, known)
+
+
+def in_other_words(found: FailureSignature, known: FailureSignature) -> bool:
+    """Whether it says among other things what is known."""
+    return len(known.skeleton) > SHORTEST_TELLING and known.skeleton in found.skeleton

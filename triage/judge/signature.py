@@ -130,9 +130,12 @@ _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/
 
 
 def one_line(signature: FailureSignature, limit: int = 110) -> str:
-    """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay."""
+    """Type and message as a headline, at most `limit` characters of message: files by their names, not where they lay.
+
+    A compiled kernel's file has another name each time, and is not told.
+    """
     message = _of_another(signature.message) or " ".join(_EXPLANATION.split(signature.message)[0].split())
-    message = _DIRECTORIES.sub("", message)
+    message = _DIRECTORIES.sub("", _GENERATED.sub("", message))
     return headline(signature.exception_type, clip(message, limit))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.judge.likeness import is_torn, same_face, same_failure
+from triage.judge.likeness import in_other_words, is_torn, met_as, same_face, same_failure
 from triage.judge.signature import (
     FailureSignature,
     is_programs_own,
@@ -29,7 +29,6 @@ from triage.probe.interpret import bare_exit
 from triage.probe.run import Probe
 
 Seen = Mapping[str, Sequence[Probe]]
-SHORTEST_TELLING = 7  # a message that is shorter may be found in any other
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def fails_as_compiled(probe: Probe, found: Conclusion) -> bool:
     """
     if not probe.outcome.failed or probe.signature is None or found.signature is None or found.outcome is None:
         return False
-    if same_face(probe.signature, found.signature) or _in_other_words(found.signature, probe.signature):
+    if same_face(probe.signature, found.signature) or in_other_words(found.signature, probe.signature):
         return True
     place = _own_line(probe.outcome)
     return place is not None and place == _own_line(found.outcome)
@@ -211,13 +210,13 @@ def discount(probe: Probe, expected: Sequence[FailureSignature]) -> Probe:
     if outcome.kind is OutcomeKind.OK or outcome.exception is None or not outcome.exception.swallowed:
         return probe
     if outcome.kind in (OutcomeKind.CRASH, OutcomeKind.HANG) or not any(
-        _alike(_signature(outcome.exception), known) for known in expected
+        met_as(_signature(outcome.exception), known) for known in expected
     ):
         return probe
     news = [
         exception
         for exception in probe.notes.raised
-        if exception.swallowed and not any(_alike(_signature(exception), known) for known in expected)
+        if exception.swallowed and not any(met_as(_signature(exception), known) for known in expected)
     ]
     if not news and outcome.exit_code == 0:
         return replace(probe, outcome=replace(outcome, kind=OutcomeKind.OK, exception=None), signature=None)
@@ -368,14 +367,3 @@ def _signature(exception: RaisedException) -> FailureSignature:
     found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=exception))
     assert found is not None
     return found
-
-
-def _alike(found: FailureSignature, known: FailureSignature) -> bool:
-    """Whether a compiled program meets what it meets uncompiled; Dynamo may wrap the same words in its own."""
-    if found.skeleton == known.skeleton:
-        return found.exception_type == known.exception_type
-    return _in_other_words(found, known)
-
-
-def _in_other_words(found: FailureSignature, known: FailureSignature) -> bool:
-    return len(known.skeleton) > SHORTEST_TELLING and known.skeleton in found.skeleton

@@ -58,7 +58,10 @@ def blame(
     """Fill what the findings say of the culprit. `oracle` is the one that judged `made`, reduced from the `problem`."""
     session, rung = found.session, problem.rung
     limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
-    inquiry = Inquiry(rung, runner, oracle, share_of(session.clock, made.seconds), session.emit, limit)
+    outcome = found.walk.conclusion().outcome
+    error = outcome.exception if outcome is not None else None
+    ends = error is not None and not error.swallowed
+    inquiry = Inquiry(rung, runner, oracle, share_of(session.clock, made.seconds), session.emit, limit, ends)
     hangs, by_sign = patience is not None, False
     with session.timed("ablate"):
         # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.

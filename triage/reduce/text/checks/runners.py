@@ -9,16 +9,17 @@ from __future__ import annotations
 import ast
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from triage.judge.judgement import CandidateResult
-from triage.judge.likeness import same_failure
+from triage.judge.likeness import met_as, same_failure
 from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_of, words_of
-from triage.judge.signature import FailureSignature
+from triage.judge.signature import FailureSignature, signature_of
+from triage.model.outcome import Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.model.syntax import parse
@@ -103,9 +104,20 @@ class PairedRunner(PooledRunner):
             elif self._decides:
                 return "its own statement fails whatever is compiled"
         below = ask(self._runner, replace(query, rung=self._passing), cancel)
-        if below.outcome.kind is not OutcomeKind.OK:
+        if below.outcome.kind is not OutcomeKind.OK and not self._only_expected(query, below, cancel):
             return f"{_without(self._passing)}: {below.outcome.kind.value}"
         return self._warnings(below)
+
+    def _only_expected(self, query: Query, below: CandidateResult, cancel: Cancel) -> bool:
+        """Whether it ends well, and handles nothing but what it handles uncompiled too."""
+        error = below.outcome.exception
+        if error is None or not error.swallowed or below.outcome.exit_code != 0:
+            return False
+        plain = ask(self._runner, replace(query, rung=UNCOMPILED.name), cancel)
+        known = list(_handled(plain))
+        return plain.outcome.kind is OutcomeKind.OK and all(
+            any(met_as(found, each) for each in known) for found in _handled(below)
+        )
 
     def _warnings(self, below: CandidateResult) -> str:
         """Kinds of warnings that the program does not give: with warnings as errors a candidate must pass where it does."""
@@ -114,6 +126,14 @@ class PairedRunner(PooledRunner):
                 self._warned = frozenset(below.warned)
             more = sorted(set(below.warned) - self._warned)
         return f"{self._passing} warns: {more[0]}" if more else ""
+
+
+def _handled(result: CandidateResult) -> Iterator[FailureSignature]:
+    """The exceptions after which the candidate went on."""
+    for exception in result.notes.raised:
+        found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=exception)) if exception.swallowed else None
+        if found is not None:
+            yield found
 
 
 def _without(passing: str) -> str:
