@@ -61,6 +61,11 @@ class Compiler(Runner):
         return self.told if self.compares and "floor_divide" in source else PASSED
 
 
+class LongChain(Compiler):
+    def look(self, source: str, file: str) -> str:
+        return json.dumps([[[9.0] * 4] * 21 + [[9] * 4, [[0.0]] * 4], []])
+
+
 def asked(compiler: Compiler, graph: Any = GRAPH, form: Form | None = None) -> Any:
     return given_wrong(graph, form or Form(), inquiry(compiler), compiler)
 
@@ -86,6 +91,14 @@ def test_a_wrong_value_is_not_to_blame_where_the_failure_comes_with_eagers_value
 
 def test_what_rounding_explains_is_told_as_that() -> None:
     found = asked(Compiler(ROUNDED))
+    assert found is not None and found.node.name == "bins" and found.wrong is None
+
+
+def test_rounding_that_grows_along_a_chain_is_told_as_that() -> None:
+    chain = [node(f"a{i}", "torch.sin", f"%a{i - 1}" if i else "%x", out=M) for i in range(20)]
+    rest = GRAPH.nodes[1:]
+    last = node("bins", "torch.floor_divide", "%a19", 0.1, out=M)
+    found = asked(LongChain(ROUNDED), replace(GRAPH, nodes=(*chain, last, *rest)))
     assert found is not None and found.node.name == "bins" and found.wrong is None
 
 

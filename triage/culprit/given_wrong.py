@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from triage.culprit.first_wrong import MOST, made_by
+from triage.culprit.first_wrong import made_by
 from triage.culprit.inquiry import Inquiry, TellingRunner
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
@@ -24,6 +24,8 @@ from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut
 from triage.reduce.graph.observe import observed
 from triage.reduce.printing.printer import Form, Unprintable, count_ops
+
+MOST = 40  # values: a chain by which rounding grows is not cut down, and what dies at its end must not be blamed
 
 
 class ComparingRunner(TellingRunner, Protocol):
