@@ -455,6 +455,11 @@ def test_failing_frames_are_those_the_compiler_names():
     inner = RaisedException("E", "", user_code=(own, package))
     assert failing_frames(RaisedException("W", "", frames=(torch_frame,), inner=inner)) == (own, package)
     assert failing_frames(RaisedException("W", "", frames=(own, torch_frame, package))) == (own, package)
+    packages = "/opt/venv/lib/python3.11/site-packages"
+    script, runs = Frame("/opt/venv/bin/pytest", 8, "<module>"), Frame(f"{packages}/_pytest/python.py", 3, "runtest")
+    hooks, raises = Frame(f"{packages}/pluggy/_hooks.py", 4, "call"), Frame(f"{packages}/_pytest/raises.py", 5, "go")
+    frames = (script, runs, hooks, runs, own, torch_frame, package, raises)
+    assert failing_frames(RaisedException("W", "", frames=frames)) == (own, package, raises)
     assert packages_of((own, torch_frame, package)) == ("pkg",)
 
 
