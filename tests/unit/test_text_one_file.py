@@ -281,6 +281,15 @@ def test_a_function_around_the_compiled_one_is_called_as_it_is():
     assert first.endswith("    f(n)\n\ntest_it(3)\n") and "test_other" not in first
 
 
+def test_a_function_that_its_decorator_compiles_is_not_compiled_once_more():
+    text = "import torch\n@torch.compile(fullgraph=True)\ndef f(n):\n    return n\nf(1)\n"
+    trace = Trace(
+        {"__main__": Module("__main__", Path("/p/s.py"), text)}, calls=(Call(1, "<<__main__:f>>", None, None, "1"),)
+    )
+    alone = starts(trace, Request(1, (CompileCall(None, fullgraph=True),), "eager"))[0].text
+    assert alone.count("torch.compile") == 1 and alone.endswith("\nf(1)\n")
+
+
 def test_a_custom_backend_goes_with_the_call():
     text = (
         "import torch\ndef own(gm, inputs):\n    return gm\ndef f(x):\n    return x\ntorch.compile(f, backend=own)(1)\n"
