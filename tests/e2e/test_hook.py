@@ -131,6 +131,7 @@ def test_pytest(tmp_path: Path) -> None:
     assert found.outcome.exit_code == 1 and found.signature is not None
     assert found.signature.exception_type == "KeyError"
     assert found.outcome.exception is not None and found.outcome.exception.ended == "test"
+    assert found.notes.tests == 5
 
 
 def test_a_check_of_unittest_under_pytest(tmp_path: Path) -> None:

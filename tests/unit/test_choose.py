@@ -298,6 +298,18 @@ def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> No
     assert [each.source for each in kept] == ["b\n"]
 
 
+@pytest.mark.parametrize(("seconds", "kept"), [(60.0, 0), (600.0, 1)])
+def test_what_ends_when_it_is_waited_for_longer_is_no_hang(seconds: float, kept: int) -> None:
+    class Slow(Passing):
+        def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+            hangs = rung == "inductor" and timeout is not None and timeout < seconds
+            return replace(PASSES, outcome=Outcome(OutcomeKind.HANG)) if hangs else PASSES
+
+    met = [Met(replace(sibling("hang"), kind=OutcomeKind.HANG), "slow\n")]
+    found = compilers_own(met, "aot_eager", Slow(), Left(spent=False), "inductor")  # type: ignore[arg-type]
+    assert len(found) == kept
+
+
 class Made:
     """Fails in another way with what is written in `telling`, on the failing rung alone."""
 

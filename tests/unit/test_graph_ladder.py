@@ -174,6 +174,7 @@ def test_what_is_forgotten_is_as_it_was_before_it_was_found(walk: Make) -> None:
         "passing",
         "notes",
         "incomplete",
+        "bug",
         "trace_work",
         "runner",
     }

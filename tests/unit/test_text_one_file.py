@@ -281,6 +281,15 @@ def test_a_function_around_the_compiled_one_is_called_as_it_is():
     assert first.endswith("    f(n)\n\ntest_it(3)\n") and "test_other" not in first
 
 
+def test_a_function_that_its_decorator_compiles_is_not_compiled_once_more():
+    text = "import torch\n@torch.compile(fullgraph=True)\ndef f(n):\n    return n\nf(1)\n"
+    trace = Trace(
+        {"__main__": Module("__main__", Path("/p/s.py"), text)}, calls=(Call(1, "<<__main__:f>>", None, None, "1"),)
+    )
+    alone = starts(trace, Request(1, (CompileCall(None, fullgraph=True),), "eager"))[0].text
+    assert alone.count("torch.compile") == 1 and alone.endswith("\nf(1)\n")
+
+
 def test_a_custom_backend_goes_with_the_call():
     text = (
         "import torch\ndef own(gm, inputs):\n    return gm\ndef f(x):\n    return x\ntorch.compile(f, backend=own)(1)\n"
@@ -455,6 +464,11 @@ def test_failing_frames_are_those_the_compiler_names():
     inner = RaisedException("E", "", user_code=(own, package))
     assert failing_frames(RaisedException("W", "", frames=(torch_frame,), inner=inner)) == (own, package)
     assert failing_frames(RaisedException("W", "", frames=(own, torch_frame, package))) == (own, package)
+    packages = "/opt/venv/lib/python3.11/site-packages"
+    script, runs = Frame("/opt/venv/bin/pytest", 8, "<module>"), Frame(f"{packages}/_pytest/python.py", 3, "runtest")
+    hooks, raises = Frame(f"{packages}/pluggy/_hooks.py", 4, "call"), Frame(f"{packages}/_pytest/raises.py", 5, "go")
+    frames = (script, runs, hooks, runs, own, torch_frame, package, raises)
+    assert failing_frames(RaisedException("W", "", frames=frames)) == (own, package, raises)
     assert packages_of((own, torch_frame, package)) == ("pkg",)
 
 

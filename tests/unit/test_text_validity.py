@@ -28,6 +28,11 @@ def operator(kernel: str = "return x * 2", fake: str = "return torch.empty_like(
     return OPERATOR.replace("KERNEL", kernel).replace("FAKE", fake)
 
 
+def test_a_guard_of_the_main_module_stays_or_goes_as_a_whole() -> None:
+    assert flaws('if __name__ == "__main__":\n    f()\n') == []
+    assert flaws("if __name__:\n    f()\n") == ["`if __name__:` asks nothing"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

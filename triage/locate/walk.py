@@ -86,6 +86,15 @@ class Walk(Visits):
     def first(self) -> Probe:
         """Run the script as it is; fixes which rungs there are."""
         probe = self._as_it_is()
+        self.begins_with(probe)
+        if self._ahead and probe.signature is not None:
+            self._drop_ahead(UNCOMPILED.name, self.rungs[self.suspected() - 1].name)
+        for ahead in self._ahead.values():
+            ahead.first_ended(self.stop_after)
+        return probe
+
+    def begins_with(self, probe: Probe) -> None:
+        """Take this for the first run of the script as it is; from here on it is known behind which point a run says no more."""
         self.rungs, self.top = ladder_for(probe.notes.compile_calls)
         self.seen.setdefault(self.rungs[self.top].name, []).append(probe)
         self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.rungs[self.top].name)
@@ -93,11 +102,6 @@ class Walk(Visits):
         exception = probe.outcome.exception
         if exception is not None and exception.phase in ("compile", "call", "backward") and not exception.swallowed:
             self.stop_after = probe.notes.point
-        if self._ahead and probe.signature is not None:
-            self._drop_ahead(UNCOMPILED.name, self.rungs[self.suspected() - 1].name)
-        for ahead in self._ahead.values():
-            ahead.first_ended(self.stop_after)
-        return probe
 
     def _as_it_is(self) -> Probe:
         """The script as it is, and beside it runs that are needed where it fails; alone, if these may have made it fail."""

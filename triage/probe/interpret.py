@@ -168,6 +168,7 @@ def notes_of(events: list[Event]) -> AgentNotes:
         raised=tuple(exception for exception, _ in told),
         last_breadcrumb=crumb,
         point=decode(BoundaryPoint, point or {}),
+        tests=max((int(event.get("tests") or 0) for event in of["collected"]), default=0),
         double_backward=any(event.get("double_backward") for event in events),
         main_ended=root is not None and any(event.get("pid") == root for event in of["main_ended"]),
         wrongs=tuple(wrongs),

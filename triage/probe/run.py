@@ -149,6 +149,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent["stacks_after"] = max(1.0, request.timeout * 0.9 - 0.5)
     if request.stop_after is not None:
         agent["stop_after"] = {**encode(request.stop_after), "seconds": request.stop_seconds}
+    if request.target.only_test:
+        agent["only_test"] = request.target.only_test
     if request.overlay:
         agent["overlay"] = {str(path): str(place) for path, place in _changed_texts(request.overlay, stage)}
     if request.turns is not None:

@@ -27,6 +27,7 @@ class Target:
     script: Path | None = None
     label: str = "target"
     stdin: Path | None = None
+    only_test: str = ""  # of a session of pytest: the one that runs, by its node id
 
     def with_command(self, *command: str, cwd: Path | None = None) -> Target:
         """The same interpreter, another command."""

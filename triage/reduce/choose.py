@@ -145,7 +145,7 @@ def choose(
     if siblings and not budget.spent():
         emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
     try:
-        met = compilers_own(siblings, problem.passing, runner, budget)
+        met = compilers_own(siblings, problem.passing, runner, budget, problem.rung or None)
         others = [(each.signature, without_values(each, problem, runner, budget)) for each in met]
     except KeyboardInterrupt:  # what was verified is not lost by it
         raise InterruptedReductionError(spare) from None

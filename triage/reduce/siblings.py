@@ -16,14 +16,20 @@ from triage.reduce.interface import Met, Problem
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
+HANG_SECONDS = (
+    90.0  # several times the least limit of a candidate, which what builds kernels on a busy machine may exceed
+)
 
 
-def compilers_own(siblings: Sequence[Met], passing: str, runner: CandidateRunner, budget: Budget) -> tuple[Met, ...]:
+def compilers_own(
+    siblings: Sequence[Met], passing: str, runner: CandidateRunner, budget: Budget, rung: str | None = None
+) -> tuple[Met, ...]:
     """Of the other failures those that the compiler made: with the passing rung, or one below it, their candidate ends well.
 
     It is asked of Dynamo alone where that is below it, which builds no kernels. What fails there too (a name that an
     edit left undefined, an argument of the wrong type) the reducer made itself. What cannot be tried any more counts
-    only where it was raised inside torch.
+    only where it was raised inside torch. What did not end in the time of a candidate, which those that fail early have set, is
+    waited for longer on the failing `rung`: most of it is only slow.
     """
     found: list[Met] = []
     for met in {met.signature.fingerprint: met for met in siblings}.values():
@@ -32,7 +38,9 @@ def compilers_own(siblings: Sequence[Met], passing: str, runner: CandidateRunner
         if budget.spent():
             own = bool(met.signature.frames)
         else:
-            own = _passes(met.source, passing, runner)
+            own = _passes(met.source, passing, runner) and (
+                met.signature.kind is not OutcomeKind.HANG or _hangs(met.source, rung, runner)
+            )
         found += [met] if own else []
     return tuple(found)
 
@@ -65,6 +73,10 @@ def told_of(left_out: Sequence[str]) -> str:
 
 def _oracle(signature: FailureSignature) -> Oracle:
     return SignatureOracle(signature) if signature.wrong is None else ComparisonOracle(signature)
+
+
+def _hangs(source: str, rung: str | None, runner: CandidateRunner) -> bool:
+    return runner.run(source, rung=rung, timeout=HANG_SECONDS).outcome.kind is OutcomeKind.HANG
 
 
 def _passes(source: str, passing: str, runner: CandidateRunner) -> bool:

@@ -69,7 +69,7 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
     found += own_code_facts(report)
     where = [verdict.door] if verdict.door else []
     where += [STAGES[verdict.stage]] if verdict.stage in STAGES else []
-    where += [f"{verdict.direction} pass"] if verdict.direction else []
+    where += [f"{verdict.direction} pass"] if verdict.direction and where else []
     where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
     if verdict.symptom not in (Symptom.NONDETERMINISTIC, Symptom.ROUNDING):
         found.append(("Where", ", ".join(where) or "not located"))

@@ -19,6 +19,7 @@ from triage.environments.machine import usable_cores
 from triage.errors import TriageError
 from triage.locate import comparing, printed, unwritten, which_value, wrapper, wrong_before
 from triage.locate.conclude import Conclusion, is_printed
+from triage.locate.one_test import to_one_test
 from triage.locate.walk import Walk
 from triage.model.own_code import SIGNAL_HANDLER
 from triage.model.report import TriageReport
@@ -202,6 +203,9 @@ def _run_script(found: Findings, asked: AskedTarget) -> None:
             threading.Thread(target=importlib.import_module, args=("triage.stories.graph_ladder",), daemon=True).start()
         first = found.walk.first()
         asked.check_usable(first)
+        if not found.session.settings.screen:
+            found.notes += filter(None, [to_one_test(found.walk)])
+            found.target = found.walk.target
         if found.runner is not None and first.outcome.failed:
             found.runner.warm()  # its seconds pass while the ladder runs
 

@@ -31,6 +31,29 @@ def patch_pytest(module, recorder):
     module.call_and_report = reporting
 
 
+def patch_collection(module, recorder, only=None):
+    """Watch `_pytest.main`: how many tests are to run. With `only` (a node id), no other test does, where there is that one."""
+
+    class Chosen:
+        @module.hookimpl(trylast=True)
+        def pytest_collection_modifyitems(self, config, items):
+            chosen = [item for item in items if item.nodeid == only]
+            if chosen and len(items) > 1:
+                config.hook.pytest_deselected(items=[item for item in items if item.nodeid != only])
+                items[:] = chosen
+            recorder.channel.say("collected", tests=len(items))
+
+    perform_collect = module.Session.perform_collect
+
+    @functools.wraps(perform_collect)
+    def collecting(self, *args, **kwargs):
+        if not self.config.pluginmanager.has_plugin("triage-chosen"):
+            self.config.pluginmanager.register(Chosen(), "triage-chosen")
+        return perform_collect(self, *args, **kwargs)
+
+    module.Session.perform_collect = collecting
+
+
 def patch_unittest(module, recorder):
     """Watch `unittest.result`: errors, failures, and those of subtests."""
     for name in ("addError", "addFailure", "addSubTest"):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.model.syntax import parse, parse_expression
+from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
 from triage.reduce.text.code.nodes import is_future, names_within
 from triage.reduce.text.code.script import Script
@@ -58,7 +59,7 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
 def direct_script(
     bundled: Script, said: Spoken, options: str, imported: Collection[str] = (), definition: str = ""
 ) -> str:
-    """The script that compiles the callee and calls it (or calls it as it is, where it only leads to what is compiled).
+    """The script that compiles the callee and calls it (or calls it as it is, where it is compiled or only leads to that).
 
     `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import;
     `definition` is that of the callee, where the program has none.
@@ -66,7 +67,7 @@ def direct_script(
     compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
     grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
     name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
-    if said.compiled:
+    if said.compiled and said.callee not in _compiled_where_defined(bundled):
         lines = [f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]
     else:
         lines = [f"{said.callee}({given})" for given in said.arguments]
@@ -74,6 +75,13 @@ def direct_script(
     own = [node for node in parse(definition).body if isinstance(node, ast.FunctionDef)]
     known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
     return _with_what_it_needs(bundled, text, {name, *imported, *known})
+
+
+def _compiled_where_defined(script: Script) -> set[str]:
+    """Functions with a decorator that compiles them: torch refuses to compile them once more."""
+    uses = set(compile_uses(script))
+    functions = [item for item in script.tree.body if isinstance(item, ast.FunctionDef)]
+    return {item.name for item in functions if uses.intersection(item.decorator_list)}
 
 
 def compared_script(

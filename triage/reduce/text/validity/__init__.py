@@ -32,6 +32,7 @@ RULES = (
     Rule("every loop can end", oddities.endless_loops),
     Rule("every coroutine is awaited", oddities.unawaited),
     Rule("modules are not called", oddities.called_modules),
+    Rule("conditions ask something", oddities.asks_nothing),
     Rule("names are unique", oddities.doubled_names),
     Rule("Python warns of nothing", oddities.doubtful_syntax),
     Rule("custom operators keep their contract", operators.broken_operators),

@@ -56,6 +56,13 @@ def doubled_names(script: Script) -> Iterator[str]:
                     seen.add(item.name)
 
 
+def asks_nothing(script: Script) -> Iterator[str]:
+    """Conditions that are a name of the module's own, which always holds: `if __name__:` is what is left of a guard."""
+    for node in script.nodes:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id in ("__name__", "__file__"):
+            yield f"`if {node.test.id}:` asks nothing"
+
+
 def doubtful_syntax(script: Script) -> Iterator[str]:
     """What Python itself warns of: `x is 1`, `assert (x, "...")`, `1()`, an escape that is none."""
     with warnings.catch_warnings(record=True) as caught:

@@ -81,7 +81,14 @@ def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
     for level in (exception, exception.innermost()):
         if level.user_code:
             return level.user_code
-    return tuple(frame for frame in exception.frames if is_program_frame(frame))
+    return tuple(frame for frame in _below_pytest(exception.frames) if is_program_frame(frame))
+
+
+def _below_pytest(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """Without what runs a test: to watch all of pytest takes minutes, and none of it is the program's."""
+    own = max((place for place, frame in enumerate(frames) if is_user_frame(frame)), default=0)
+    runner = [place for place, frame in enumerate(frames[:own]) if "/_pytest/" in frame.file.replace("\\", "/")]
+    return frames[runner[-1] + 1 :] if runner else frames
 
 
 def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -> tuple[Frame, ...]:

@@ -1,0 +1,42 @@
+"""A session of tests in which one fails: from then on that test is the target, where it fails alone as it does among the others.
+
+The others cost their time in every run, fail uncompiled or compile for reasons of their own, and none of it says anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.judge.likeness import same_failure
+from triage.locate.leftovers import AS_IT_IS
+from triage.locate.walk import Walk
+from triage.model.rungs import AS_IS
+from triage.probe.run import Probe
+
+NAME = f"{AS_IS}-one-test"
+
+
+def to_one_test(walk: Walk) -> str:
+    """Run the failing test alone, and go on with it. A sentence for the report; empty where the whole session goes on."""
+    whole, target, stop_after = walk.start, walk.target, walk.stop_after
+    test, others = _failing(whole), whole.notes.tests - 1
+    if "::" not in test or others < 1 or whole.notes.distributed:
+        return ""
+    walk.stop()
+    walk.target, walk.stop_after = replace(target, only_test=test), None
+    alone = walk.ask(AS_IT_IS, NAME)
+    if _failing(alone) == test and _alike(alone, whole):
+        walk.seen.clear()
+        walk.begins_with(alone)
+        return f"Of {others + 1} tests the failing one alone was run again: it fails by itself as it does among the others."
+    walk.target, walk.stop_after = target, stop_after
+    return ""
+
+
+def _failing(probe: Probe) -> str:
+    exception = probe.outcome.exception
+    return exception.test if exception is not None and not exception.swallowed else ""
+
+
+def _alike(one: Probe, other: Probe) -> bool:
+    return one.signature is not None and other.signature is not None and same_failure(one.signature, other.signature)
