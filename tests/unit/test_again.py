@@ -22,14 +22,15 @@ OWN_NAN, OWN_DTYPE = (replace(OWN, check=Check(kind)) for kind in ("nan", "dtype
 OTHER = RaisedException("RuntimeError", "no kernel", (Frame("repro.py", 9, "<module>"),))
 
 
-def run_directory(folder: Path, symptom: Symptom) -> Path:
+WRONG = Wrongness("nan", "output 0")
+
+
+def run_directory(folder: Path, symptom: Symptom, wrong: Wrongness | None = WRONG) -> Path:
     report = TriageReport(
         {"name": "triage", "version": "0"},
         ("python", "train.py"),
         ReportVerdict(symptom, Stage.INDUCTOR, summary="s"),
-        signature=ReportSignature(
-            "WrongResult", "output 0 ...", fingerprint="f" * 16, wrong=Wrongness("nan", "output 0")
-        ),
+        signature=ReportSignature("WrongResult", "output 0 ...", fingerprint="f" * 16, wrong=wrong),
         reproducer=Reproducer("repro.py", True, 3, True, "graph", "native", 1, 9, 15, 1.0, True),
     )
     (folder / "report.json").write_text(json.dumps(encode(report)))
@@ -38,18 +39,25 @@ def run_directory(folder: Path, symptom: Symptom) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("symptom", "error", "same"),
+    ("symptom", "wrong", "error", "same"),
     [
-        (Symptom.WRONG_RESULT, OWN, True),
-        (Symptom.WRONG_RESULT, OWN_NAN, True),
-        (Symptom.WRONG_RESULT, OWN_DTYPE, False),  # it is wrong in another way now
-        (Symptom.WRONG_RESULT, OTHER, False),
-        (Symptom.EXCEPTION, OWN, False),
-        (Symptom.WRONG_RESULT, None, False),
+        (Symptom.WRONG_RESULT, WRONG, OWN, True),
+        (Symptom.WRONG_RESULT, WRONG, OWN_NAN, True),
+        (Symptom.WRONG_RESULT, WRONG, OWN_DTYPE, False),  # it is wrong in another way now
+        (Symptom.WRONG_RESULT, WRONG, OTHER, False),
+        (Symptom.WRONG_RESULT, WRONG, None, False),
+        (Symptom.EXCEPTION, WRONG, OWN, True),  # of a script that raises by a wrong value
+        (Symptom.EXCEPTION, WRONG, OTHER, False),
+        (Symptom.EXCEPTION, None, OWN, False),
     ],
 )
 def test_a_reproducer_that_compares_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symptom: Symptom, error: RaisedException | None, same: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    symptom: Symptom,
+    wrong: Wrongness | None,
+    error: RaisedException | None,
+    same: bool,
 ) -> None:
     outcome = (
         Outcome(OutcomeKind.OK, 1.0, 0) if error is None else Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
@@ -57,7 +65,7 @@ def test_a_reproducer_that_compares_by_itself(
     result = CandidateResult(outcome, AgentNotes(True, "2.13.0"), signature_of(outcome), True)
     monkeypatch.setattr(verify, "verify", lambda *_, runs, **__: [result] * runs)
     python = shutil.which("python3")
-    told = verify.verify_again(run_directory(tmp_path, symptom), python, 3, 10.0)
+    told = verify.verify_again(run_directory(tmp_path, symptom, wrong), python, 3, 10.0)
     assert told.same is same
 
 
