@@ -24,7 +24,8 @@ from triage.model.report import ReportVerdict, TriageReport
 from triage.model.rungs import LADDER, OWN_BACKEND
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
-from triage.stories.assemble import exit_code, why_not_run
+from triage.stories.assemble import exit_code
+from triage.stories.ladder_rows import why_not_run
 
 TOP = len(LADDER) - 1
 NAMES = [rung.name for rung in LADDER]

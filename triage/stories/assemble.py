@@ -5,58 +5,41 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import time
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import triage
 from triage.culprit.contracts import broken_by
 from triage.culprit.matching import lies_in_environment
-from triage.culprit.operation import culprit_of, operators_of, with_part
+from triage.culprit.operation import culprit_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved
-from triage.judge.signature import first_words, headline
-from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
-from triage.locate.walk import Walk
-from triage.locate.which_graph import Apart
-from triage.locate.which_value import begin_above
+from triage.judge.signature import headline
+from triage.locate.conclude import Conclusion
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.model.own_code import OwnCode
 from triage.model.report import (
-    LadderRow,
     NearestPassing,
     ReportSignature,
     ReportVerdict,
     Sibling,
     TriageReport,
 )
-from triage.model.rungs import UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
-from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
+from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
 from triage.report.kinds import only_rounds
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
-from triage.session.session import describe_outcome
 from triage.stories.captured import guilty_graph, only_line
 from triage.stories.comparison import (
     accuracy_facts,
-    another_failure,
-    another_operation,
-    begins_above,
-    comparison_note,
-    rounding_notes,
-    unsteady_note,
-    unwritten_memory,
-    wrong_besides,
 )
 from triage.stories.findings import Findings
-from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first
 from triage.stories.headline import (
     sentence_before_the_first,
     summary_sentence,
@@ -65,7 +48,9 @@ from triage.stories.headline import (
     with_headline,
 )
 from triage.stories.known import cause_of
-from triage.stories.met import met_note, met_on, why_unsettled
+from triage.stories.ladder_rows import ladder_rows
+from triage.stories.met import why_unsettled
+from triage.stories.notes import notes_of
 from triage.stories.own_names import own_names
 from triage.stories.shown import fails_by_itself, given_wrong_facts, reproducer_facts, reproducer_note, workaround_texts
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
@@ -125,7 +110,7 @@ def assemble(found: Findings) -> TriageReport:
             compares_random=conclusion.random_check,
         ),
         signature=signature,
-        ladder=tuple(_rows(found, conclusion)),
+        ladder=ladder_rows(walk, conclusion),
         ablation=found.ablation,
         culprit=with_part(
             culprit_of(
@@ -178,7 +163,7 @@ def assemble(found: Findings) -> TriageReport:
         incomplete_reason=incomplete,
         artifacts=_artifacts(session.directory),
         rerun=rerun_command(found),
-        notes=tuple(dict.fromkeys([*found.notes, *_walk_notes(found, conclusion)])),
+        notes=tuple(dict.fromkeys([*found.notes, *notes_of(found, conclusion)])),
     )
     return replace(report, duplicates=duplicates_of(report, own_names(found, conclusion)))
 
@@ -263,64 +248,6 @@ def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | 
     )
 
 
-def _rows(found: Findings, conclusion: Conclusion) -> list[LadderRow]:
-    expected = expected_exceptions(found.walk.seen)
-    rows = []
-    for rung in found.walk.rungs:
-        probes = found.walk.evidence.get(rung.name, [])
-        if not probes:
-            why = _cut_short(rung, found.walk) or why_not_run(rung, found.walk.rungs, found.walk.evidence)
-            unrun = LadderRow(rung.name, "script", "not_run", 0.0, note=why)
-            rows.append(met_on(found.walk, rung.name) or unrun)
-        for number, probe in enumerate(probes):
-            judged = discount(probe, expected)
-            if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
-                continue  # a repeat that says the same
-            rows.append(_row(rung, judged, conclusion, len(probes)))
-    return rows
-
-
-def _cut_short(rung: Rung, walk: Walk) -> str | None:
-    """Of the rung that the script as it is stands on, where that was ended early."""
-    if rung is not walk.rungs[walk.top] or walk.first_cut is None:
-        return None
-    return f"had not ended after {walk.first_cut:.0f} s"
-
-
-def why_not_run(rung: Rung, rungs: Sequence[Rung], evidence: Mapping[str, list[Probe]]) -> str | None:
-    """What passes answers for a rung with less of the compiler, what fails for one with more; None where neither was seen."""
-    place = rungs.index(rung)
-    for other in rungs[place + 1 :]:
-        if any(probe.outcome.kind is OutcomeKind.OK for probe in evidence.get(other.name, [])):
-            return f"{other.name}, which does more, passes"
-    for other in rungs[:place]:
-        if any(probe.outcome.failed for probe in evidence.get(other.name, [])):
-            return f"{other.name}, which does less, fails"
-    return None
-
-
-def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderRow:
-    notes = []
-    if probe.notes.stopped_early:
-        notes.append("stopped once past the point of the failure")
-    if probe.outcome.exception is not None and probe.outcome.exception.swallowed:
-        notes.append("the program went on after it")
-    if runs > 1:
-        notes.append(f"{runs} runs")
-    alike = face(probe, conclusion.signature)
-    if alike == "other" and probe.signature is not None:
-        notes.append(headline(probe.signature.exception_type, clip(first_words(probe.signature.message), 120)))
-    return LadderRow(
-        rung=rung.name,
-        on=probe.on,
-        outcome=describe_outcome(probe.outcome),
-        seconds=round(probe.outcome.seconds, 2),
-        face=alike,
-        note="; ".join(notes) or None,
-        log=f"logs/{probe.log.name}" if probe.on == "script" else None,
-    )
-
-
 def _bare_environment(first: Probe | None) -> dict[str, str]:
     if first is None:
         return {}
@@ -334,13 +261,6 @@ def _libraries(conclusion: Conclusion) -> dict[str, str]:
     return {} if error is None else {**error.libraries, **error.innermost().libraries}
 
 
-def _confirmed(found: Findings, conclusion: Conclusion) -> bool:
-    """Whether the script itself was run uncompiled and on the rung below the failing one."""
-    return {UNCOMPILED, conclusion.passing or UNCOMPILED} <= {
-        rung for rung in found.walk.rungs if rung.name in found.walk.seen
-    }
-
-
 def _artifacts(directory: Path) -> dict[str, str]:
     found = {"report_md": "report.md", "report_json": "report.json", "journal": "journal.jsonl"}
     trace = trace_of(directory)
@@ -351,82 +271,3 @@ def _artifacts(directory: Path) -> dict[str, str]:
     if (directory / "workaround.patch").exists():
         found["workaround_patch"] = "workaround.patch"
     return found
-
-
-def _walk_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    compared = found.walk.compared
-    told = comparison_note(compared, found.walk.start.notes.graphs) if compared is not None else None
-    notes = [told] if told is not None else []
-    notes += _rounding_notes(found, conclusion)
-    made = found.reproduced
-    shown = operators_of(made.graph) if made is not None and made.graph is not None else ()
-    notes += filter(None, [another_operation(found.diverging, shown)])
-    notes += filter(None, [another_failure(found.also_wrong, conclusion.passing)])
-    notes += filter(None, [wrong_besides(_apart(found, conclusion))])
-    notes += filter(None, [begins_above(begin_above(found.walk), conclusion.failing)])
-    if conclusion.random_check:
-        notes.append(
-            "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."
-        )
-    notes += filter(None, [met_note(found.walk)])
-    in_place = found.walk.in_place
-    if in_place is not None and in_place.signature is not None and conclusion.stage is Stage.SCRIPT:
-        told = headline(in_place.signature.exception_type, clip(first_words(in_place.signature.message), 200))
-        notes.append(f"It fails with {in_place.rung} too: {told}")
-    if conclusion.stage is Stage.SCRIPT and passes_at_first(found.walk.seen, found.walk.seeded, found.walk.idle):
-        folder = found.target.script.parent if found.target.script else found.target.cwd
-        notes += order_notes(folder, time.time() - found.session.clock.elapsed())
-    else:
-        notes += flaky_notes(conclusion, found.walk.seeded)
-        notes += other_way_notes(conclusion, found.walk.seen, found.walk.idle)
-    if conclusion.stage is Stage.DYNAMO and conclusion.outcome is not None:
-        passes = conclusion.passing is UNCOMPILED
-        hints = hints_of(conclusion.outcome, passes_uncompiled=passes)
-        notes += [f"torch's own hint: {hint}" for hint in hints]
-    if not conclusion.monotone:
-        notes.append("A rung above the lowest failing one passes: the failure does not simply persist up the ladder.")
-    if found.walk.on_graph:
-        told = "A rung marked `graph` was asked of the captured graph, which fails there as the script does."
-        if not _confirmed(found, conclusion):
-            told += (
-                " The script's own runs, which confirm that, had not ended."
-                if found.walk.spoiled is None and not found.walk.idle
-                else " The script's own runs say nothing of it."
-            )
-        notes.append(told)
-    if found.capture_note and conclusion.stage not in (Stage.NONE, Stage.SCRIPT):
-        notes.append(found.capture_note)
-    if any(probe.notes.stopped_early for probes in found.walk.seen.values() for probe in probes):
-        notes.append("Probes that passed were stopped once they were past the point at which the script had failed.")
-    late = next((probe for probes in found.walk.seen.values() for probe in probes if probe.outcome.late), None)
-    if late is not None:
-        notes.append(
-            f"The script was ended after {late.outcome.seconds:.0f} s, before the limit of "
-            f"{found.session.settings.timeout:.0f} s: uncompiled it takes a small part of that, and nothing had been heard "
-            "of it for some time, neither output nor the compiler's log. If it is only slow, raise --timeout."
-        )
-    if conclusion.stage is Stage.SCRIPT and conclusion.symptom is Symptom.HANG:
-        notes.append(
-            f"The script did not end within {found.session.settings.timeout:.0f} s without torch.compile either; "
-            "if it needs longer, raise --timeout."
-        )
-    if found.walk.seen and not any(
-        probe.notes.compile_calls for probes in found.walk.seen.values() for probe in probes
-    ):
-        notes.append("The script never called torch.compile.")
-    return notes
-
-
-def _apart(found: Findings, conclusion: Conclusion) -> Apart | None:
-    """What was seen of the graphs that are wrong, where it speaks of the conclusion."""
-    apart = found.walk.apart
-    told = conclusion.wrong.graph if conclusion.wrong is not None else None
-    return apart if apart is not None and told == (apart.wrong.graph if apart.wrong is not None else None) else None
-
-
-def _rounding_notes(found: Findings, conclusion: Conclusion) -> list[str]:
-    if conclusion.unsteady and found.walk.checked is not None:
-        return [unsteady_note(conclusion.unsteady, unwritten_memory(found.walk.checked))]
-    if conclusion.rounding is None:
-        return []
-    return rounding_notes(found.walk, conclusion.rounding, amplified=conclusion.amplified)

@@ -1,0 +1,75 @@
+"""The ladder as the report shows it: a row per rung, and another where one did several things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from triage.judge.signature import first_words, headline
+from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.locate.walk import Walk
+from triage.model.report import LadderRow
+from triage.model.rungs import Rung
+from triage.model.stage import OutcomeKind
+from triage.model.text import clip
+from triage.probe.run import Probe
+from triage.session.session import describe_outcome
+from triage.stories.met import met_on
+
+
+def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
+    """What each rung did, from the bottom to the top, and why one was not run."""
+    expected = expected_exceptions(walk.seen)
+    rows: list[LadderRow] = []
+    for rung in walk.rungs:
+        probes = walk.evidence.get(rung.name, [])
+        if not probes:
+            why = _cut_short(rung, walk) or why_not_run(rung, walk.rungs, walk.evidence)
+            unrun = LadderRow(rung.name, "script", "not_run", 0.0, note=why)
+            rows.append(met_on(walk, rung.name) or unrun)
+        for number, probe in enumerate(probes):
+            judged = discount(probe, expected)
+            if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
+                continue  # a repeat that says the same
+            rows.append(_row(rung, judged, conclusion, len(probes)))
+    return tuple(rows)
+
+
+def _cut_short(rung: Rung, walk: Walk) -> str | None:
+    """Of the rung that the script as it is stands on, where that was ended early."""
+    if rung is not walk.rungs[walk.top] or walk.first_cut is None:
+        return None
+    return f"had not ended after {walk.first_cut:.0f} s"
+
+
+def why_not_run(rung: Rung, rungs: Sequence[Rung], evidence: Mapping[str, list[Probe]]) -> str | None:
+    """What passes answers for a rung with less of the compiler, what fails for one with more; None where neither was seen."""
+    place = rungs.index(rung)
+    for other in rungs[place + 1 :]:
+        if any(probe.outcome.kind is OutcomeKind.OK for probe in evidence.get(other.name, [])):
+            return f"{other.name}, which does more, passes"
+    for other in rungs[:place]:
+        if any(probe.outcome.failed for probe in evidence.get(other.name, [])):
+            return f"{other.name}, which does less, fails"
+    return None
+
+
+def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderRow:
+    notes = []
+    if probe.notes.stopped_early:
+        notes.append("stopped once past the point of the failure")
+    if probe.outcome.exception is not None and probe.outcome.exception.swallowed:
+        notes.append("the program went on after it")
+    if runs > 1:
+        notes.append(f"{runs} runs")
+    alike = face(probe, conclusion.signature)
+    if alike == "other" and probe.signature is not None:
+        notes.append(headline(probe.signature.exception_type, clip(first_words(probe.signature.message), 120)))
+    return LadderRow(
+        rung=rung.name,
+        on=probe.on,
+        outcome=describe_outcome(probe.outcome),
+        seconds=round(probe.outcome.seconds, 2),
+        face=alike,
+        note="; ".join(notes) or None,
+        log=f"logs/{probe.log.name}" if probe.on == "script" else None,
+    )
