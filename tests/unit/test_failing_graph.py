@@ -27,7 +27,7 @@ boot.load_agent()
 notes = importlib.import_module(boot.PACKAGE + ".hooks.running")
 note_of, running = notes.note_of, notes.Running({folder!r})
 outer = running.enter(note_of("3/0", "graph-003-dynamo.json"))
-inner = running.enter(note_of("17/1", "graph-017-dynamo.json"))
+inner = running.enter(note_of("17/1", "graph-017-dynamo.json"), 23)
 {then}
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -44,9 +44,9 @@ def test_a_process_that_dies_in_a_graph_leaves_its_name(tmp_path: Path) -> None:
     events = left_by(tmp_path, "")
     assert events == [
         {"e": "breadcrumb", "text": "run graph 17/1"},
-        {"e": "graph_failed", "graph": "17/1", "file": "graph-017-dynamo.json", "when": "run"},
+        {"e": "graph_failed", "graph": "17/1", "file": "graph-017-dynamo.json", "when": "run", "died_in_call": 23},
     ]
-    assert notes_of(events).graph == "17/1"
+    assert (notes_of(events).graph, notes_of(events).died_in) == ("17/1", ("17/1", 23))
     newer = [{"e": "graph", "file": f"graph-{n:03d}-dynamo.json"} for n in (3, 17, 29)]
     assert graph_order([*newer, *events])[0] == "graph-017-dynamo.json"
 

@@ -258,6 +258,7 @@ class Visits(Leftovers):
         """
         # The failing rung's graphs may be needed where the first run did not get that far.
         asked |= {"capture": rung.force != UNCOMPILED.force, "record_values": self.values_matter()}
+        asked.setdefault("values_of_call", self._died_in())
         asked.setdefault("accuracy", None if "opcheck" in asked else self.comparison)
         env = {**(_few_logs() if self._hung() else {}), **(extra_env or {})}
         return self._ask(rung, name, limit, cancel, extra_env=env, verbose_logs=not self._hung(), **asked)
@@ -279,6 +280,11 @@ class Visits(Leftovers):
         asked = {"accuracy": comparison, "overlay": overlay, "stop_seconds": enough, "timed": True}
         # Nobody asks how it passes.
         return self._ask(rung, name, limit, None, extra_env=_few_logs(), verbose_logs=False, **asked)
+
+    def _died_in(self) -> tuple[str, int] | None:
+        """The graph in which the script as it is died, and the call, where that was not its first."""
+        died = [probe.notes.died_in for probe in self.seen.get(self.rungs[self.top].name, [])]
+        return next((place for place in died if place is not None and place[1] > 1), None)
 
     def _limit(self, limit: float) -> float:
         return min(self._patience(), self.session.settings.timeout, limit)

@@ -139,6 +139,7 @@ class AgentNotes:
     compile_calls: tuple[CompileCall, ...] = ()
     raised: tuple[RaisedException, ...] = ()
     graph: str | None = None  # Dynamo's name of the one that failed, or that was compiled or run when the process died
+    died_in: tuple[str, int] | None = None  # the graph in which a process died, and in which of its calls, from 1
     graphs: int = 0
     graph_breaks: int = 0
     recompiles: int = 0

@@ -101,10 +101,12 @@ def _left_running(channel: Path) -> Iterator[Event]:
     """What the agents' notes of running graphs still say (`agent/hooks/running.py`): a process died in a graph."""
     for path in sorted(channel.glob("running-*")):
         with contextlib.suppress(OSError):
-            graph, _, file = path.read_bytes().rstrip(b"\0").decode("utf-8", "replace").partition(" ")
+            graph, _, rest = path.read_bytes().rstrip(b"\0").decode("utf-8", "replace").partition(" ")
+            file, _, call = rest.partition(" ")
             if graph:
                 yield {"e": "breadcrumb", "text": f"run graph {graph}"}
-                yield {"e": "graph_failed", "graph": graph, "file": file or None, "when": "run"}
+                place = {"graph": graph, "file": file if file != "-" else None, "when": "run"}
+                yield {"e": "graph_failed", **place, "died_in_call": int(call or 1)}
 
 
 def events_in(path: Path) -> list[Event]:
@@ -161,6 +163,9 @@ def notes_of(events: list[Event]) -> AgentNotes:
         facts[name] = sum(int(event.get(name) or 0) for event in of["end"])
     return AgentNotes(
         graph=_failing_graph(told, events, crumb),
+        died_in=next(
+            ((each["graph"], each["died_in_call"]) for each in of["graph_failed"] if "died_in_call" in each), None
+        ),
         torch_version=torch.get("version"),
         python_version=torch.get("python"),
         compile_calls=tuple(_decoded(CompileCall, of["compile_call"])),

@@ -32,7 +32,7 @@ STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent
 _AGENT_READS = (
     *("rung", "capture", "record_values", "stop_later", "other_stream", "as_compiled", "unwrapped", "unwritten"),
     *("rounds_otherwise", "seed", "accuracy", "explain", "settle", "compile_arguments", "dynamo_settings"),
-    *("uncompiled_graphs", "opcheck", "timed", "turns"),
+    *("uncompiled_graphs", "values_of_call", "opcheck", "timed", "turns"),
 )
 
 
@@ -62,6 +62,7 @@ class ProbeRequest:
     compile_arguments: Mapping[str, object] = field(default_factory=dict)  # given to torch.compile besides
     dynamo_settings: Mapping[str, object] = field(default_factory=dict)  # with `explain` alone
     uncompiled_graphs: tuple[str, ...] = ()  # Dynamo's names of graphs that are run as they are
+    values_of_call: tuple[str, int] | None = None  # describe this graph by what it is given in this call, from 1
     opcheck: tuple[str, ...] = ()  # custom operators to check, `ns::name` (uncompiled rung only)
     overlay: Mapping[Path, bytes] = field(default_factory=dict)  # files of the program with another text in this run
     timed: bool = False  # calls of compiled functions are measured, a GPU waited for

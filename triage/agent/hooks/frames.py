@@ -14,6 +14,7 @@ import json
 import sys
 import threading
 
+from ..capture import later
 from .running import note_of
 
 GRAPH_LIMIT = 120
@@ -89,6 +90,7 @@ def patch_output_graph(module, recorder):
         kept = recorder.comparer.keep(gm, graph_id) if recorder.comparer is not None else None
         backend = {"backend": _backend_name(self), "own_backend": recorder.own_backend()}
         name = _capture(recorder, gm, example_inputs, "dynamo", graph_id, number, backend)
+        placeholders = later.placeholders_of(gm) if name is not None else []
         try:
             left = graph_id in recorder.config.get("uncompiled_graphs", ())
             compiled = gm.forward if left else original(self, gm, *args, **kwargs)
@@ -103,7 +105,7 @@ def patch_output_graph(module, recorder):
             compiled = recorder.comparer.watch(compiled, kept, graph_id, example_inputs, backend)
         if recorder.config.get("explain"):
             return compiled  # what is timed has nothing around it
-        return _watch_graph(compiled, recorder, graph_id, name)
+        return _watch_graph(compiled, recorder, graph_id, name, placeholders)
 
     module.OutputGraph.call_user_compiler = call_user_compiler
 
@@ -179,26 +181,38 @@ def _capture(recorder, gm, example_inputs, level, graph_id, number, backend, dir
         return None
 
 
-def _watch_graph(compiled, recorder, graph_id, name):
-    """Breadcrumbs round the first run of a compiled graph; what ends any run, an exception or a crash, is laid to the graph."""
+def _watch_graph(compiled, recorder, graph_id, name, placeholders):
+    """Breadcrumbs round the first run of a compiled graph; what ends any run, an exception or a crash, is laid to the graph.
+
+    It was described by its first call. Another one that fails may need its own values: they are put there when it has raised,
+    and beforehand in the call of which it is known that the process will die in it (`values_of_call`).
+    """
     if not _is_plain(compiled):
         return compiled
-    ran, note = [], note_of(graph_id, name)
+    calls, told, note = 0, [], note_of(graph_id, name)
+    deadly = recorder.config.get("values_of_call")
 
     def run(*args, **kwargs):
-        if not ran:
+        nonlocal calls
+        calls += 1
+        first = calls == 1
+        if first:
             recorder.breadcrumb("run graph %s" % graph_id)
-        before = recorder.running.enter(note)
+        if deadly and deadly == [graph_id, calls]:
+            _describe_again(recorder, name, placeholders, args)
+        before = recorder.running.enter(note, calls)
         try:
             result = compiled(*args, **kwargs)
         except (Exception, SystemExit) as error:
             recorder.mark(error, graph=name or graph_id, phase="call")
+            if not first and not told:
+                told.append(True)
+                _describe_again(recorder, name, placeholders, args)
             recorder.channel.say("graph_failed", graph=graph_id, file=name, when="run")
             raise
         finally:
             recorder.running.leave(before)
-        if not ran:
-            ran.append(True)
+        if first:
             recorder.breadcrumb("graph %s ran" % graph_id)
         return result
 
@@ -206,6 +220,16 @@ def _watch_graph(compiled, recorder, graph_id, name):
         return functools.wraps(compiled)(run)
     except Exception:
         return run
+
+
+def _describe_again(recorder, name, placeholders, given):
+    """The graph with the values of the call that failed; with those of its first call it may pass."""
+    if name is None:
+        return
+    try:
+        later.describe_again(recorder.channel, name, placeholders, given)
+    except Exception:  # it stays as it was described
+        return
 
 
 def _is_plain(compiled):

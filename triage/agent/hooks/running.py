@@ -12,8 +12,8 @@ NOTHING = bytes(SIZE)
 
 
 def note_of(graph, file):
-    """What is noted while this graph runs: made once, as a graph is run many times."""
-    return ("%s %s" % (graph, file or "")).encode("utf-8", "replace")[:SIZE].ljust(SIZE, b"\0")
+    """What is noted while this graph runs, but for the number of the call: made once, as a graph is run many times."""
+    return ("%s %s " % (graph, file or "-")).encode("utf-8", "replace")[: SIZE - 20]
 
 
 class Running:
@@ -24,15 +24,15 @@ class Running:
         self._pid = None
         self._map = None
 
-    def enter(self, note):
-        """Note that a graph runs (`note_of` it); returns what ran until now, for `leave`."""
+    def enter(self, note, call=1):
+        """Note that a graph runs (`note_of` it) for this time; returns what ran until now, for `leave`."""
         try:
             if self._pid != os.getpid():
                 self._open()
             if self._map is None:
                 return NOTHING
             before = self._map[:SIZE]
-            self._map[:SIZE] = note
+            self._map[:SIZE] = (note + b"%d" % call).ljust(SIZE, b"\0")
             return before
         except Exception:
             return NOTHING
