@@ -32,6 +32,8 @@ from triage.session.events import Emitter
 from triage.session.session import Session
 from triage.session.settings import Settings
 from triage.stories.comparison import comparison_note, rounding_notes, unwritten_memory
+from triage.stories.findings import Findings
+from triage.stories.notes import notes_of
 from triage.stories.headline import summary_sentence
 
 GRADIENT = WrongResult(
@@ -125,10 +127,10 @@ class Machine:
         names = ("uncompiled", "eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
         rung = names.index(request.rung or "inductor")
         hit = request.accuracy is not None and self.wrong is not None and rung >= names.index(self.wrong)
-        calls = (CompileCall(None),)
-        notes = AgentNotes(
-            True, "2.13.0", compile_calls=calls, graphs=1, backwards=2, wrongs=(GRADIENT,) if hit else ()
-        )
+        calls, wrongs = (CompileCall(None),), (GRADIENT,) if hit else ()
+        graphs = 1 if hit else 3  # it ends at the wrong value
+        told = {"compile_calls": calls, "graphs": graphs, "backwards": 2, "wrongs": wrongs, "stopped_early": hit}
+        notes = AgentNotes(True, "2.13.0", **told)
         outcome = ran(notes)
         return Probe(request.name, request.rung, outcome, signature_of(outcome), notes, Path("x"))
 
@@ -155,6 +157,10 @@ def test_the_walk_goes_on_with_the_comparison(walk: Callable[..., Walk]) -> None
     assert machine.requests[1].accuracy == Comparison(gradients=True, stop=True)
     later = {request.accuracy for request in machine.requests[2:]}
     assert later == {Comparison(gradients=True, stop=True, until=GraphCall("0/1", 4))}
+    noted = notes_of(Findings(it.session, it.target, (), it), found)
+    assert any(
+        note.startswith("Graphs that the script compiles later (2, after call 4 of graph 0/1)") for note in noted
+    )
 
 
 def test_where_nothing_is_wrong_the_other_rungs_are_not_compared(walk: Callable[..., Walk]) -> None:

@@ -39,7 +39,7 @@ def worth_comparing(walk: Walk) -> bool:
 
 def compare(walk: Walk) -> Probe | None:
     """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
-    top = walk.rungs[walk.top]
+    top, walk.graphs = walk.rungs[walk.top], walk.start.notes.graphs
     walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
     walk.session.emit("engine_step", text="comparing every compiled graph with eager")
     walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared")

@@ -55,6 +55,7 @@ class Walk(Visits):
     seeded: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a flaky failure: (runs, failures) by seed
     on_graph: dict[str, Probe] = field(default_factory=dict)  # what the captured graph does by itself, per rung
     compared: Probe | None = None
+    graphs: int = 0  # that the script as it is compiles, where the run in `compared` may have ended before
     checked: Probe | None = None  # the graphs compared, of a script whose own check fails
     checked_first: Probe | None = None  # that, of the rung of the script as it is, asked before the ladder
     apart: Apart | None = None  # of the run in `checked`: which of several wrong graphs the check fails by

@@ -45,7 +45,7 @@ def notes_of(found: Findings, conclusion: Conclusion) -> list[str]:
 def _of_comparing(found: Findings, conclusion: Conclusion) -> Told:
     """What comparing compiled graphs with eager showed."""
     compared = found.walk.compared
-    return [comparison_note(compared, found.walk.start.notes.graphs) if compared is not None else None]
+    return [comparison_note(compared, found.walk.graphs) if compared is not None else None]
 
 
 def _of_rounding(found: Findings, conclusion: Conclusion) -> Told:
