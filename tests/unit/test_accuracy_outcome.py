@@ -33,8 +33,8 @@ from triage.session.session import Session
 from triage.session.settings import Settings
 from triage.stories.comparison import comparison_note, rounding_notes, unwritten_memory
 from triage.stories.findings import Findings
-from triage.stories.notes import notes_of
 from triage.stories.headline import summary_sentence
+from triage.stories.notes import notes_of
 
 GRADIENT = WrongResult(
     "0/1", 4, "gradient of self.w", "backward", wrong=3, elements=6, reference=True, compiled_error=0.5

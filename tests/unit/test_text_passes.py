@@ -169,6 +169,12 @@ def test_a_number_never_becomes_zero():
     assert not any("(0" in text for text in results("a = f(8)\n", literals.propose))
 
 
+@pytest.mark.parametrize("condition", ['"relu" in str(x)', '"relu" not in x.name', 'x.name.startswith("relu")'])
+def test_a_text_that_is_looked_for_is_not_found_in_more(condition: str) -> None:
+    assert results(f"if {condition}:\n    raise Error\n", literals.propose) == []
+    assert results('if x == "relu" or "relu" in ["relu", y]:\n    pass\n', literals.propose)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

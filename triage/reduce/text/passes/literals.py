@@ -1,6 +1,7 @@
 """Smaller numbers and shorter strings. Equal literals change together, so that shapes and names go on to agree.
 
-What a check of the program allows stays: smaller, it would fail by rounding.
+What a check of the program allows stays: smaller, it would fail by rounding. So does a text that is looked for in another: a
+shorter one is found in more (`"relu" in str(node)`, of a backend that refuses an operation, would be true of any).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ def propose(script: Script) -> Iterator[Choice]:
     places: dict[tuple[str, object], list[ast.expr]] = {}
     held = tolerances(script)
     for node in script.nodes:
-        if isinstance(node, ast.Constant | ast.JoinedStr) and changes([Edit(*script.span(node))], held):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and (
+            changes([Edit(*script.span(node))], held) or _is_looked_for(script, node)
+        ):
             continue
         if isinstance(node, ast.Constant) and not script.in_fstring(node) and not isinstance(node.value, bool):
             if isinstance(node.value, int | float | str):
@@ -32,6 +35,16 @@ def propose(script: Script) -> Iterator[Choice]:
         if len(nodes) > 1:
             for node in nodes if _texts(value, nodes[0]) else ():
                 yield Choice(tuple((Edit(*script.span(node), text),) for text in _texts(value, node)[:3]))
+
+
+def _is_looked_for(script: Script, node: ast.expr) -> bool:
+    """Whether a text is looked for in another one."""
+    above = script.parents[node]
+    if isinstance(above, ast.Compare) and above.left is node:
+        listed = isinstance(above.comparators[0], ast.List | ast.Tuple | ast.Set | ast.Dict)
+        return isinstance(above.ops[0], ast.In | ast.NotIn) and not listed
+    called = above.func if isinstance(above, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("startswith", "endswith")
 
 
 def _texts(value: object, node: ast.expr) -> list[str]:
