@@ -112,9 +112,8 @@ def _lose_no_interrupt() -> None:
 
     def send() -> None:
         time.sleep(0.01)
-        while _is_running(
-            hook.__code__, main
-        ):  # on a busy machine that takes longer, and what arrives in it is lost too
+        # On a busy machine it takes longer to return, and what arrives in it is lost too.
+        while _is_running(hook.__code__, main):
             time.sleep(0.01)
         signal.pthread_kill(main, signal.SIGINT)
 

@@ -122,9 +122,8 @@ def _rungs(python: str, run: Run) -> Iterator[Check]:
             if not probe.outcome.failed:
                 yield Check(rung, "good", f"compiles a trivial function ({probe.outcome.seconds:.1f} s)")
                 continue
-            if (
-                probe.outcome.kind is OutcomeKind.HANG
-            ):  # a new environment, whose modules Python compiles at each start, is slow
+            # A new environment, whose modules Python compiles at each start, is slow.
+            if probe.outcome.kind is OutcomeKind.HANG:
                 yield Check(rung, "bad", f"did not end in {LIMIT:.0f} s", STUCK)
                 continue
             message = first_line(probe.signature.message)[:160] if probe.signature else ""

@@ -108,10 +108,7 @@ def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
     def change(name: str) -> dict[str, str]:
         return trees.ref(given.get(name, name))
 
-    nodes = [
-        replace(node, args=trees.rewrite(node.args, change), kwargs=trees.rewrite(node.kwargs, change))
-        for node in case.nodes
-    ]
+    nodes = [node.rewritten(change) for node in case.nodes]
     names = [node.name for node in nodes if node.name in given]
     outputs = tuple(trees.ref(name) for name in names)
     return prune(replace(case, inputs=(*case.inputs, *inputs), nodes=tuple(nodes), outputs=outputs)), names
