@@ -208,7 +208,8 @@ def probed(folder: Path, command: list[str], rung: str | None = None, **asked: A
 def test_every_rank_of_torchrun_runs_the_changed_script(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import os\nprint('old', os.environ['RANK'])\n")
-    changed = b"import os, sys\nprint('new', os.environ['RANK'], sys.argv, flush=True)\n"
+    # One write each: what two ranks print in pieces may be mixed within a line.
+    changed = b"import os, sys\nos.write(1, f'new {os.environ[\"RANK\"]} {sys.argv}\\n'.encode())\n"
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "train.py", "a"]
 
     found = probed(tmp_path, command, overlay={script: changed})
