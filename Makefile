@@ -36,8 +36,10 @@ demo: $(STAMP)  ## Triage a bundled failing script and show where the results li
 test: $(STAMP)  ## Run all tests but the long end-to-end ones, on all cores (TEST_JOBS=N)
 	$(PYTEST) --dist worksteal -m "(quick or not e2e) and not slow and not gpu"
 
+# Long tests race real processes on machines that others use: a failure counts if it comes twice, and is shown if it came once.
 test-all: test  ## Run those and the long ones, but no test marked slow or gpu
-	$(PYTEST) --dist loadgroup -m "e2e and not quick and not slow and not gpu" --durations=40 --durations-min=10
+	$(PYTEST) --dist loadgroup -m "e2e and not quick and not slow and not gpu" --reruns 1 --rerun-show-tracebacks -raR \
+		--durations=40 --durations-min=10
 
 lint: $(STAMP)  ## Check style and formatting
 	$(BIN)/ruff check .
