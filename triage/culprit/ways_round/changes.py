@@ -13,7 +13,7 @@ from pathlib import Path
 from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
-from triage.culprit.ways_round.compile_arguments import (
+from triage.culprit.compile_arguments import (
     Use,
     replaced_by,
     uses_on,

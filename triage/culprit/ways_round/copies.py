@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from triage.culprit.ways_round.compile_arguments import Use
+from triage.culprit.compile_arguments import Use
 from triage.culprit.ways_round.source import Source, imported_names
 from triage.reduce.text.code.script import Edit, Function
 
