@@ -57,7 +57,7 @@ def test_a_script_has_its_table_too() -> None:
     assert (
         TEXT.replace("@torch.compile\n", "@torch.compile(dynamic=False)\n").replace(
             'torch.compile(f, fullgraph=True, mode="max-autotune")',
-            "torch.compile(f, fullgraph=True, mode='max-autotune', dynamic=False)",
+            'torch.compile(f, fullgraph=True, mode="max-autotune", dynamic=False)',
         )
         in asked
     )

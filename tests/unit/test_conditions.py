@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,13 +82,6 @@ def test_what_passes_is_a_spelling_of_the_call():
         in_another_dtype("float32", "float64"),
     )
     assert answered(GRAPH, lambda source: True).spellings == ()
-
-
-def test_what_the_layout_of_an_input_decides_passes_with_a_copy_of_it():
-    inputs = [replace(tensor("x", 4, 17, stride=(1, 4)), source="L['pages']"), tensor("z", 4, 17)]
-    strided = case(inputs, [node("y", "torch.add", "%x", "%z", out=meta(4, 17))], "%y")
-    assert answered(strided, lambda source: ".t()" in source or "mT" in source).copied == ("L['pages']",)
-    assert answered(strided, lambda source: True).copied == ()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from triage.culprit.ways_round.changes import (
     Spot,
     of_backend,
     of_calls,
-    of_copies,
     of_cure,
     of_functions,
     of_marks,
@@ -436,31 +435,6 @@ def test_inside_a_function_it_has_the_indent_of_the_statement_and_its_module_is_
     text = "import torch, warnings\n\ndef main(nets):\n    runs = [\n        torch.compile(n) for n in nets\n    ]\n"
     (change,) = of_cure(program(text, line=5), WARNS)
     assert change.texts[FILE].decode() == text.replace("    runs", f"    {WARNS.text}\n    runs")
-
-
-COPY = ".clone(memory_format=torch.contiguous_format)"
-ASSIGNED = "import torch\nrun = torch.compile(net)\n"
-DECORATED = "import torch\n\n\n@torch.compile\ndef f(x, n, y=None):\n    return x\n\n\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "inputs", "changed", "words"),
-    [
-        (DECORATED + "f(a, 2)", 4, ("L['x']",), f"f(a{COPY}, 2)", "Give `f` a contiguous copy of `a` (train.py:9)"),
-        (DECORATED + "f(a + 1, 2, y=b)", 4, ("L['x']", "L['y']"), f"f((a + 1){COPY}, 2, y=b{COPY})",
-         "Give `f` a contiguous copy of `a + 1` and of `b` (train.py:9)"),
-        (ASSIGNED + "run(a)", 2, ("L['x']",), f"run(a{COPY})", "Give `run` a contiguous copy of `a` (train.py:3)"),
-        (ASSIGNED + "run(a, b)", 2, ("L['x']",), None, ""),  # which of them is not known
-        (DECORATED + "f(*a)", 4, ("L['x']",), None, ""),
-        (DECORATED + "f(a, 2)", 4, ("L['self'].weight",), None, ""),
-    ],
-)  # fmt: skip
-def test_what_is_compiled_gets_a_copy_of_an_argument(
-    text: str, line: int, inputs: tuple[str, ...], changed: str | None, words: str
-):
-    found = list(of_copies(program(text + "\n", line=line), inputs))
-    assert [change.texts[FILE].decode().splitlines()[-1] for change in found] == ([changed] if changed else [])
-    assert [(change.kind, change.words) for change in found] == ([("spelling", words)] if changed else [])
 
 
 def test_line_ends_and_encoding_stay():

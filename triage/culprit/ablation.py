@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.culprit.arguments import Argument, arguments_for, cost_of_backend
+from triage.culprit.compile_arguments import asks_one_graph, options_of, with_argument, without_option
 from triage.culprit.inquiry import Inquiry
 from triage.culprit.settings import Setting
-from triage.culprit.text_settings import is_fullgraph, options_of, with_setting, without_option
 from triage.model.graphcase import Context, GraphCase
 from triage.model.report import AblationRow
 from triage.model.rungs import BACKENDS, INDUCTORS
 from triage.reduce.graph.passes.modes import DropOption
 from triage.reduce.printing.printer import Form, Unprintable, print_case
+from triage.reduce.text.code.compile_calls import compile_uses
+from triage.reduce.text.code.script import Script
 
 SOON = 0.5  # of the limit of a hang: what ends so soon does not hang
 TIMEOUT_SECONDS = 60.0
@@ -63,10 +65,15 @@ def variants_of_text(source: str, failing: str, *, own_backend: bool = False) ->
     `own_backend`: the program brings the backend that fails, so any of PyTorch's may lead round it.
     """
     yield from (replace(row, text=source) for row in _backends("" if own_backend else failing))
-    for row in arguments_for(failing, fullgraph=is_fullgraph(source), options=options_of(source)):
-        option = row.kind == "option"
-        changed = without_option(source, row.name) if option else with_setting(source, row.name, row.value)
-        why = "" if changed is not None else "torch.compile is not called by its name"
+    script = Script(source)
+    uses = compile_uses(script)
+    for row in arguments_for(failing, fullgraph=asks_one_graph(uses), options=options_of(uses)):
+        if row.kind == "option":
+            edits = without_option(script, uses, row.name)
+        else:
+            edits = with_argument(script, uses, row.name, None if row.value is None else repr(row.value))
+        changed = script.replaced(edits) if uses and edits is not None else None
+        why = "" if changed is not None else "no call of torch.compile was found to write it into"
         yield Variant(row.text, changed, None, row.change, why, row.holds)
 
 

@@ -40,8 +40,7 @@ _WITHOUT = re.compile(r"It passes without (?P<old>the option .+)\.")
 class Question:
     """One thing changed. `ways` are edits that do it, likeliest first. `needed` is told where it passes then, else `varied`.
 
-    `how` is the change in words, where the setting says less. `spelling` does the same to a call of a program, and so does
-    a copy of `inputs` to their layout.
+    `how` is the change in words, where the setting says less. `spelling` does the same to a call of a program.
     """
 
     setting: str
@@ -50,7 +49,6 @@ class Question:
     varied: str
     how: str = field(default="", kw_only=True)
     spelling: Spelling | None = field(default=None, kw_only=True)
-    inputs: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,6 @@ def _layouts(case: GraphCase) -> Iterator[Question]:
             "strides and storage",
             how=told,
             spelling=CONTIGUOUS if of_strides else None,
-            inputs=tuple(item.name for item in tensors(case) if any(item.name in edit.names for edit in edits)),
         )
 
 
@@ -175,7 +172,6 @@ class Answered:
     conditions: tuple[Condition, ...]
     indifferent: tuple[str, ...]
     spellings: tuple[Spelling, ...]  # with which it passes
-    copied: tuple[str, ...] = ()  # what the script calls the inputs that it passes with copies of
 
 
 def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
@@ -202,9 +198,7 @@ def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
     outcomes = {question: row.outcome for question, row in answers.items()}
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]
     gentle_first = sorted(spellings, key=lambda spelling: spelling.rounds)
-    names = [name for question, outcome in outcomes.items() if outcome == "ok" for name in question.inputs]
-    copied = tuple(item.source for item in case.inputs if item.name in names)
-    return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first), copied)
+    return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first))
 
 
 _NONE = AblationRow("", "not_run")

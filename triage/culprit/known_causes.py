@@ -6,18 +6,14 @@ stand in the text. A failure that no row names may be a bug; one that a row name
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triage.model.own_code import OwnCode
-from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage
 
-PLACES = 3  # that one sentence names
 _COMPILING = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR)
-_DOCS = "https://docs.pytorch.org/docs/stable"
-_ISSUES = "https://github.com/pytorch/pytorch/issues"
-_GRAPH_BREAKS = f"{_DOCS}/compile/programming_model.fullgraph_true.html"
+DOCS = "https://docs.pytorch.org/docs/stable"
+ISSUES = "https://github.com/pytorch/pytorch/issues"
+_GRAPH_BREAKS = f"{DOCS}/compile/programming_model.fullgraph_true.html"
 # Where torch itself asks for a report, the failure may be its own.
 _ASKS_FOR_A_REPORT = r"report an issue to PyTorch|likely to be a Dynamo bug"
 # Graph breaks that wrap what an operator raised: that may be a bug of the operator's.
@@ -68,7 +64,7 @@ TABLE: tuple[Row, ...] = (
         "There is no C++ compiler where torch looks for one ($CXX, else g++; cl on Windows), and Inductor builds its CPU "
         "kernels with it.",
         "Install g++ (or clang, or MSVC's cl) or point CXX at one; `triage doctor` checks it.",
-        f"{_ISSUES}/92745",
+        f"{ISSUES}/92745",
         environment=True,
     ),
     Row(
@@ -77,7 +73,7 @@ TABLE: tuple[Row, ...] = (
         r"No such file or directory: '(?:[^']*/)?(?:g\+\+|gcc|cc|c\+\+|clang(?:\+\+)?|cl)(?:-[\d.]+)?'",
         "The C or C++ compiler that torch starts is not there, and Inductor builds its kernels with it.",
         "Install g++ or point CXX (for Triton CC) at a compiler that exists; `triage doctor` checks it.",
-        f"{_ISSUES}/92745",
+        f"{ISSUES}/92745",
         stages=(Stage.INDUCTOR,),
         environment=True,
     ),
@@ -87,7 +83,7 @@ TABLE: tuple[Row, ...] = (
         r"Python\.h: No such file or directory|'Python\.h' file not found|Cannot open include file: 'Python\.h'",
         "The compiler does not find Python.h: the headers of this Python are not installed.",
         "Install them (python3-dev on Debian and Ubuntu, python3-devel on Fedora), or use a Python that brings them.",
-        f"{_ISSUES}/129351",
+        f"{ISSUES}/129351",
         environment=True,
     ),
     Row(
@@ -96,7 +92,7 @@ TABLE: tuple[Row, ...] = (
         r"(?:Dynamo|torch\.compile) is not supported on Python|Python 3\.\d+\+ not yet supported for torch\.compile",
         "This torch is older than this Python: it refuses to compile under it.",
         "Use an older Python or a newer torch; where nothing can be changed, leave torch.compile out.",
-        f"{_ISSUES}/144048",
+        f"{ISSUES}/144048",
         environment=True,
     ),
     Row(
@@ -105,7 +101,7 @@ TABLE: tuple[Row, ...] = (
         r"\ACannot find a working triton installation",
         "Inductor writes its GPU kernels in Triton, and Triton is not installed or too old for this torch.",
         "Install the Triton that belongs to this torch (`pip install triton`; on Windows triton-windows).",
-        f"{_ISSUES}/125093",
+        f"{ISSUES}/125093",
         environment=True,
     ),
     Row(
@@ -147,7 +143,7 @@ TABLE: tuple[Row, ...] = (
         "names of its parameters.",
         "Compile in place with `model.compile()`, or save and load the state_dict of the model that was compiled "
         '(`compiled._orig_mod`); for an old checkpoint take "_orig_mod." out of its keys.',
-        f"{_ISSUES}/101107",
+        f"{ISSUES}/101107",
     ),
     Row(
         "local_rank_spelling",
@@ -157,7 +153,7 @@ TABLE: tuple[Row, ...] = (
         "`--local-rank` since torch 2.0, torchrun only sets LOCAL_RANK.",
         'Read os.environ["LOCAL_RANK"] and start with torchrun, or declare both: '
         'add_argument("--local-rank", "--local_rank", type=int).',
-        f"{_DOCS}/distributed.html#launch-utility",
+        f"{DOCS}/distributed.html#launch-utility",
         kinds=(OutcomeKind.EXCEPTION, OutcomeKind.CRASH),
     ),
     Row(
@@ -169,7 +165,7 @@ TABLE: tuple[Row, ...] = (
         "and with fullgraph=True that is an error.",
         "Run with TORCH_LOGS=recompiles to see what changes from call to call; pass it as a tensor, use dynamic=True or "
         "mark_dynamic for sizes, or raise torch._dynamo.config.recompile_limit where so many variants are wanted.",
-        f"{_DOCS}/compile/programming_model.recompilation.html",
+        f"{DOCS}/compile/programming_model.recompilation.html",
         unless=_ASKS_FOR_A_REPORT,
     ),
     Row(
@@ -194,7 +190,7 @@ TABLE: tuple[Row, ...] = (
         "A size or number that comes out of a tensor (`item`, `tolist`, `nonzero`) decides something, and it is not known while "
         "the program is compiled.",
         "Tell the compiler what holds with torch._check(...), or take the decision out of the compiled function.",
-        f"{_DOCS}/user_guide/torch_compiler/compile/dynamic_shapes_troubleshooting_guardon_errors.html",
+        f"{DOCS}/user_guide/torch_compiler/compile/dynamic_shapes_troubleshooting_guardon_errors.html",
         unless=_ASKS_FOR_A_REPORT,
         stages=(Stage.DYNAMO,),
         fullgraph=True,
@@ -255,7 +251,7 @@ TABLE: tuple[Row, ...] = (
         "CUDA was in use before the process was forked, and it does not work in a forked process.",
         'Start processes with "spawn" or "forkserver" (multiprocessing.set_start_method, multiprocessing_context of a '
         "DataLoader), or leave CUDA alone until after the fork.",
-        f"{_DOCS}/notes/multiprocessing.html",
+        f"{DOCS}/notes/multiprocessing.html",
     ),
     Row(
         "unknown_backend",
@@ -263,7 +259,7 @@ TABLE: tuple[Row, ...] = (
         r"Invalid backend: ",
         "torch.compile was given the name of a backend that is not registered.",
         "Correct the name (torch.compiler.list_backends() lists them), or import the package that registers it.",
-        f"{_DOCS}/generated/torch.compile.html",
+        f"{DOCS}/generated/torch.compile.html",
     ),
     Row(
         "donated_buffers",
@@ -283,7 +279,7 @@ TABLE: tuple[Row, ...] = (
         "With CUDA graphs each run writes its results into the same memory, and the program reads those of an earlier run.",
         "Clone what is kept outside of the compiled function, or do without CUDA graphs "
         '(no mode="reduce-overhead"); torch.compiler.cudagraph_mark_step_begin() tells where an iteration begins.',
-        f"{_DOCS}/torch.compiler_cudagraph_trees.html",
+        f"{DOCS}/torch.compiler_cudagraph_trees.html",
     ),
     Row(
         "cache_not_writable",
@@ -311,7 +307,7 @@ TABLE: tuple[Row, ...] = (
         r"Inference tensors cannot be saved for backward",
         "A tensor made under torch.inference_mode() is used where autograd is on; it cannot be changed or differentiated there.",
         "Make it under torch.no_grad(), or work on a clone of it.",
-        f"{_DOCS}/notes/autograd.html#inference-mode",
+        f"{DOCS}/notes/autograd.html#inference-mode",
         stages=(Stage.SCRIPT,),
     ),
     Row(
@@ -320,7 +316,7 @@ TABLE: tuple[Row, ...] = (
         r"Trying to backward through the graph a second time",
         "The program goes back through one graph twice, and autograd frees what it saved after the first time.",
         "Compute the loss anew for each backward, detach what is carried over between steps, or pass retain_graph=True.",
-        f"{_DOCS}/generated/torch.Tensor.backward.html",
+        f"{DOCS}/generated/torch.Tensor.backward.html",
         stages=(Stage.SCRIPT,),
     ),
     Row(
@@ -330,7 +326,7 @@ TABLE: tuple[Row, ...] = (
         r"Input type \(.*\) and weight type \(.*\) should be the same",
         "The tensors of one operation lie on different devices or have different types, compiled or not.",
         "Move the model and its inputs to one device and dtype (`.to(device)`) before they meet.",
-        f"{_DOCS}/generated/torch.Tensor.to.html",
+        f"{DOCS}/generated/torch.Tensor.to.html",
         stages=(Stage.SCRIPT,),
     ),
     Row(
@@ -339,7 +335,7 @@ TABLE: tuple[Row, ...] = (
         r"expected (?:m1 and m2|mat1 and mat2|scalar type \w+ but found \w+|both .*) ?(?:to have the same dtype)?",
         "The tensors of one operation have different dtypes, compiled or not.",
         "Convert one of them (`.to(dtype)`), or run under torch.autocast.",
-        f"{_DOCS}/generated/torch.Tensor.to.html",
+        f"{DOCS}/generated/torch.Tensor.to.html",
         stages=(Stage.SCRIPT,),
     ),
     Row(
@@ -348,7 +344,7 @@ TABLE: tuple[Row, ...] = (
         r"",
         "The script needs more memory than there is, without torch.compile as well.",
         "Take a smaller batch or model, free what is held, or use a machine with more memory.",
-        f"{_DOCS}/notes/faq.html",
+        f"{DOCS}/notes/faq.html",
         stages=(Stage.SCRIPT,),
         kinds=(OutcomeKind.OOM,),
     ),
@@ -358,56 +354,8 @@ TABLE: tuple[Row, ...] = (
         r"Killed signal terminated program|virtual memory exhausted|out of memory allocating \d+ bytes",
         "The C++ compiler was ended for want of memory: Inductor starts as many of them as there are cores.",
         "Compile with fewer processes (TORCHINDUCTOR_COMPILE_THREADS=1), or give the machine more memory.",
-        f"{_DOCS}/torch.compiler_faq.html",
+        f"{DOCS}/torch.compiler_faq.html",
         stages=(Stage.INDUCTOR,),
         environment=True,
     ),
 )
-
-
-def own_branch(asked_at: Sequence[str]) -> KnownCause:
-    """Not of the table: no error tells it, but a run in which the program's question was answered so (`locate/walk.py`)."""
-    places = f" in {', '.join(asked_at[:PLACES])}" if asked_at else ""
-    return KnownCause(
-        "own_branch_for_compiled_runs",
-        f"The program asks torch{places} whether it is compiled and does something else then "
-        "(`torch.compiler.is_compiling()`); that code fails without a compiler, too.",
-        "Correct that code, or take the question out so that both runs do the same.",
-        f"{_DOCS}/generated/torch.compiler.is_compiling.html",
-    )
-
-
-def own_unwritten(places: Sequence[str]) -> KnownCause:
-    """Nor is this of the table: what was laid in that memory decided (`locate/unwritten.py`)."""
-    return KnownCause(
-        "unwritten_memory",
-        f"The program reads memory that it never wrote, that of {', '.join(places[:PLACES])}: what lies there is chance, and it "
-        "decides whether the check of the program's own fails.",
-        "Write all of it before any of it is read, or take torch.zeros (torch.full) in its place.",
-        f"{_DOCS}/generated/torch.empty.html",
-    )
-
-
-def own_wrapper() -> KnownCause:
-    """Nor is this of the table: the script passes once a module is not wrapped (`locate/wrapper.py`)."""
-    return KnownCause(
-        "module_wrapper",
-        "The program looks at the wrapper that torch.compile puts around a module: that has a class of its own "
-        "(`OptimizedModule`), and `_orig_mod.` before the names of its parameters and submodules.",
-        "Compile in place with `model.compile()`, which wraps nothing, or give the code that looks at it the module itself "
-        "(`compiled._orig_mod`).",
-        f"{_ISSUES}/101107",
-    )
-
-
-def own_handler(own: OwnCode) -> KnownCause:
-    """Nor is this of the table: the agent saw that a signal called the function that raised it."""
-    return KnownCause(
-        "own_signal_handler",
-        f"The exception is that of {own.name} ({own.place}), which a signal calls in the middle of whatever runs: a time limit "
-        "of the program's own, most likely, that the program keeps without a compiler.",
-        "There is nothing to correct in that line. Allow more time, begin to count once everything is compiled, or have less to "
-        "compile: `triage explain` tells what takes the time. A Python loop is unrolled into one graph, turn by turn; compile "
-        "what one turn does instead.",
-        "https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers",
-    )

@@ -6,15 +6,14 @@ names the part; where it is a sensible thing to write in a program, it is a work
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from triage.culprit.ways_round.source import Source, after_imports
 from triage.model.rungs import LADDER
 from triage.model.stage import Stage
-from triage.reduce.text.code.script import Script
 
 INDUCTOR = "torch._inductor.config"
 AOT = "torch._functorch.config"
@@ -229,22 +228,10 @@ def _companions(switch: Switch) -> dict[str, Any]:
 
 
 def inserted(source: str, text: str) -> str:
-    r"""The script with these lines after its first imports.
+    r"""The script with these lines below its import of torch.
 
     >>> inserted("import torch\nx = 1\n", "a = 2")
     'import torch\na = 2\nx = 1\n'
     """
-    body = Script(source).tree.body
-    place = 0
-    for statement in body:
-        if not (isinstance(statement, ast.Import | ast.ImportFrom) or _is_text(statement)):
-            break
-        place = statement.end_lineno or place
-    lines = source.splitlines(keepends=True)
-    if place and not lines[place - 1].endswith("\n"):
-        lines[place - 1] += "\n"
-    return "".join([*lines[:place], text, "\n", *lines[place:]])
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    script = Source(source)
+    return script.replaced([after_imports(script, [text])])

@@ -86,7 +86,8 @@ def compare_printed(walk: Visits) -> str:
         if not any(key in steady for key in wrong):
             return f"The script raises nothing, but {words_of(one, mine, wrong[0])}. {NUMPYS}"
         wrong = [key for key in wrong if key in steady]
-        walk.printed = printed = Printed(one, frozenset(wrong), words_of(one, mine, wrong[0]))
+        printed = Printed(one, frozenset(wrong), words_of(one, mine, wrong[0]))
+        walk.printed = printed.judged
         walk.seen = {name: [printed.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
         walk.announce(top, walk.start)
         return ""

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
-from triage.locate.leftovers import Leftovers, looks_alike
+from triage.locate.leftovers import AS_IT_IS, compiled_nothing, fails_otherwise, looks_alike
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
-from triage.model.rungs import LADDER, UNCOMPILED, Rung
+from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip
 from triage.probe.launch import Cancel
@@ -32,16 +32,11 @@ from triage.session.session import Session
 # A rung hangs that takes so many times what those below it took, and at least so long.
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
-
-
-class Judge(Protocol):
-    """What says of a run that seems to pass whether it does."""
-
-    def judged(self, probe: Probe) -> Probe: ...
+TRIES_AGAIN = 2  # more runs of a script that compiled nothing in a later one, before chance is ruled out
 
 
 @dataclass
-class Visits(Leftovers):
+class Visits(ABC):
     """What was seen, per rung. It is readable at any moment, also after an interrupt."""
 
     session: Session
@@ -56,7 +51,7 @@ class Visits(Leftovers):
     met: dict[str, Probe] = field(default_factory=dict)  # what rungs met that were run and say nothing for that reason
     idle: dict[str, list[Probe]] = field(default_factory=dict)  # runs that passed and had compiled nothing, by rung
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
-    printed: Judge | None = None  # where what the script prints is what is wrong: fails runs that print it, too
+    printed: Callable[[Probe], Probe] | None = None  # where what is printed is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     first_cut: float | None = None  # seconds that the first run had taken when a budget or an interrupt ended it
@@ -65,7 +60,7 @@ class Visits(Leftovers):
     _dropped: list[Ahead] = field(default_factory=list)
     # Ends what asks of graphs, where the script fails uncompiled or meets itself.
     moot: Cancel = field(default_factory=Cancel)
-    _began_again: bool = False
+    _began_again: bool = False  # the script was run as it is once more, to tell what runs left behind
     _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
     _crowded: list[tuple[Rung, Probe]] = field(default_factory=list)  # of those beside: to be asked once more, alone
 
@@ -74,9 +69,14 @@ class Visits(Leftovers):
         """What is known now."""
 
     @property
+    def as_it_is(self) -> list[Probe]:
+        """The runs of the script as it is that count."""
+        return self.seen.get(self.rungs[self.top].name, [])
+
+    @property
     def start(self) -> Probe:
         """The first run of the script as it is, or the one that compared, if that found the failure."""
-        return self.seen[self.rungs[self.top].name][0]
+        return self.as_it_is[0]
 
     def _patience(self) -> float:
         """The limit in seconds of one probe. A script that hangs has told nothing by its time, the rungs that pass have."""
@@ -90,12 +90,11 @@ class Visits(Leftovers):
         """Whether the script did not end. Then the other runs print no graphs: that may be what takes so long, where the sizes
         in them are long expressions, and so a backend would hang that does not without our logs.
         """
-        first = self.seen.get(self.rungs[self.top].name)
-        return bool(first) and self.start.outcome.kind is OutcomeKind.HANG
+        return bool(self.as_it_is) and self.start.outcome.kind is OutcomeKind.HANG
 
     def values_matter(self) -> bool:
         """Whether the failure may depend on the values the script had: it did not come while compiling."""
-        failed = next((probe for probe in self.seen.get(self.rungs[self.top].name, []) if probe.outcome.failed), None)
+        failed = next((probe for probe in self.as_it_is if probe.outcome.failed), None)
         exception = failed.outcome.exception if failed is not None else None
         return failed is not None and (exception is None or exception.phase != "compile")
 
@@ -155,9 +154,9 @@ class Visits(Leftovers):
                         continue
                     idle = self.compiled_nothing(rung, probe)
                     beside = side_by_side > 1 or until is not None
-                    in_the_way = beside and (idle or self.fails_otherwise(probe))
+                    in_the_way = beside and (idle or fails_otherwise(probe, self.start))
                     crowded += [(rung, probe)] if in_the_way else []
-                    told_nothing = not in_the_way and self.says_nothing(rung, probe)
+                    told_nothing = not in_the_way and self._says_nothing(rung, probe)
                     if not told_nothing and (not in_the_way or (until is None and not idle)):
                         self.seen.setdefault(rung.name, []).append(probe)
                     self.announce(rung, probe)
@@ -226,7 +225,7 @@ class Visits(Leftovers):
             self._ended_ahead()
         for rung, probe in sorted(crowded, key=lambda each: each[0] is not UNCOMPILED):
             if self.compiled_nothing(rung, probe):
-                if not self.says_nothing(rung, probe):
+                if not self._says_nothing(rung, probe):
                     self.seen.setdefault(rung.name, []).append(probe)
                 continue
             if self.spoiled is not None and (self.spoiled.signature is None or looks_alike(self.spoiled, probe)):
@@ -236,21 +235,14 @@ class Visits(Leftovers):
             if again.cancelled:
                 continue
             others = [each for each in self.seen.get(rung.name, []) if each is not probe]
-            kept = others if self.says_nothing(rung, again) else [*others, again]
+            kept = others if self._says_nothing(rung, again) else [*others, again]
             self.seen[rung.name] = kept
             if not kept:
                 del self.seen[rung.name]
             self.announce(rung, again)
 
     def ask(
-        self,
-        rung: Rung,
-        name: str,
-        *,
-        cancel: Cancel | None = None,
-        limit: float = float("inf"),
-        extra_env: Mapping[str, str] | None = None,
-        **asked: Any,
+        self, rung: Rung, name: str, *, cancel: Cancel | None = None, limit: float = float("inf"), **asked: Any
     ) -> Probe:
         """Run the script once on a rung, for `limit` seconds at most. Raises BudgetSpentError where the budget ended it.
 
@@ -260,8 +252,7 @@ class Visits(Leftovers):
         asked |= {"capture": rung.force != UNCOMPILED.force, "record_values": self.values_matter()}
         asked.setdefault("values_of_call", self._died_in())
         asked.setdefault("accuracy", None if "opcheck" in asked else self.comparison)
-        env = {**(_few_logs() if self._hung() else {}), **(extra_env or {})}
-        return self._ask(rung, name, limit, cancel, extra_env=env, verbose_logs=not self._hung(), **asked)
+        return self._ask(rung, name, limit, cancel, few_logs=self._hung(), **asked)
 
     def ask_changed(
         self,
@@ -278,19 +269,22 @@ class Visits(Leftovers):
         """
         enough = min(enough, self._limit(limit) / 2)
         asked = {"accuracy": comparison, "overlay": overlay, "stop_seconds": enough, "timed": True}
-        # Nobody asks how it passes.
-        return self._ask(rung, name, limit, None, extra_env=_few_logs(), verbose_logs=False, **asked)
+        return self._ask(rung, name, limit, None, few_logs=True, **asked)  # nobody asks how it passes
 
     def _died_in(self) -> tuple[str, int] | None:
         """The graph in which the script as it is died, and the call, where that was not its first."""
-        died = [probe.notes.died_in for probe in self.seen.get(self.rungs[self.top].name, [])]
+        died = [probe.notes.died_in for probe in self.as_it_is]
         return next((place for place in died if place is not None and place[1] > 1), None)
 
     def _limit(self, limit: float) -> float:
         return min(self._patience(), self.session.settings.timeout, limit)
 
-    def _ask(self, rung: Rung, name: str, limit: float, cancel: Cancel | None, **asked: Any) -> Probe:
+    def _ask(
+        self, rung: Rung, name: str, limit: float, cancel: Cancel | None, *, few_logs: bool, **asked: Any
+    ) -> Probe:
+        """`few_logs`: no graphs are printed."""
         patience = self._limit(limit)
+        logs = {"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"} if few_logs else {}
         request = ProbeRequest(
             name=name,
             target=self.target,
@@ -300,6 +294,8 @@ class Visits(Leftovers):
             stop_after=self.stop_after,
             neutral=self.session.neutral,
             kernels=self.session.kernels,
+            extra_env={**logs, **asked.pop("extra_env", {})},
+            verbose_logs=not few_logs,
             **asked,
         )
         self.session.emit("probe_started", rung=rung.name, name=request.name, timeout=request.timeout)
@@ -314,7 +310,7 @@ class Visits(Leftovers):
         return self._judged(probe)
 
     def _judged(self, probe: Probe) -> Probe:
-        return self.printed.judged(probe) if self.printed is not None else probe
+        return self.printed(probe) if self.printed is not None else probe
 
     def announce(self, rung: Rung, probe: Probe, *, cut: bool = False) -> None:
         """Tell the listeners how a probe ended; `cut`: at a limit that says nothing of the script."""
@@ -330,6 +326,63 @@ class Visits(Leftovers):
             cut=cut,
         )
 
+    # -- what an earlier run left behind ------------------------------------------------------------------------------
+
+    def compiled_nothing(self, rung: Rung, probe: Probe) -> bool:
+        """Whether a run passed and had compiled nothing, on a rung that compiles, where the script had compiled and failed."""
+        return compiled_nothing(rung, probe, self.as_it_is)
+
+    def _says_nothing(self, rung: Rung, probe: Probe) -> bool:
+        """Whether a run says nothing of its rung: it met what an earlier run of the script had left behind, or compiled nothing.
+
+        A program that refuses to write over its own results fails uncompiled, and not as it did; but so it does now as it is.
+        """
+        if self.compiled_nothing(rung, probe):
+            return self._passed_by(rung, probe)
+        if not fails_otherwise(probe, self.start):
+            return False
+        if self.spoiled is None and rung is UNCOMPILED and not self._began_again:
+            self._began_again = True
+            again = self.ask(AS_IT_IS, f"{AS_IS}-again")
+            self.announce(AS_IT_IS, again)
+            if looks_alike(again, probe):
+                self.spoiled, self.spoiled_by = again, tuple(self._ended_by_us)
+                for name, probes in list(self.seen.items()):
+                    self.seen[name] = [each for each in probes if not looks_alike(each, again)]
+                    if not self.seen[name]:
+                        del self.seen[name]
+                        self.met[name] = probes[0]
+        if self.spoiled is None or not looks_alike(self.spoiled, probe):
+            return False
+        self.met[rung.name] = probe
+        return True
+
+    def _passed_by(self, rung: Rung, probe: Probe) -> bool:
+        """Whether a run that passed, and compiled nothing, says nothing of its rung: on the highest it is a pass all the same.
+
+        A program that goes on from its checkpoint, or finds its result there, has nothing left to compile; then it has not as it
+        is, either. One that takes another way by chance compiles something in some of its runs.
+        """
+        top = self.rungs[self.top].name
+        if self.spoiled is None and self.start.outcome.failed and not self._began_again:
+            self._began_again = True
+            for number in range(TRIES_AGAIN):
+                again = self.ask(AS_IT_IS, f"{AS_IS}-again{f'-{number + 1}' if number else ''}")
+                self.announce(AS_IT_IS, again)
+                if again.cancelled or not self.compiled_nothing(AS_IT_IS, again):
+                    self.seen[top] += [] if again.cancelled or fails_otherwise(again, self.start) else [again]
+                    break
+            else:
+                self.spoiled = again
+                self.seen[top] = [
+                    each for each in self.seen[top] if not self.compiled_nothing(self.rungs[self.top], each)
+                ]
+        if self.spoiled is None and rung.name == top:
+            return False
+        self.idle.setdefault(rung.name, []).append(probe)
+        self.met.setdefault(rung.name, probe)
+        return True
+
 
 def _facts(rung: Rung, probe: Probe, judged: Probe) -> dict[str, object]:
     """How a probe ended, as listeners are told."""
@@ -342,8 +395,3 @@ def _facts(rung: Rung, probe: Probe, judged: Probe) -> dict[str, object]:
         "message": clip(judged.signature.message, 200) if judged.signature else "",
         "exception": judged.signature.exception_type if judged.signature else None,
     }
-
-
-def _few_logs() -> dict[str, str]:
-    """The environment of a run that prints no graphs."""
-    return {"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"}

@@ -29,6 +29,7 @@ from triage.locate.graphs_compared import only_unsteady, with_graphs_compared
 from triage.locate.ladder import ladder_for, suspect
 from triage.locate.lateness import Lateness
 from triage.locate.leftovers import AS_IT_IS, looks_alike
+from triage.locate.seeds import telling_seed, try_seeds
 from triage.locate.visits import Visits
 from triage.locate.which_graph import Apart
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
@@ -38,8 +39,6 @@ from triage.probe.run import Probe
 
 QUICK_SECONDS = 45.0
 REPEATS = 5
-SEEDS = 4
-RUNS_PER_SEED = 2
 TRIES = 2  # more runs of a script that passed
 
 
@@ -343,31 +342,12 @@ class Walk(Visits):
         if found.passing is not None:
             self.visit([found.passing] * (REPEATS - len(self.seen[found.passing.name])))
         if first.outcome.seconds <= QUICK_SECONDS:
-            self._try_seeds(found.failing)
+            try_seeds(self, found.failing, self.seeded)
             self._try_seed_uncompiled(first)
-
-    def _try_seeds(self, rung: Rung) -> None:
-        """Whether random numbers decide: with a fixed seed the same must happen every time, with some seeds not the same.
-
-        Ends with the first seed with which both happens.
-        """
-        for seed in range(SEEDS):
-            with self.pool(min(self.jobs(), RUNS_PER_SEED)) as pool:
-                names = [f"{rung.name}-seed-{seed}-{number + 1}" for number in range(RUNS_PER_SEED)]
-                probes = list(pool.map(lambda name: self.ask(rung, name, seed=seed), names))  # noqa: B023
-            for probe in probes:
-                self.announce(rung, probe)
-            self.seeded[seed] = (len(probes), sum(probe.outcome.failed for probe in probes))
-            if 0 < self.seeded[seed][1] < len(probes):
-                return
-
-    def telling_seed(self) -> int | None:
-        """The seed with which a flaky failure comes every time, where one is known."""
-        return next((seed for seed, (runs, failures) in self.seeded.items() if failures == runs), None)
 
     def _try_seed_uncompiled(self, first: Probe) -> None:
         """Where a seed decides that it fails, it may fail uncompiled with that as well: that it passed there was chance, too."""
-        seed = self.telling_seed()
+        seed = telling_seed(self.seeded)
         if seed is None or self.conclusion().fails_uncompiled:
             return
         probe = self.ask(UNCOMPILED, f"{UNCOMPILED.name}-seed-{seed}", seed=seed)

@@ -9,7 +9,7 @@ from triage.model.explanation import CompileTime, Explanation, GraphBreak, Profi
 from triage.report import modes
 from triage.report import profile as profiles
 from triage.report.issue import template_of
-from triage.report.markdown import clip, code, fence, prose, table
+from triage.report.markdown import clip, code, prose, table
 from triage.report.wording import plural
 
 ROWS = 20
@@ -22,28 +22,34 @@ PHASES = {
 }
 
 
+def view(found: Explanation) -> dict[str, Any]:
+    """What both pages show, as plain text in which `code` is marked: a template of Markdown and one of HTML write it."""
+    return {
+        "found": found,
+        "breaks": [_break(each) for each in found.graph_breaks],
+        "fullgraph": _break(found.fullgraph) if found.fullgraph is not None else None,
+        "recompiles": [_recompile(each) for each in found.recompiles],
+        "times": times(found),
+        "graphs_head": ("graph", "function", "seconds", "operations"),
+        "graphs": _graphs(found),
+        "modes_head": modes.HEAD,
+        "modes_verdict": modes.verdict(found.modes) if found.modes else "",
+        "modes_remarks": modes.all_remarks(found.modes),
+        "modes_notes": modes.notes(found.modes, found.step_function),
+        "profile": _profile(found.profile) if found.profile is not None else None,
+        "environment": ", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
+        "command": " ".join(found.command),
+    }
+
+
 def explanation_page(found: Explanation) -> str:
     """The page, in Markdown."""
     return template_of("explain.md.j2").render(
+        **view(found),
         summary=summary(found),
-        incomplete=prose(found.incomplete_reason or ""),
-        breaks=[_break(each) for each in found.graph_breaks],
-        fullgraph=_break(found.fullgraph) if found.fullgraph is not None else None,
-        fullgraph_passes=found.fullgraph_passes,
-        recompiles=[_recompile(each) for each in found.recompiles],
-        times=times(found),
+        grid=_grid,
         phases=_phases(found),
-        graphs=_graphs(found),
-        modes=_modes(found),
-        modes_verdict=prose(modes.verdict(found.modes)) if found.modes else "",
-        modes_remarks=[prose(remark) for remark in modes.all_remarks(found.modes)],
-        modes_notes=[prose(note) for note in modes.notes(found.modes, found.step_function)],
-        profile=_profile(found.profile) if found.profile is not None else None,
-        profile_note=prose(found.profile_note or ""),
-        outside=[prose(each) for each in found.outside],
-        notes=[prose(note) for note in found.notes],
-        environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
-        command=code(" ".join(found.command)),
+        modes=[modes.cells(row) for row in found.modes],
     )
 
 
@@ -57,17 +63,20 @@ def summary(found: Explanation) -> str:
 
 
 def _break(each: GraphBreak) -> dict[str, Any]:
-    numbered = [f"{'>' if line.line == each.line else ' '} {line.line:>4}  {line.code}" for line in each.source]
+    lines = [{"number": line.line, "code": line.code, "here": line.line == each.line} for line in each.source]
     return {
-        "heading": f"{code(f'{each.file}:{each.line}')} in {code(each.function or '?')}",
-        "reason": prose(clip(each.reason, 300)),
-        "id": f"[{each.id}]({each.link})" if each.id and each.link else each.id or "",
-        "source": fence("\n".join(numbered) or each.code, "python"),
-        "explanation": prose(clip(each.explanation, 600)),
-        "cure": prose(each.cure),
-        "verdict": prose(break_verdict(each)),
-        "hints": [prose(clip(hint, 500)) for hint in each.hints if hint != each.cure],
-        "facts": prose(break_facts(each)),
+        "place": f"{each.file}:{each.line}",
+        "function": each.function,
+        "reason": clip(each.reason, 300),
+        "id": each.id or "",
+        "link": each.link if (each.link or "").startswith("https://") else "",
+        "lines": lines,
+        "code": each.code,
+        "explanation": clip(each.explanation, 600),
+        "cure": each.cure,
+        "verdict": break_verdict(each),
+        "hints": [clip(hint, 500) for hint in each.hints if hint != each.cure],
+        "facts": break_facts(each),
     }
 
 
@@ -91,16 +100,19 @@ def break_verdict(each: GraphBreak) -> str:
 
 
 def _recompile(each: Recompilation) -> dict[str, Any]:
+    facts = (
+        ("Guard", f"`{clip(each.guard, 400).replace('`', '')}`"),
+        ("Used at", f"`{each.used_at}`" if each.used_at else ""),
+        ("Values", ", ".join(f"`{value}`" for value in each.values)),
+        ("Limit", limit_of(each)),
+        ("Cure", f"{each.cure} ({verdict_of(each)})"),
+        ("Note", clip(each.note or "", 400)),
+    )
     return {
-        "heading": f"{code(each.function)} ({code(f'{each.file}:{each.line}')})",
+        "function": each.function,
+        "place": f"{each.file}:{each.line}",
         "count": plural(each.count, "time"),
-        "guard": code(clip(each.guard, 400)),
-        "used_at": code(each.used_at or ""),
-        "seen": ", ".join(code(value) for value in each.values),
-        "limit": limit_of(each),
-        "cure": prose(each.cure),
-        "verdict": verdict_of(each),
-        "note": prose(clip(each.note or "", 400)),
+        "facts": [(name, told) for name, told in facts if told],
     }
 
 
@@ -157,45 +169,32 @@ def _phases(found: Explanation) -> str:
     return table(("phase", "seconds", "share"), rows) if rows else ""
 
 
-def _modes(found: Explanation) -> str:
-    return (
-        table(modes.HEAD, [tuple(prose(cell) for cell in modes.cells(row)) for row in found.modes])
-        if found.modes
-        else ""
-    )
-
-
 def _profile(profile: Profile) -> dict[str, Any]:
-    steps = (("Uncompiled", profile.uncompiled), ("Compiled", profile.compiled))
+    both = (("Uncompiled", profile.uncompiled), ("Compiled", profile.compiled))
     return {
-        "headline": prose(profiles.headline(profile)),
-        "slower": [prose(each) for each in profile.slower],
-        "fused": _told(profiles.FUSED_HEAD, profiles.fused_rows(profile.fused)),
-        "steps": [
-            {"name": name, "table": _told(profiles.HEAD, profiles.rows(step)), "trace": code(step.trace)}
-            for name, step in steps
-        ],
+        "headline": profiles.headline(profile),
+        "slower": profile.slower,
+        "fused_head": profiles.FUSED_HEAD,
+        "fused": profiles.fused_rows(profile.fused),
+        "head": profiles.HEAD,
+        "steps": [{"name": name, "rows": profiles.rows(step), "trace": step.trace} for name, step in both],
     }
 
 
-def _told(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return table(head, [(code(first), *map(prose, rest)) for first, *rest in rows]) if rows else ""
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], codes: int = 1) -> str:
+    """A table in Markdown; of each row the first so many cells are code."""
+    return table(head, [[*map(code, row[:codes]), *map(prose, row[codes:])] for row in rows]) if rows else ""
 
 
-def _graphs(found: Explanation) -> str:
+def _graphs(found: Explanation) -> list[tuple[str, ...]]:
+    """The slowest, under their head."""
     slow = sorted(found.compile.by_graph, key=lambda each: -each.seconds)[:ROWS]
-    rows = [
-        (
-            code(each.graph),
-            code(f"{each.function} ({each.file}:{each.line})"),
-            f"{each.seconds:.2f}",
-            size(each.ops, each.failed),
-        )
+    return [
+        (each.graph, f"{each.function} ({each.file}:{each.line})", f"{each.seconds:.2f}", _size(each.ops, each.failed))
         for each in slow
     ]
-    return table(("graph", "function", "seconds", "operations"), rows) if rows else ""
 
 
-def size(ops: int | None, failed: str | None) -> str:
+def _size(ops: int | None, failed: str | None) -> str:
     """Of a graph; why there is none where the frame was not compiled."""
     return f"not compiled ({failed})" if failed else "" if ops is None else str(ops)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from triage.model.explanation import Explanation, GraphBreak, Interval, ModeRow, Recompilation
+from triage.model.explanation import Explanation, Interval, ModeRow
 from triage.model.text import clip
-from triage.report import explanation, modes, profile
+from triage.report import explanation, modes
 from triage.report.pages import bars, closing_chips, page
 from triage.report.wording import plural
 
-MOST_GRAPHS = 20
 _LEFT, _WIDTH = 0.0, 720.0
 _LETTER = 7.2  # of the flame's labels, in its own units
 
@@ -21,22 +20,11 @@ def explanation_html(found: Explanation) -> str:
     return page(
         "explain.html.j2",
         explanation.summary(found),
+        **explanation.view(found),
         chips=_chips(found),
-        found=found,
-        breaks=[_break(each) for each in found.graph_breaks],
-        fullgraph=_break(found.fullgraph) if found.fullgraph is not None else None,
-        recompiles=[_recompile(each) for each in found.recompiles],
-        times=explanation.times(found),
         flame=_flame(found),
-        graphs=_graphs(found),
-        modes_head=modes.HEAD,
         modes=[_mode(row) for row in found.modes],
         modes_drawn=_steps(found.modes),
-        modes_verdict=modes.verdict(found.modes) if found.modes else "",
-        modes_told=[*modes.all_remarks(found.modes), *modes.notes(found.modes, found.step_function)],
-        profile=_profile(found),
-        environment=", ".join(f"{name} {value}" for name, value in found.environment.items() if value),
-        command=" ".join(found.command),
     )
 
 
@@ -48,43 +36,6 @@ def _chips(found: Explanation) -> list[tuple[str, str]]:
     ]
     chips += [("bad", f"wrong results: {row.name}") for row in found.modes if row.wrong]
     return chips + closing_chips(found.complete, found.incomplete_reason, found.environment)
-
-
-def _break(each: GraphBreak) -> dict[str, Any]:
-    return {
-        "place": f"{each.file}:{each.line}",
-        "function": each.function,
-        "reason": clip(each.reason, 300),
-        "id": each.id or "",
-        "link": each.link if (each.link or "").startswith("https://") else "",
-        "lines": [{"number": line.line, "code": line.code, "here": line.line == each.line} for line in each.source],
-        "code": each.code,
-        "explanation": clip(each.explanation, 600),
-        "cure": each.cure,
-        "verdict": explanation.break_verdict(each),
-        "hints": [clip(hint, 500) for hint in each.hints if hint != each.cure],
-        "facts": explanation.break_facts(each),
-    }
-
-
-def _recompile(each: Recompilation) -> dict[str, Any]:
-    return {
-        "function": each.function,
-        "place": f"{each.file}:{each.line}",
-        "count": plural(each.count, "time"),
-        "facts": [
-            (name, told)
-            for name, told in (
-                ("Guard", f"`{clip(each.guard, 400).replace('`', '')}`"),
-                ("Used at", f"`{each.used_at}`" if each.used_at else ""),
-                ("Values", ", ".join(f"`{value}`" for value in each.values)),
-                ("Limit", explanation.limit_of(each)),
-                ("Cure", f"{each.cure} ({explanation.verdict_of(each)})"),
-                ("Note", clip(each.note or "", 400)),
-            )
-            if told
-        ],
-    }
 
 
 def _flame(found: Explanation) -> dict[str, Any]:
@@ -101,7 +52,7 @@ def _flame(found: Explanation) -> dict[str, Any]:
     cells = [
         cell for number, (kind, parts) in enumerate(rows) if parts for cell in _row_of_flame(number, kind, parts, whole)
     ]
-    words = ", ".join(f"{name} {spent:.1f} s" for name, spent in [*phases, *graphs[:MOST_GRAPHS]])
+    words = ", ".join(f"{name} {spent:.1f} s" for name, spent in [*phases, *graphs[: explanation.ROWS]])
     return {"cells": cells, "told": f"{told.seconds:.1f} s of compiling: {words}"}
 
 
@@ -132,19 +83,6 @@ def _row_of_flame(number: int, kind: str, parts: Sequence[tuple[str, float]], wh
     return cells
 
 
-def _graphs(found: Explanation) -> list[dict[str, str]]:
-    slow = sorted(found.compile.by_graph, key=lambda each: -each.seconds)[:MOST_GRAPHS]
-    return [
-        {
-            "graph": each.graph,
-            "function": f"{each.function} ({each.file}:{each.line})",
-            "seconds": f"{each.seconds:.2f}",
-            "size": explanation.size(each.ops, each.failed),
-        }
-        for each in slow
-    ]
-
-
 def _mode(row: ModeRow) -> dict[str, Any]:
     style = "bad" if row.wrong else "not_run" if row.outcome != "measured" else ""
     return {"style": style, "cells": [cell.replace("\n", ", ") for cell in modes.cells(row)]}
@@ -154,17 +92,3 @@ def _steps(rows: Sequence[ModeRow]) -> dict[str, Any]:
     """The step of each mode as a bar."""
     measured: list[tuple[str, Interval]] = [(row.name, row.step) for row in rows if row.step is not None]
     return bars([(name, step.value, modes.seconds(step).replace("\n", ", ")) for name, step in measured])
-
-
-def _profile(found: Explanation) -> dict[str, Any] | None:
-    if found.profile is None:
-        return None
-    both = (("Uncompiled", found.profile.uncompiled), ("Compiled", found.profile.compiled))
-    return {
-        "headline": profile.headline(found.profile),
-        "slower": found.profile.slower,
-        "fused_head": profile.FUSED_HEAD,
-        "fused": profile.fused_rows(found.profile.fused),
-        "head": profile.HEAD,
-        "steps": [{"name": name, "rows": profile.rows(step), "trace": step.trace} for name, step in both],
-    }

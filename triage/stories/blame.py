@@ -27,7 +27,6 @@ from triage.environments.files import write_whole
 from triage.judge.comparison import AnyWrong, ComparisonOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import is_refused
-from triage.model.effects import mutated
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
 from triage.model.stage import Stage, Symptom
@@ -173,8 +172,6 @@ def _conditions(found: Findings, made: Reproduced, inquiry: Inquiry, asks: bool)
             told = conditions.ask(graph, made.form, inquiry)
         found.ablation += told.rows
         found.spellings, data = told.spellings, told.conditions
-        writes = any(mutated(node) for case in found.cases for node in case.nodes)  # a copy would take what is written
-        found.copied = () if writes else told.copied
         indifferent += told.indifferent
     neighbour = conditions.of_neighbour(made.passing_difference, (*data, *shown))
     found.conditions = conditions.merged(data, shown, parts, neighbour)

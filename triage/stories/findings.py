@@ -72,7 +72,6 @@ class Findings:
     workarounds: tuple[str, ...] = ()
     cures: tuple[Setting, ...] = ()  # the settings with which the reproducer passes, the gentlest first
     spellings: tuple[Spelling, ...] = ()  # and those of a call
-    copied: tuple[str, ...] = ()  # what the script calls the inputs with copies of which it passes: L['x']
     ways_round: tuple[WayRound, ...] = ()
     no_ways_round: tuple[str, ...] = ()  # changes with which the script fails still, in words
     in_vain: tuple[str, ...] = ()  # and those of them with which it fails as it did

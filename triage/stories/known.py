@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.culprit.guards import LEFT_OUT
-from triage.culprit.known_causes import Row, own_branch, own_handler, own_unwritten, own_wrapper
+from triage.culprit.known_causes import Row
 from triage.culprit.matching import known_row, row_named, told_cause
+from triage.culprit.own_causes import own_branch, own_handler, own_unwritten, own_wrapper
 from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from triage.culprit.compile_arguments import uses_on
 from triage.culprit.operation import operators_in
 from triage.culprit.ways_round.changes import Program, Spot
-from triage.culprit.ways_round.compile_arguments import uses_on
 from triage.culprit.ways_round.source import Source, functions_called
 from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion

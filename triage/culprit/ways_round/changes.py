@@ -10,10 +10,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from triage.culprit.known_causes import Statement
-from triage.culprit.settings import Setting
-from triage.culprit.ways_round.calls import Respelled, respelled_calls
-from triage.culprit.ways_round.compile_arguments import (
+from triage.culprit.compile_arguments import (
     Use,
     replaced_by,
     uses_on,
@@ -22,7 +19,9 @@ from triage.culprit.ways_round.compile_arguments import (
     without_fullgraph,
     without_option,
 )
-from triage.culprit.ways_round.copies import copied_arguments
+from triage.culprit.known_causes import Statement
+from triage.culprit.settings import Setting
+from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.functions import disabled_functions
 from triage.culprit.ways_round.source import Source, above, after_imports, imported_names
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
@@ -33,7 +32,6 @@ CALLS_OF_A_LINE = 2
 _SEVERAL = "fullgraph=False"
 # In the words of torch/fx/experimental/symbolic_shapes.py.
 _MARKED = re.compile(r"You marked \S+ as dynamic but your code specialized it")
-_PARAMETER = re.compile(r"L\['(\w+)'\]")
 
 Edits = Mapping[Path, tuple[Edit, ...]]
 
@@ -161,20 +159,6 @@ def of_spellings(program: Program, spots: Iterable[Spot], spellings: Sequence[Sp
             for call in _respelled(program, spot, spelling, 1):
                 words = f"{spelling.words.format(call.what)} in {spot.told} (helper `{call.helper}`)"
                 yield from _change(program, "spelling", words, spot.told, {spot.path: call.edits})
-
-
-def of_copies(program: Program, inputs: Iterable[str]) -> Iterator[Change]:
-    """Copies of the arguments whose place in memory it needs; `inputs` are as Dynamo calls them: `L['x']`."""
-    parameters = {told[1] for told in map(_PARAMETER.fullmatch, inputs) if told is not None}
-    for path, lines in program.compiled.items() if parameters else ():
-        source = program.read(path)
-        for use in uses_on(source, lines) if source is not None else ():
-            found = copied_arguments(source, use, parameters) if source is not None else None
-            if found is not None:
-                where = f"{path.name}:{found.line}"
-                told = " and of ".join(f"`{each}`" for each in found.arguments)
-                words = f"Give `{found.function}` a contiguous copy of {told} ({where})"
-                yield from _change(program, "spelling", words, where, {path: found.edits})
 
 
 def of_marks(program: Program, error: str) -> Iterator[Change]:

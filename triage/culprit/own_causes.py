@@ -1,0 +1,59 @@
+"""Causes in the program itself that no error tells: a run showed each (those that an error tells are in `known_causes.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.culprit.known_causes import DOCS, ISSUES
+from triage.model.own_code import OwnCode
+from triage.model.report import KnownCause
+
+PLACES = 3  # that one sentence names
+
+
+def own_branch(asked_at: Sequence[str]) -> KnownCause:
+    """A run in which the program's question was answered so showed it (`locate/walk.py`)."""
+    places = f" in {', '.join(asked_at[:PLACES])}" if asked_at else ""
+    return KnownCause(
+        "own_branch_for_compiled_runs",
+        f"The program asks torch{places} whether it is compiled and does something else then "
+        "(`torch.compiler.is_compiling()`); that code fails without a compiler, too.",
+        "Correct that code, or take the question out so that both runs do the same.",
+        f"{DOCS}/generated/torch.compiler.is_compiling.html",
+    )
+
+
+def own_unwritten(places: Sequence[str]) -> KnownCause:
+    """What was laid in that memory decided (`locate/unwritten.py`)."""
+    return KnownCause(
+        "unwritten_memory",
+        f"The program reads memory that it never wrote, that of {', '.join(places[:PLACES])}: what lies there is chance, and it "
+        "decides whether the check of the program's own fails.",
+        "Write all of it before any of it is read, or take torch.zeros (torch.full) in its place.",
+        f"{DOCS}/generated/torch.empty.html",
+    )
+
+
+def own_wrapper() -> KnownCause:
+    """The script passes once a module is not wrapped (`locate/wrapper.py`)."""
+    return KnownCause(
+        "module_wrapper",
+        "The program looks at the wrapper that torch.compile puts around a module: that has a class of its own "
+        "(`OptimizedModule`), and `_orig_mod.` before the names of its parameters and submodules.",
+        "Compile in place with `model.compile()`, which wraps nothing, or give the code that looks at it the module itself "
+        "(`compiled._orig_mod`).",
+        f"{ISSUES}/101107",
+    )
+
+
+def own_handler(own: OwnCode) -> KnownCause:
+    """The agent saw that a signal called the function that raised it."""
+    return KnownCause(
+        "own_signal_handler",
+        f"The exception is that of {own.name} ({own.place}), which a signal calls in the middle of whatever runs: a time limit "
+        "of the program's own, most likely, that the program keeps without a compiler.",
+        "There is nothing to correct in that line. Allow more time, begin to count once everything is compiled, or have less to "
+        "compile: `triage explain` tells what takes the time. A Python loop is unrolled into one graph, turn by turn; compile "
+        "what one turn does instead.",
+        "https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers",
+    )
