@@ -15,7 +15,6 @@ from triage.reduce.text.passes import (
     expressions,
     flattening,
     forwarding,
-    functions,
     inlining,
     parameters,
     renaming,
@@ -189,16 +188,6 @@ def test_one_turn_is_simpler_than_a_loop():
         (inlining.propose, "a.b = Sequential(*[c(2) for _ in range(3)])\na.b(1)\n", "a.b = c(2)\na.b(1)\n"),
         (inlining.propose, "class C:\n    w: int = 3\nf(C().w)\n", "f(3)\n"),
         (inlining.propose, "a.b = [c()]\nf(next(iter(a.b)))\n", "a.b = c()\nf(a.b)\n"),
-        (
-            functions.propose,
-            "class A:\n    n = 3\n\n    @staticmethod\n    def g(x):\n        return x * A.n\nA.g(1)\n",
-            "n = 3\n\ndef g(x):\n    return x * n\n\ng(1)\n",
-        ),
-        (
-            functions.propose,
-            "async def g(x):\n    return x\nasync def f():\n    return await g(1) + 1\nasyncio.run(f())\n",
-            "def g(x):\n    return x\n\ndef f():\n    return g(1) + 1\n\nf()\n",
-        ),
         (inlining.propose, "a.b, a.c = d, 1\nf(a.b, a.c)\nd = 1\n", "a.c = 1\nf(d, a.c)\nd = 1\n"),
         (
             expressions.propose,
@@ -215,12 +204,6 @@ def test_one_turn_is_simpler_than_a_loop():
             definitions.propose,
             "def f(a, b):\n    return g(b)\nx = f(1, 2)\nx(3)\nf(1, 2)(4)\n",
             "def f(b):\n    return g(b)\n\nx = f(2)\nx(3)\nf(2)(4)\n",
-        ),
-        (
-            functions.propose,
-            "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n"
-            "    @staticmethod\n    def backward(ctx, g):\n        return g\ny = F.apply(1)\n",
-            "def F(x):\n    return x * 2\n\ny = F(1)\n",
         ),
         (inlining.propose, "def f(a, *b):\n    return g(*b, a)\nx = f(1, 2, 3)\n", "x = g(2, 3, 1)\n"),
         (
@@ -324,18 +307,6 @@ def test_two_loops_become_one_with_as_many_turns():
 def test_a_method_that_became_a_function_is_named_like_one():
     text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n\nA()\n"
     assert any(item.startswith("def f(x):") and "def __get__(self)" in item for item in results(text, renaming.propose))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "class A:\n    n = 3\nf(A, A.n)\n",
-        "class A:\n    n = 3\nn = A.n\n",
-        "class A:\n    def n(self):\n        pass\nA.n(1)\n",
-    ],
-)
-def test_a_class_that_is_more_than_a_place_for_names_stays(text):
-    assert results(text, functions.propose) == []
 
 
 def test_a_list_that_is_used_as_one_stays():
