@@ -143,8 +143,7 @@ def measure_native(found: Findings, problem: Problem, oracle: Oracle, limit: flo
 
 def _go_on(ended: Reduction | NoReduction) -> None:
     """An engine answers an interrupt with its best so far; here it is the whole benchmark that was meant."""
-    stopped = ended.reason if isinstance(ended, NoReduction) else str(ended.statistics.get("stopped", ""))
-    if "interrupted" in stopped:
+    if ended.interrupted:
         raise KeyboardInterrupt
 
 

@@ -475,7 +475,7 @@ def replay(name, data):
     answer = {}
     for form in ("nice", "exact"):
         try:
-            source = print_case(case, form=Form() if form == "nice" else Form(nice=False, inline=False))
+            source = print_case(case, form=Form() if form == "nice" else Form(nice=False))
         except Unprintable as error:
             answer[form] = {"unprintable": str(error)}
             continue

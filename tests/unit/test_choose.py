@@ -385,7 +385,7 @@ def test_a_failure_whose_script_is_left_out_is_told_with_what_to_type_for_it() -
             return replace(super().reduce(), siblings=(Met(sibling("ValueError"), "0.125\n", ()),))
 
     found = found_beside(Meets())
-    assert found is not None and [text for _, text in found.siblings] == [None]
+    assert found is not None and [text for _, text in found.others] == [None]
     assert "(`ValueError`)" in found.notes[-1] and "`--include-data` keeps it" in found.notes[-1]
 
 
@@ -396,7 +396,7 @@ def test_a_sibling_is_headed_by_its_own_failure() -> None:
             return replace(super().reduce(), siblings=(Met(sibling("ValueError"), source),))
 
     found = found_beside(Meets())
-    assert found is not None and [text for _, text in found.siblings] == ["# ValueError\n# Stage dynamo.\ng()\n"]
+    assert found is not None and [text for _, text in found.others] == ["# ValueError\n# Stage dynamo.\ng()\n"]
 
 
 # -- the end of the budget ---------------------------------------------------------------------------------------------

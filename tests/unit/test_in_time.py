@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from triage.reduce.in_time import InTime
 from triage.reduce.interface import NoReduction, Reduction
+from triage.reduce.sound import Sound
 from triage.session.settings import Settings
 from triage.stories.findings import Findings
 
@@ -41,7 +41,8 @@ class Engine:
 def test_whether_the_budget_ended_a_search(complete: bool | None, left: float, late: bool) -> None:
     told: list[str] = []
     budget = SimpleNamespace(left=lambda: left)
-    found = InTime(Engine(complete=complete), lambda: told.append("late")).reduce(None, None, None, budget, None)  # type: ignore[arg-type]
+    engine = Sound(Engine(complete=complete), lambda _: None, lambda: told.append("late"))
+    found = engine.reduce(None, None, None, budget, None)  # type: ignore[arg-type]
     assert isinstance(found, NoReduction) is (complete is None)
     assert bool(told) is late
 

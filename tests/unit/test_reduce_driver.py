@@ -233,9 +233,6 @@ def test_listeners_hear_of_every_query_and_every_smaller_candidate():
     assert (events[0][1]["verdict"], events[0][1]["phase"]) == ("same_failure", "first")
     assert events[1][1]["ops"] == 9
     assert events[2][1]["left"] == 9
-    counts = asking.statistics.as_data()["phases"]["first"]
-    assert (counts["queries"], counts["same_failure"], counts["no_failure"], counts["accepted"]) == (2, 1, 1, 1)
-    assert counts["seconds"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100, 1000])

@@ -17,14 +17,11 @@ from triage.reduce.text.passes import (
     arguments,
     brackets,
     cheaper,
-    classes,
     definitions,
     expressions,
     imports,
     inlining,
     literals,
-    plain,
-    reading,
     renaming,
     unwrapping,
 )
@@ -208,20 +205,6 @@ def test_imports(text, expected):
     assert expected in results(text, imports.propose)
 
 
-def test_a_class_of_one_method_becomes_a_function():
-    text = (
-        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
-        "net = Net()\nnet.compile(fullgraph=True)\nnet(1)\n"
-    )
-    expected = "import torch\n\ndef f(x):\n    return x\n\nnet = f\nnet = torch.compile(net, fullgraph=True)\nnet(1)\n"
-    assert results(text, classes.propose) == [expected]
-
-
-def test_a_method_that_needs_its_object_stays():
-    text = "class A:\n    def f(self):\n        return self\nA().f()\n"
-    assert results(text, classes.propose) == []
-
-
 def test_names_become_short_but_attributes_and_keywords_keep_theirs():
     text = "def normalise(values):\n    return values.normalise(values=values)\nnormalise(1)\n"
     assert results(text, renaming.propose) == [
@@ -274,25 +257,6 @@ def test_a_pass_is_deterministic_and_its_edits_lie_within_the_text(one):
             assert all(0 <= edit.start <= edit.end <= len(PROGRAM) for edit in edits)
 
 
-PLACE = "import os\nimport tempfile\nimport pathlib\nfolder = tempfile.TemporaryDirectory()\nos.chdir(folder.name)\n"
-
-
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ('json.load(open("c.json"))', "{'a': [1]}"),
-        ('json.loads((here / "c.json").read_text())', "{'a': [1]}"),
-        ('open("c.json", "r").readlines()', "io.StringIO('{\"a\": [1]}').readlines()"),
-        ('pathlib.Path("c.json").read_text()', "'{\"a\": [1]}'"),
-    ],
-)
-def test_what_a_file_holds_in_the_place_of_reading_it(expression, value):
-    write = "pathlib.Path('c.json').write_text('{\"a\": [1]}')\n"
-    found = results(f"{PLACE}import json\n{write}here = 1\nprint({expression})\n", reading.propose)
-    assert found[0].endswith(f"here = 1\nprint({value})\n") and "tempfile" not in found[0]
-    assert ("import io\n" in found[0]) == ("io." in value)
-
-
 def test_a_file_of_many_lines_by_its_first():
     assert "x = 'a\\n'\n" in results("x = 'a\\nb\\nc\\nd\\n'\n", literals.propose)
 
@@ -303,45 +267,15 @@ def test_what_is_looked_for_in_a_tuple_is_not_looked_for_in_its_element():
 
 
 @pytest.mark.parametrize(
-    ("text", "simpler"),
-    [
-        ("x = (n + 1) // 1\n", "x = n + 1\n"),
-        ("x = y[(n + 1) * 1 - 2]\n", "x = y[(n + 1) - 2]\n"),
-        ("f(0 + n, n ** 1)\n", "f(n, n ** 1)\n"),
-        ("x = (n > 0) * 1 * y\n", "x = (n > 0) * y\n"),
-        ('print(f"x {1} eager")\n', 'print("x 1 eager")\n'),
-        ('print(f"eager")\n', 'print("eager")\n'),
-        ("x = torch.full((2, 3), 1.0)\n", "x = torch.ones((2, 3))\n"),
-        ("x = torch.tensor([[0.0], [0.0]], requires_grad=True)\n", "x = torch.zeros(2, 1, requires_grad=True)\n"),
-        ("x = y if True else z\n", "x = (y)\n"),
-        ('if op not in ("call",):\n    f()\n', 'if op != "call":\n    f()\n'),
-        ("x = y in [1]\n", "x = y == 1\n"),
-    ],
-)
-def test_what_says_less_than_it_seems_to_is_said_plainly(text, simpler):
-    assert results(text, plain.propose)[0] == simpler
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['f"{x} eager"\n', 'f"{1:>3}"\n', "torch.tensor([1.0, 2.0])\n", "torch.tensor([1, 1])\n", "n - 1\n", "1 / n\n",
-     "torch.full((2,), 1)\n", "0 - n\n", "x in (1, 2)\n", 'x in "call"\n', "x in (*y,)\n"],
-)  # fmt: skip
-def test_what_is_plain_already_stays(text):
-    assert results(text, plain.propose) == []
-
-
-@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("f((x) + 1)\n", "f(x + 1)\n"),
-        ("y = (x + 1)\nif (y):\n    pass\n", "y = x + 1\nif y:\n    pass\n"),
+        ("y = (x + 1)\n", "y = x + 1\n"),
         ("f(((x)))\n", "f(x)\n"),
-        ("f(\n    a,\n    b=1,\n)\n", "f(a, b=1)\n"),
-        ("def f(a,):\n    return [a,]\nf(1)\n", "def f(a):\n    return [a]\n\nf(1)\n"),
+        ('f(\n    a,\n    b="c",\n)\n', 'f(a, b="c")\n'),
+        ("def f():\n    return [a,]\nf()\n", "def f():\n    return [a]\n\nf()\n"),
         ("f(\n    [\n        1\n        + 2\n    ],\n    (a,),\n)\n", "f([1 + 2], (a,))\n"),
         ("x = (\n    a,\n)\n", "x = (a,)\n"),
-        ("f(  # all\n    [\n        1,\n    ],\n)\n", "f(  # all\n    [1],\n)\n"),
     ],
 )
 def test_brackets_that_the_contents_do_not_need(text, expected):
@@ -351,9 +285,9 @@ def test_brackets_that_the_contents_do_not_need(text, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        "f(x)\n", "x = (1, 2)\n", "x[a,]\n", "a * (b + c)\n", "(1).real\n", "f(x)(y)\n", "x = (y := 3)[1]\n", "a - (b * c)\n",
+        "f(x)\n", "x = (1, 2)\n", "x[a,]\n", "a * (b + c)\n", "x = (y := 3)[1]\n",
         "class A(B):\n    pass\n", f"f(\n    {'a' * 60},\n    {'b' * 60},\n)\n", "f(\n    'a'  # b\n)\n", 'f("""\na""")\n',
-        "x = f'{(a, 1)}'\n", "print((yield))\n",
+        "print((yield))\n",
     ],
 )  # fmt: skip
 def test_brackets_that_are_needed_stay(text):

@@ -48,7 +48,7 @@ def test_what_the_script_failed_with_is_no_workaround(cure: Setting) -> None:
 def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
     case: str, symptom: Symptom, doubt: str | None
 ) -> None:
-    made = Reproduced("f()\n", "native", case, None, 1, 1, 1.0, False, True, 3, 3, True)
+    made = Reproduced("f()\n", "native", case, None, 1, 1.0, minimal=False, complete=True, runs=3, verified_runs=3)
     walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=symptom, stage=Stage.AOT_AUTOGRAD))
     found = Findings(None, None, (), walk, reproduced=made, cures=CURES)  # type: ignore[arg-type]
     found.in_vain = ("Compile with `dynamic=True` (train.py:3)",)

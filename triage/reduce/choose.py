@@ -157,7 +157,7 @@ def choose(
     )
     left_out = [one_line(signature) for signature, text in others if text is None]
     said = (*spare.notes, *([told_of(left_out)] if left_out else []))
-    return replace(spare, siblings=kept, notes=said), tuple(notes)
+    return replace(spare, others=kept, notes=said), tuple(notes)
 
 
 def _smallest_that_holds(
@@ -227,11 +227,11 @@ def _unreduced(
         except Unprintable:
             continue
         count = counts(source)
-        if count.same and not drifted(count.control):
+        if count.verified_runs and not drifted(count.control):
             source = with_own_error(source, problem.signature, count.error)
             note = "The captured graph is shown unreduced" + ", on values that the script had." * case.holds_values
             return _plain(source, "graph", count_ops(case), count, case, f"{note.rstrip('.')}.")
-        if count.same:
+        if count.verified_runs:
             notes.append(f"The captured graph by itself {drifted(count.control)}.")
     return None
 
@@ -249,13 +249,13 @@ def _script(script: str | None, counts: Callable[[str], Count], notes: list[str]
     if script is None:
         return None
     count = counts(script)
-    if count.same and drifted(count.control):
+    if count.verified_runs and drifted(count.control):
         notes.append(f"The script alone in an empty directory {drifted(count.control)}.")
-    elif count.same:
+    elif count.verified_runs:
         return _plain(script, "source", None, count, None, "The reproducer is the script itself, unreduced.")
     return None
 
 
 def _plain(source: str, case: str, ops: int | None, count: Count, graph: GraphCase | None, note: str) -> Reproduced:
     found = Reduction(source, "none", case, ops, 0, 0.0, minimal=False, complete=True, graph=graph, notes=(note,))
-    return as_it_is(found, replace(count, doubt=""))
+    return as_it_is(found, replace(count, doubt="", seen_graph=None))

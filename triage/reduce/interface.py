@@ -73,7 +73,6 @@ class Reduction:
     passing_difference: str | None = None
     siblings: tuple[Met, ...] = ()
     notes: tuple[str, ...] = ()
-    statistics: dict[str, Any] = field(default_factory=dict)
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
     interrupted: bool = False  # by ctrl-C, which engines keep to themselves so that the best candidate is not lost
     bug: Exception | None = None  # of our own, which ended the search: kept to itself for the same reason

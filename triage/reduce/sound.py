@@ -1,4 +1,4 @@
-"""A bug of our own in an engine costs what that engine had yet to find, and nothing that was found before."""
+"""What ends a search before its time costs no more than what it had yet to find: a bug of our own, or the end of the budget."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction, told_as_ours
 from triage.trial.interface import CandidateRunner
+from triage.trial.share import MOST_KEPT_SECONDS
 
 
 class Sound:
-    """An engine that raises nothing but interrupts; `met` is told of each bug, and the next engine has its turn."""
+    """An engine that raises nothing but interrupts: the next one has its turn.
 
-    def __init__(self, engine: Engine, met: Callable[[Exception], None]) -> None:
-        self._engine, self._met = engine, met
+    `met` is told of each bug, `late` where the budget of the run may have cut the search short, and no limit of the engine's own.
+    """
+
+    def __init__(self, engine: Engine, met: Callable[[Exception], None], late: Callable[[], None]) -> None:
+        self._engine, self._met, self._late = engine, met, late
         self.name, self.subject = engine.name, engine.subject
 
     def reduce(
         self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
     ) -> Reduction | NoReduction:
-        """What the engine found, also where a bug ended its search."""
+        """What the engine found. It may have kept some of the time for its last steps, which do not take all of it."""
         found: Reduction | NoReduction
         try:
             found = self._engine.reduce(problem, runner, oracle, budget, emit)
@@ -28,4 +32,7 @@ class Sound:
             found = NoReduction(self.name, told_as_ours(error), bug=error)
         if found.bug is not None:
             self._met(found.bug)
+        cut = isinstance(found, NoReduction) or not found.complete
+        if cut and budget.left() <= MOST_KEPT_SECONDS:
+            self._late()
         return found

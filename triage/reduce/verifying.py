@@ -20,48 +20,11 @@ from triage.model.report import Control
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.interface import Problem, Reduction
-from triage.reduce.printing.printer import Form, code_lines, count_ops
+from triage.reduce.printing.printer import code_lines, count_ops
 from triage.trial.driver import digest
 
 VERIFY_RUNS = 3
 NOT_VERIFIED = "It was not verified in a fresh process."
-
-
-@dataclass(frozen=True)
-class Reproduced:
-    """A reproducer and what is known of it. `verified_runs` of `runs` fresh processes failed with the same signature."""
-
-    source: str
-    engine: str  # native | repro_after | none
-    case: str  # graph | source
-    ops: int | None
-    lines: int
-    queries: int
-    seconds: float
-    minimal: bool
-    verified: bool
-    runs: int
-    verified_runs: int
-    same_signature: bool
-    complete: bool = True
-    graph: GraphCase | None = None
-    seen_graph: GraphCase | None = None  # the one in which a text fails, where its failure has one
-    form: Form | None = None
-    oracle: Oracle | None = None
-    passing: str | None = None
-    passing_difference: str | None = None
-    siblings: tuple[tuple[FailureSignature, str | None], ...] = ()  # with a script that may be shown, if there is one
-    notes: tuple[str, ...] = ()
-    control: Control | None = None  # the run on the passing rung
-    same_text: bool = False  # the error is that of the script to the letter, its numbers and names too
-    needs: tuple[str, ...] = ()  # files of the program that it reads and does not hold: it was verified with them
-    doubt: str = ""  # why it may show another failure than the program does, in words
-    prints: bool = False  # it raises nothing: its numbers are others than uncompiled
-
-    @property
-    def holds(self) -> bool:
-        """Whether it failed the same way in fresh processes, with the files that it needs."""
-        return self.verified or (bool(self.needs) and self.verified_runs >= VERIFY_RUNS and not drifted(self.control))
 
 
 @dataclass(frozen=True)
@@ -78,20 +41,38 @@ Verifier = Callable[[str, int], Shown]
 
 @dataclass(frozen=True)
 class Count:
-    """`same` of `runs` fresh processes failed the same way, with this graph."""
+    """`verified_runs` of `runs` fresh processes failed the same way, with this graph."""
 
-    same: int = 0
+    verified_runs: int = 0
     runs: int = 0
-    graph: GraphCase | None = None
-    control: Control | None = None
-    same_text: bool = False  # the error was that of the script to the letter
+    seen_graph: GraphCase | None = None
+    control: Control | None = None  # the run on the passing rung
+    same_text: bool = False  # the error was that of the script to the letter, its numbers and names too
     error: str = ""  # the error on one line, where it was the same each time
-    doubt: str = ""
-    prints: bool = False  # none was raised: the numbers that it prints are others
+    doubt: str = ""  # why it may show another failure than the program does, in words
+    prints: bool = False  # it raises nothing: its numbers are others than uncompiled
 
     @property
     def holds(self) -> bool:
-        return self.same >= VERIFY_RUNS and not drifted(self.control)
+        """Whether it failed the same way in fresh processes, with the files that it needs."""
+        return self.verified_runs >= VERIFY_RUNS and not drifted(self.control)
+
+
+@dataclass(frozen=True)
+class Reproduced(Count, Reduction):
+    """A reduction and what fresh processes showed of it. `seen_graph` is kept of a text whose failure has a graph."""
+
+    oracle: Oracle | None = None
+    others: tuple[tuple[FailureSignature, str | None], ...] = ()  # with a script that may be shown, if there is one
+
+    @property
+    def lines(self) -> int:
+        return code_lines(self.source)
+
+    @property
+    def verified(self) -> bool:
+        """Whether it holds as it is shown."""
+        return self.holds and not self.needs
 
 
 def verified(
@@ -105,10 +86,9 @@ def verified(
     private = found.private is not None
     count = counted(found.private or found.source, oracle, verify, emit, problem, private=private)
     found = replace(found, source=with_own_error(found.source, problem.signature, count.error))
-    if found.ops is None and count.graph is not None and has_graph:
-        made = as_it_is(replace(found, ops=count_ops(count.graph, unused=True)), count)
-        return replace(made, seen_graph=count.graph)
-    return as_it_is(found, count)
+    if found.ops is None and count.seen_graph is not None and has_graph:
+        return as_it_is(replace(found, ops=count_ops(count.seen_graph, unused=True)), count)
+    return as_it_is(found, replace(count, seen_graph=None))
 
 
 def with_own_error(source: str, signature: FailureSignature, error: str) -> str:
@@ -127,31 +107,8 @@ def drifted(control: Control | None) -> str:
 def as_it_is(found: Reduction, count: Count) -> Reproduced:
     """The reduction with what its verification showed."""
     cut_short = "" if found.complete else "The reduction was cut short; a smaller reproducer may exist."
-    return Reproduced(
-        source=found.source,
-        engine=found.engine,
-        case=found.case,
-        ops=found.ops,
-        lines=code_lines(found.source),
-        queries=found.queries,
-        seconds=found.seconds,
-        minimal=found.minimal and found.complete,
-        verified=count.holds and not found.needs,
-        needs=found.needs,
-        runs=count.runs,
-        verified_runs=count.same,
-        same_signature=count.same > 0,
-        control=count.control,
-        same_text=count.same_text,
-        doubt=count.doubt,
-        prints=count.prints,
-        complete=found.complete,
-        graph=found.graph,
-        form=found.form,
-        passing=found.passing,
-        passing_difference=found.passing_difference,
-        notes=tuple(filter(None, (*found.notes, cut_short, "" if count.runs else NOT_VERIFIED))),
-    )
+    notes = tuple(filter(None, (*found.notes, cut_short, "" if count.runs else NOT_VERIFIED)))
+    return Reproduced(**vars(replace(found, minimal=found.minimal and found.complete, notes=notes)), **vars(count))
 
 
 def counted(
@@ -169,7 +126,7 @@ def counted(
     with suppress(KeyError, TypeError, ValueError):  # written by another version
         known = decode(Count, problem.verified[key])
         if known.holds:
-            emit("verify_ended", runs=known.runs, same=known.same)
+            emit("verify_ended", runs=known.runs, same=known.verified_runs)
             return known
     shown = verify(source, VERIFY_RUNS)
     same = [result for result in shown.results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]

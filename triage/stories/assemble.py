@@ -32,7 +32,7 @@ from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
-from triage.report.kinds import only_rounds
+from triage.report.kinds import comes_of_rounding
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.captured import guilty_graph, only_line
@@ -144,7 +144,7 @@ def assemble(found: Findings) -> TriageReport:
                 headline(signature.exception_type, clip(signature.message, 200)),
                 f"siblings/{signature.fingerprint}.py" if source is not None else None,
             )
-            for signature, source in (made.siblings if made else ())
+            for signature, source in (made.others if made else ())
         ),
         accuracy=accuracy_facts(found),
         raised_in=raised_in(raised_by(conclusion), own),
@@ -178,7 +178,7 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
         return EXIT_BUDGET
     if report.verdict.door is not None:
         return EXIT_OK
-    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE or only_rounds(report)
+    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE or comes_of_rounding(report)
     return EXIT_NOTHING if nothing else EXIT_OK
 
 

@@ -19,7 +19,6 @@ from triage.model.rungs import AS_IS, BACKENDS, DEFAULT_BACKEND, UNCOMPILED, in_
 from triage.model.stage import Direction, Stage, Symptom
 from triage.reduce.choose import BrokenReductionError, InterruptedReductionError, choose
 from triage.reduce.compare import forms_of
-from triage.reduce.in_time import InTime
 from triage.reduce.interface import Engine, Problem
 from triage.reduce.prepared import below_own_backend, failing_source, prepared
 from triage.reduce.sound import Sound
@@ -65,7 +64,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     news = EarlyNews(found)
 
     def ready(engine: Engine) -> Engine:
-        return Sound(InTime(Polished(engine), late_search), found.met_bug)
+        return Sound(Polished(engine), found.met_bug, late_search)
 
     def verified(source: str, runs: int) -> Shown:
         # A fresh process also takes the time until its first compile, which no candidate does.

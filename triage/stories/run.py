@@ -330,7 +330,7 @@ def _write_reproducer(found: Findings) -> None:
     if made.passing is not None:
         write_whole(found.session.directory / "passing.py", made.passing)
     folder = found.session.directory / "siblings"
-    for signature, source in made.siblings:
+    for signature, source in made.others:
         if source is None:
             continue
         folder.mkdir(exist_ok=True)

@@ -34,7 +34,7 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
         path="repro.py",
         verified=made.verified,
         verified_runs=made.verified_runs,
-        same_signature=made.same_signature,
+        same_signature=made.verified_runs > 0,
         case=made.case,
         engine=made.engine,
         ops=made.ops,

@@ -30,7 +30,6 @@ from triage.judge.signature import FailureSignature
 from triage.model.stage import Verdict
 from triage.trial.interface import CandidateRunner
 from triage.trial.patience import Patience
-from triage.trial.statistics import Statistics
 
 C = TypeVar("C", bound=Shrinkable)
 
@@ -70,7 +69,7 @@ class Driver(Generic[C]):
     """Tries candidates. `measure(candidate, source)` gives what listeners are told of an accepted one, e.g. ops and lines.
 
     Every method that asks may raise StopReductionError when the budget is spent, and lets KeyboardInterrupt through;
-    `best`, `siblings` and `statistics` stay valid either way.
+    `best` and `siblings` stay valid either way.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Driver(Generic[C]):
         self._end = math.inf
         self._left: int | None = None  # operations of the best so far
         self._size: tuple[int, ...] | None = None  # the smallest that listeners were told of
-        self.statistics = Statistics()
+        self._phase = "start"
 
     @property
     def siblings(self) -> tuple[tuple[FailureSignature, str, C], ...]:
@@ -124,12 +123,8 @@ class Driver(Generic[C]):
             self._end = before
 
     def begin(self, phase: str) -> None:
-        """What follows is done for this phase, in the statistics and for listeners."""
-        self.statistics.begin(phase)
-
-    def proposed(self, name: str, made: bool) -> None:
-        """One proposal of the pass `name`, and whether it was made: for the statistics."""
-        self.statistics.proposed(name, made)
+        """What follows is done for this phase, as listeners are told."""
+        self._phase = phase
 
     def fails(self, candidate: C) -> bool:
         """Whether it is the same failure. If so it becomes `best`, where it is lighter."""
@@ -158,7 +153,6 @@ class Driver(Generic[C]):
         try:
             source = self._render(candidate)
         except RefusedError:
-            self.statistics.refused()
             return False
         found = self._each_time(candidate, source, times)
         if found:
@@ -200,14 +194,13 @@ class Driver(Generic[C]):
             if self.best is not None:
                 self.history.append(self.best)
             self.best = Held(candidate, source, mass)
-            self.statistics.accepted()
             facts = self._measure(candidate, source)
             self._left = facts.get("ops")
             size = tuple(facts[name] for name in ("ops", "lines") if facts.get(name) is not None)
             first, smaller = self._size is None, self._size is not None and size < self._size
             self._size = min(size, self._size or size)
             facts |= {"first": first, "smaller": smaller}
-            self._emit("reduced", phase=self.statistics.phase, queries=self.queries, source=source, **facts)
+            self._emit("reduced", phase=self._phase, queries=self.queries, source=source, **facts)
 
     def _ask(self, candidates: Sequence[C], *, first: bool) -> list[Judgement | None]:
         """An answer for each candidate; with `first`, only up to and including the first same failure."""
@@ -241,13 +234,10 @@ class Driver(Generic[C]):
                 source = self._render(candidate)
             except RefusedError as error:
                 answer = Judgement(Verdict.UNRESOLVED, f"refused: {error}")
-                self.statistics.refused()
             else:
                 answer = self._by_source.get(source) or self._from_earlier(source)
             if answer is not None:
                 self._by_key[key] = answer
-        else:
-            self.statistics.repeated()
         return source, answer
 
     def _from_earlier(self, source: str) -> Judgement | None:
@@ -287,7 +277,6 @@ class Driver(Generic[C]):
     def _record(self, candidate: C, source: str, result: CandidateResult) -> Judgement:
         self.queries += 1
         judgement = self._oracle.judge(result)
-        self.statistics.query(judgement.verdict, result.seconds)
         if self._patience is not None:
             self._patience.saw(judgement.verdict, result.seconds)
         if judgement.sibling is not None:
@@ -296,7 +285,7 @@ class Driver(Generic[C]):
             "query",
             number=self.queries,
             digest=digest(self._rung, source),
-            phase=self.statistics.phase,
+            phase=self._phase,
             verdict=judgement.verdict.value,
             reason=judgement.reason,
             seconds=result.seconds,

@@ -61,7 +61,6 @@ class Candidate:
             *weights.weight(self.case),
             not self.form.nice,
             len(self.form.exact),
-            not self.form.inline,
             self.form.fine,
         )
 

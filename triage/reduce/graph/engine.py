@@ -237,7 +237,6 @@ class _Reducing:
             passing_difference=self._neighbour.difference if self._neighbour else None,
             siblings=self._met(),
             notes=tuple(self._notes(held.candidate)),
-            statistics=driver.statistics.as_data(),
             interrupted=self._interrupted,
             bug=self._bug,
         )

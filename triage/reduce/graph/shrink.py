@@ -75,13 +75,9 @@ class Shrinker:
         ]
         fresh = [(name, choice) for name, choice in proposals if choice.slot not in self._rejected]
         settled = settle(self.driver, current, [choice for _, choice in fresh])
-        rejected = {choice.slot: choice for choice in settled.rejected}
+        names = {choice.slot: name for name, choice in fresh}
         self._remember(current, settled.candidate)
-        for name, choice in fresh:
-            left = rejected.get(choice.slot)
-            self.driver.proposed(name, left is None or len(left.edits) < len(choice.edits))
-            if left is not None:
-                self._rejected[choice.slot] = (name, left)
+        self._rejected |= {choice.slot: (names[choice.slot], choice) for choice in settled.rejected}
         return settled.candidate
 
     def _turned_down(self, one: Pass, current: Candidate) -> Candidate:
@@ -90,7 +86,6 @@ class Shrinker:
             if dial is None:
                 return current
             before, current = current, turned(self.driver, current, dial)
-            self.driver.proposed(one.name, current is not before)
             known = {each.slot for each in one.dials(before.case)}
             reached = [each.slot for each in one.dials(current.case) if each.slot not in known]
             # The value it was turned down to is as low as it goes; several new ones were only dragged along.

@@ -287,7 +287,6 @@ class Attempt:
             graph=self.best.case,
             siblings=siblings,
             notes=(f"Reduced by PyTorch's minifier ({self.minifier}).", *dict.fromkeys(self.notes)),
-            statistics={"repro_after": self.minifier.after, "repro_level": self.minifier.level},
         )
 
 

@@ -35,11 +35,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Style:
-    """How bodies are written. `exact` names nodes that keep their recorded spelling; `inline` allows nested calls."""
+    """How bodies are written. `exact` names nodes that keep their recorded spelling."""
 
     nice: bool = True
     exact: frozenset[str] = frozenset()
-    inline: bool = True
     pure: frozenset[str] = frozenset()  # custom operators that are known to change nothing
 
 
@@ -223,7 +222,7 @@ class Body:
             return True
         if self._is_result(index, node):
             return True
-        if not self.style.inline or uses != 1 or is_random(node) or len(expression.text) > INLINE_WIDTH:
+        if uses != 1 or is_random(node) or len(expression.text) > INLINE_WIDTH:
             return False
         if self.depth[node.name] > INLINE_DEPTH:
             return False
@@ -241,9 +240,7 @@ class Body:
     def _is_result(self, index: int, node: GraphNode) -> bool:
         """Whether the node is the last one and the only output: it stands behind `return`."""
         last = index == len(self.live) - 1 and not self.modes[index]
-        return (
-            self.style.inline and last and self.uses[node.name] == 1 and list(trees.refs(self.outputs)) == [node.name]
-        )
+        return last and self.uses[node.name] == 1 and list(trees.refs(self.outputs)) == [node.name]
 
     def _unpack(self, index: int, node: GraphNode, expression: Expression) -> bool:
         """`a, b = op(...)` where every use of the result takes one of its few elements."""

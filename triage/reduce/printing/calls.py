@@ -38,7 +38,6 @@ class Calls:
     backward: int = 0  # how often gradients are taken: 2 where the gradient itself is differentiated
     modes: tuple[str, ...] = ()  # `with` headers round the calls
     fresh: bool = False  # inputs are made anew for each call, by inputs()
-    eager_first: bool = True
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
     arriving: Mapping[int, str] = field(default_factory=dict)
@@ -62,9 +61,8 @@ def exception_lines(calls: Calls) -> list[str]:
         return _second_order(calls)
     outside = bool(calls.backward and calls.modes)
     step = _backward_outside if outside else used
-    lines = []
-    if calls.eager_first:
-        lines += _noted(step(calls, f"{calls.function}({eager_arguments(calls)})"), "  # eager works")
+    *first, eager = step(calls, f"{calls.function}({eager_arguments(calls)})")
+    lines = [*first, f"{eager}  # eager works"]
     arguments = compiled_arguments(calls)
     single = f"{calls.compiled}({arguments})"
     last = step(calls, single)
@@ -87,8 +85,7 @@ def _second_order(calls: Calls) -> list[str]:
         lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = inputs()")
     lines += ["    " + line for line in in_modes(calls.modes, [f"out = fn({', '.join(calls.parameters)})"])]
     lines += ["    " + line for line in penalty(calls, total("out", calls))]
-    runs = [f"step({calls.function})  # eager works"] if calls.eager_first else []
-    return [*lines, "", "", *runs, f"step({calls.compiled})"]
+    return [*lines, "", "", f"step({calls.function})  # eager works", f"step({calls.compiled})"]
 
 
 def penalty(calls: Calls, loss_text: str) -> list[str]:
@@ -131,10 +128,6 @@ def _arriving(calls: Calls, place: int, output: str) -> str:
         return text
     plain = {"0.0": "zeros_like", "1.0": "ones_like"}.get(text)
     return f"torch.{plain}({output})" if plain is not None else f"torch.full_like({output}, {text})"
-
-
-def _noted(lines: list[str], note: str) -> list[str]:
-    return [*lines[:-1], lines[-1] + note]
 
 
 def used(calls: Calls, call: str) -> list[str]:

@@ -68,9 +68,8 @@ def unwrapped(nodes: Sequence[GraphNode], outputs: Any) -> tuple[list[GraphNode]
     kept = []
     for node in nodes:
         if node.name not in items:
-            args, kwargs = trees.rewrite(node.args, rename), trees.rewrite(node.kwargs, rename)
-            out = node.out[:1] if node.name in singles else node.out
-            kept.append(replace(node, args=args, kwargs=kwargs, out=out, multi=node.multi and node.name not in singles))
+            made = node.rewritten(rename)
+            kept.append(replace(made, out=node.out[:1], multi=False) if node.name in singles else made)
     bare = frozenset(name for node in singles.values() for name in trees.graphs(node.args))
     return kept, trees.rewrite(outputs, rename), bare
 

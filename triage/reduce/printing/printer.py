@@ -34,29 +34,19 @@ __all__ = ["Form", "Unprintable", "code_lines", "count_ops", "print_case"]
 
 @dataclass(frozen=True)
 class Form:
-    """How a case is printed. Every field can be changed by itself; the defaults are what a person would write.
+    """How a case is printed; the defaults are what a person would write.
 
     `nice` writes `x @ y` and `F.linear`, otherwise each recorded target is called as it is; `exact` names nodes that
-    keep their recorded target all the same. `mark_dynamic` marks the recorded dynamic dimensions instead of asking for
-    dynamic=True. `check` is exception, or what must be as in eager: values, mutation (what the inputs hold after the call), a
-    fact such as strides; with `reference` values are judged against double precision, with `close` as torch's tests do. With
-    `squares` a backward pass starts from the sum of squares: some operations cancel the gradient of a sum.
-    `zeros` takes a gradient that is None for zeros.
+    keep their recorded target all the same. `check` is exception, or what must be as in eager: values, mutation (what the
+    inputs hold after the call), a fact such as strides; with `reference` values are judged against double precision, with
+    `close` as torch's tests do. With `squares` a backward pass starts from the sum of squares: some operations cancel the
+    gradient of a sum. `zeros` takes a gradient that is None for zeros.
     `fine` judges values too that are so small that `same` takes any two of them for equal.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
     nice: bool = True
     exact: frozenset[str] = frozenset()
-    inline: bool = True
-    seed: bool = True
-    dynamic: bool = True
-    mark_dynamic: bool = False
-    fullgraph: bool = True
-    mode: bool = True
-    config: bool = True
-    eager_first: bool = True
-    fresh_inputs: bool | None = None  # None: where the function changes inputs that share their storage
     check: str = "exception"
     reference: bool = True
     close: bool = False
@@ -116,7 +106,7 @@ class _Script:
         nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
         custom = custom_operators([*case.nodes, *nested_nodes])
         pure = frozenset(target for target, name in custom.items() if not changes_arguments(case.preamble, *name))
-        self.style = Style(form.nice, form.exact, form.inline, pure)
+        self.style = Style(form.nice, form.exact, pure)
         nodes, graphs = hop.pruned(case.nodes, case.subgraphs)
         nodes, outputs, bare = hop.unwrapped(nodes, list(case.outputs))
         nodes = ranks.in_default_group(nodes)
@@ -154,7 +144,7 @@ class _Script:
         self.nested.need(self.live)
 
     def text(self, header: str) -> str:
-        config = [*self.case.context.config] if self.form.config else []
+        config = [*self.case.context.config]
         if self.case.context.deterministic:
             config.append("torch.use_deterministic_algorithms(True)")
         config += self.process_group
@@ -211,25 +201,15 @@ class _Script:
                 making = ["    " + line for line in making]
                 lines = [*masks, "def inputs():", *making, f"    return {names}", "", "", *lines]
             else:
-                lines = [*masks, *making, *self._marks(), *lines]
+                lines = [*masks, *making, *lines]
         if not self.case.context.inference_mode:
             return lines
         # Tensors made under inference mode are inference tensors, as the script's were.
         return in_modes(["torch.inference_mode()"], lines)
 
-    def _marks(self) -> list[str]:
-        if not self._has_symbols() or not self.form.mark_dynamic:
-            return []
-        return [
-            f"torch._dynamo.maybe_mark_dynamic({self.titles[item.name]}, {dim})"
-            for item in self.arguments
-            if item.meta is not None
-            for dim in sorted(map(int, item.meta.symbols))
-        ]
-
     def _seed(self) -> list[str]:
         random = any(fills.is_random(item) for item in self.arguments) or any(map(is_random, self.live))
-        return ["torch.manual_seed(0)"] if random and self.form.seed else []
+        return ["torch.manual_seed(0)"] if random else []
 
     def _calls(self) -> Calls:
         outputs = facts.outputs(self.case, self.live, self.metas)
@@ -238,7 +218,6 @@ class _Script:
         backward = self.case.backward and self.case.level == "dynamo"
         if backward and not any(item.differentiable for item in outputs):
             raise Unprintable("a backward pass is needed, but no output requires grad")
-        fresh = self.form.fresh_inputs
         return Calls(
             parameters=tuple(
                 self.titles[item.name] if item.kind == "tensor" else repr(item.value) for item in self.arguments
@@ -249,22 +228,20 @@ class _Script:
             function=self.function,
             backward=(self.case.backward_order if backward else 0),
             modes=self._outer_modes(),
-            fresh=facts.aliased(self.arguments, self.changed) if fresh is None else fresh,
-            eager_first=self.form.eager_first,
+            fresh=facts.aliased(self.arguments, self.changed),
             arriving=self.arriving,
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
 
     def _compile_call(self) -> str:
         context, options = self.case.context, []
-        symbols = self._has_symbols() and not self.form.mark_dynamic
-        if self.form.dynamic and (context.dynamic is not None or symbols):
+        if context.dynamic is not None or self._has_symbols():
             options.append(f"dynamic={context.dynamic if context.dynamic is not None else True}")
-        if self.form.fullgraph and context.fullgraph:
+        if context.fullgraph:
             options.append("fullgraph=True")
-        if self.form.mode and context.mode is not None:
+        if context.mode is not None:
             options.append(f'mode="{context.mode}"')
-        if self.form.mode and context.options:
+        if context.options:
             options.append(f"options={dict(sorted(context.options.items()))!r}")
         default = self.case.backend_code or f'"{self.case.backend}"'
         backend = f'backend=os.environ.get("TORCH_COMPILE_BACKEND", {default})'

@@ -276,7 +276,6 @@ class Reducing:
             complete=not self._stopped,
             siblings=self._siblings(),
             notes=tuple(self._notes(driver.best.candidate)),
-            statistics=driver.statistics.as_data(),
             interrupted=self._interrupted,
             bug=self._bug,
         )

@@ -37,7 +37,6 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(node, Function):
             yield from _defaults(script, node)
             yield from _parameters(script, node)
-            yield from _marks(script, node)
             yield from _returned(script, node)
 
 
@@ -160,19 +159,6 @@ def without_parameter(script: Script, node: Function, argument: ast.arg) -> Edit
     if len(items) > 1:
         return Edit(start, script.text.index(",", end) + 2)
     return Edit(start, end)
-
-
-def _marks(script: Script, node: Function) -> Iterator[Choice]:
-    """`def f(a, b)` in place of `def f(a, /, b)` and `def f(a, *, b)`."""
-    given = node.args
-    if given.posonlyargs:
-        last = given.posonlyargs[-1]
-        behind = given.defaults[: len(given.defaults) - len(given.args)]
-        place = script.text.index("/", max(script.span(item)[1] for item in (last, *behind)))
-        yield one(Edit(script.text.rindex(",", 0, place), place + 1))
-    if given.kwonlyargs and given.vararg is None:
-        start = script.span(given.kwonlyargs[0])[0]
-        yield one(Edit(script.text.rindex("*", 0, start), start))
 
 
 def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from triage.reduce.text.code.compile_calls import is_torch_compile
 from triage.reduce.text.code.edits import without_item
-from triage.reduce.text.code.script import Definition, Edit, Script
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
@@ -34,7 +34,6 @@ _VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was 
 @never_stricter
 def propose(script: Script) -> Iterator[Choice]:
     """The largest expressions first within a statement; statements in order."""
-    yield from _registered(script)
     for node in script.nodes:
         if isinstance(node, ast.expr) and _may_go(script, node):
             edits = [Edit(*script.span(node), text) for text in _smaller(script, node)]
@@ -55,23 +54,6 @@ def propose(script: Script) -> Iterator[Choice]:
             yield one(Edit(script.span(node)[0] + len("yield"), script.span(node.value)[1]))
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _plain_exception(script, node.exc)
-
-
-def _registered(script: Script) -> Iterator[Choice]:
-    """`Model()` in place of `TABLE["model"]()` and `get("model")()`, where only a decorator or a base sees Model."""
-    named = {node.id for node in script.nodes if isinstance(node, ast.Name)}
-    made = [
-        node
-        for node in script.tree.body
-        if isinstance(node, Definition) and (node.decorator_list or (isinstance(node, ast.ClassDef) and node.bases))
-    ]
-    for call in script.calls:
-        if isinstance(call.func, ast.Subscript | ast.Call):
-            for node in made:
-                if node.name not in named:
-                    direct = Edit(*script.span(call.func), node.name)
-                    marks = Edit(script.offset(script.first_line(node), 0), script.offset(node.lineno, 0))
-                    yield Choice(((marks, direct), (direct,)) if node.decorator_list else ((direct,),))
 
 
 def _is_given(script: Script, node: ast.Name) -> bool:

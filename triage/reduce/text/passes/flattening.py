@@ -1,14 +1,13 @@
-"""Functions and global names in place of a class with one instance; bodies in place of a generator's `with`, a method's call."""
+"""Functions and global names in place of a class with one instance."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import KNOWN, Occurrences
 from triage.reduce.text.code.own_names import MODULE
-from triage.reduce.text.code.script import Edit, Script, reindent, statements_in
+from triage.reduce.text.code.script import Edit, Script, reindent
 from triage.reduce.text.passes.choice import Choice, one
 
 _PLAIN_BASES = ("object", *MODULE)
@@ -16,12 +15,6 @@ _CALLED = ("forward", "__call__")
 
 
 def propose(script: Script) -> Iterator[Choice]:
-    yield from _generators(script)
-    yield from _methods(script)
-    yield from _classes(script)
-
-
-def _classes(script: Script) -> Iterator[Choice]:
     """`class M` with one `M()` as the functions it holds; `self.lin` as `lin`."""
     seen = Occurrences(script)
     taken = seen.everywhere() | KNOWN
@@ -166,82 +159,3 @@ class _Flat:
 
 def _calls_super(item: ast.stmt) -> bool:
     return isinstance(item, ast.Expr) and ast.unparse(item).startswith("super().__init__(")
-
-
-def _methods(script: Script) -> Iterator[Choice]:
-    """`x.advance(1)`, a statement and the only use of the method, as what the method does."""
-    seen = Occurrences(script)
-    for kind in script.tree.body:
-        for method in kind.body if isinstance(kind, ast.ClassDef) else ():
-            if not isinstance(method, ast.FunctionDef) or method.decorator_list or method.name.startswith("__"):
-                continue
-            told = [n for n in script.nodes if isinstance(n, ast.Attribute) and n.attr == method.name]
-            call = script.parents[told[0]] if len(told) == 1 else None
-            statement = script.parents[call] if call is not None else None
-            if not isinstance(call, ast.Call) or call.func is not told[0] or not isinstance(statement, ast.Expr):
-                continue
-            edit = _body_for_call(script, seen, method, call, statement)
-            if edit is not None:
-                yield one(deletion(script, method), edit)
-
-
-def _body_for_call(
-    script: Script, seen: Occurrences, method: ast.FunctionDef, call: ast.Call, statement: ast.Expr
-) -> Edit | None:
-    """None where the method is more than a list of statements on what it is given."""
-    assert isinstance(call.func, ast.Attribute)
-    parameters = [argument.arg for argument in method.args.args]
-    ends = any(isinstance(item, ast.Return | ast.Yield | ast.YieldFrom) for item in ast.walk(method))
-    plain = not call.keywords and len(parameters) == len(call.args) + 1 and not method.args.vararg
-    if ends or not plain or not isinstance(call.func.value, ast.Name):
-        return None
-    scope = seen.scope_at(method)
-    selves = seen.reads(parameters[0], scope)
-    if not all(place.placed for place in selves):
-        return None
-    indent = script.indent(statement)
-    given = [
-        f"{indent}{name} = {script.source(value)}\n" for name, value in zip(parameters[1:], call.args, strict=True)
-    ]
-    start, end = script.lines_span(method.body[0])[0], script.lines_span(method.body[-1])[1]
-    edits = [Edit(place.start, place.end, call.func.value.id) for place in selves]
-    body = reindent(script.part(start, end, edits), script.indent(method.body[0]), indent)
-    return Edit(*script.lines_span(statement), "".join(given) + body)
-
-
-def _generators(script: Script) -> Iterator[Choice]:
-    """What `@contextmanager def g()` does around its `yield`, in place of `with g():`."""
-    seen = Occurrences(script)
-    for statement, _ in script.statements():
-        if not isinstance(statement, ast.With) or len(statement.items) != 1:
-            continue
-        call = statement.items[0].context_expr
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args or call.keywords:
-            continue
-        made = next((n for n in script.tree.body if isinstance(n, ast.FunctionDef) and n.name == call.func.id), None)
-        if made is None or made.args.args or len(made.decorator_list) != 1:
-            continue
-        yielding = [
-            item for item, _ in statements_in(made) if isinstance(item, ast.Expr) and isinstance(item.value, ast.Yield)
-        ]
-        places = [item for item in ast.walk(made) if isinstance(item, ast.Yield | ast.YieldFrom | ast.Return)]
-        if len(yielding) != 1 or len(places) != 1:
-            continue
-        indent = script.indent(statement)
-        edits = [Edit(*script.lines_span(statement), _around(script, made, statement, yielding[0], indent))]
-        if len(seen.reads(made.name)) == 1:
-            edits.append(Edit(*script.lines_span(made)))
-        yield one(*edits)
-
-
-def _around(script: Script, made: ast.FunctionDef, user: ast.With, yielding: ast.Expr, indent: str) -> str:
-    inner = script.indent(yielding)
-    body = script.body_text(user.body, inner)
-    named, value = user.items[0].optional_vars, yielding.value
-    if named is not None and isinstance(value, ast.Yield):
-        told = script.source(value.value) if value.value is not None else "None"
-        body = f"{inner}{script.source(named)} = {told}\n{body}"
-    start, end = script.lines_span(made.body[0])[0], script.lines_span(made.body[-1])[1]
-    place = script.lines_span(yielding)
-    text = script.text[start : place[0]] + body + script.text[place[1] : end]
-    return reindent(text, script.indent(made.body[0]), indent)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrence, Occurrences, Scope, atom, text_for
 from triage.reduce.text.code.nodes import all_arguments, names_within, pairs_of
-from triage.reduce.text.code.script import Edit, Script, blocks_of
+from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
 WIDEST, WIDEST_OF_ALL = 100, 140
@@ -28,7 +28,6 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _value_for_name(script, seen, statement)
             yield from _one_of_several(script, seen, statement)
             yield from _value_for_attribute(script, seen, statement)
-            yield from _list_at_once(script, statement)
             yield from _only_element(script, statement)
 
 
@@ -216,23 +215,6 @@ def _reads_if_set_once(script: Script, target: ast.Attribute) -> list[ast.Attrib
     places = [item for item in script.nodes if isinstance(item, ast.Attribute) and item.attr == target.attr]
     reads = [item for item in places if isinstance(item.ctx, ast.Load)]
     return reads if len(places) == len(reads) + 1 else None
-
-
-def _list_at_once(script: Script, node: ast.Assign) -> Iterator[Choice]:
-    """`xs = []` and `xs.append(x)`, the next statement that names it, as `xs = [x]`."""
-    target = node.targets[0]
-    if not isinstance(node.value, ast.List) or not isinstance(target, ast.Name):
-        return
-    block = next(block for block in blocks_of(script.parents[node]) if node in block)
-    told = (item for item in block[block.index(node) + 1 :] if target.id in names_within(item))
-    statement = next(told, None)
-    call = getattr(statement, "value", None)
-    if statement is None or not isinstance(call, ast.Call) or len(call.args) != 1:
-        return
-    if ast.unparse(call.func) == f"{target.id}.append" and target.id not in names_within(call.args[0]):
-        elements = ", ".join(map(script.source, [*node.value.elts, call.args[0]]))
-        made = f"{script.indent(statement)}{target.id} = [{elements}]\n"
-        yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), made))
 
 
 def _only_element(script: Script, node: ast.Assign) -> Iterator[Choice]:

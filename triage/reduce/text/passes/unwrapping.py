@@ -60,7 +60,6 @@ def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
         elif isinstance(values, ast.Call) and script.source(values.func) == "range":
             yield f"{indent}{target} = {script.source(values.args[0]) if len(values.args) > 1 else 0}\n{body}"
         yield f"{indent}{target} = next(iter({script.source(values)}))\n{body}"
-        yield from _one_loop_of_two(script, statement, indent)
     elif isinstance(statement, ast.Match):
         for case in statement.cases:
             yield script.body_text(case.body, indent)
@@ -77,25 +76,6 @@ def _texts(script: Script, statement: ast.stmt) -> Iterator[str]:
             yield "".join(texts)
         for handler in statement.handlers:  # type: ignore[attr-defined]
             yield script.body_text(handler.body, indent)
-
-
-def _one_loop_of_two(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iterator[str]:
-    """One loop with as many turns in place of `for epoch in range(2): for step in range(5): ...`."""
-    inner = loop.body[0]
-    if len(loop.body) == 1 and isinstance(inner, ast.For):
-        counts = [_turns(item.iter) for item in (loop, inner)]
-        if all(counts):
-            head = f"{indent}for {script.source(inner.target)} in range({counts[0] * counts[1]}):\n"
-            yield head + script.body_text(inner.body, script.indent(inner))
-
-
-def _turns(values: ast.expr) -> int:
-    """The number in `range(number)`, 0 for anything else."""
-    if isinstance(values, ast.Call) and ast.unparse(values.func) == "range" and len(values.args) == 1:
-        count = values.args[0]
-        if isinstance(count, ast.Constant) and isinstance(count.value, int):
-            return count.value
-    return 0
 
 
 def _one_turn(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iterator[str]:

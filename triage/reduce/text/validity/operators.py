@@ -58,17 +58,6 @@ def unknown_operators(script: Script) -> Iterator[str]:
         yield f"nothing registers {name}"
 
 
-def misfit_operator_calls(script: Script) -> Iterator[str]:
-    """Calls of the script's own operators that do not fit the function which gave them their schema."""
-    if not any(word in script.text for word in _DEFINING):
-        return
-    by_call = _operators(script)
-    for call in script.calls:
-        made = by_call.get(ast.unparse(call.func))
-        if made is not None and not takes(made.args, call):
-            yield f"the operator {made.name} does not take these arguments"
-
-
 def misfit_kernels(script: Script) -> Iterator[str]:
     """Functions given to `register_autograd` that torch cannot call (torch/_library/autograd.py has the calls)."""
     known = known_definitions(script)
@@ -104,21 +93,6 @@ def called_tensors(script: Script) -> Iterator[str]:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if _makes_tensor(call.func) or (name in tensors and times[name] == 1):
             yield f"{ast.unparse(call.func)} is a tensor"
-
-
-def _operators(script: Script) -> dict[str, Function]:
-    """The functions that gave operators their schema, by all that calls one: its name, `torch.ops.ns.name`."""
-    times, found = times_bound(script), dict[str, Function]()
-    for function in script.nodes:
-        if not isinstance(function, Function) or len(function.decorator_list) != 1 or times[function.name] != 1:
-            continue
-        mark = function.decorator_list[0]
-        if not isinstance(mark, ast.Call) or not _defines(mark.func) or any(k.arg == "schema" for k in mark.keywords):
-            continue
-        name = mark.args[0] if mark.args else None
-        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.count("::") == 1:
-            found[function.name] = found["torch.ops." + name.value.replace("::", ".")] = function
-    return found
 
 
 def _defines(mark: ast.expr) -> bool:
