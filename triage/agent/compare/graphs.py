@@ -186,16 +186,21 @@ class Comparer:
         if not self.recorder.config.get("capture"):
             return None
         try:
-            from ..capture import describe
-
-            case = describe.graph_case(
-                kept.gm, graph["inputs"], level="dynamo", graph_id=graph["id"],
-                context=dict(describe.current_context(), **self.recorder.compile_settings()),
-                real_inputs=call.inputs(), record_values=True, **graph["backend"],
-            )  # fmt: skip
+            case = self._described(kept, graph, call.inputs())
             if any(facts["direction"] == "backward" for facts in found):
                 case["inputs"] += described(case, call.runner.sent)
             return self.recorder.channel.put("graph-wrong-%d-dynamo.json" % self.told, json.dumps(case))
         except Exception as error:
             self._not_compared(graph["id"], error)
             return None
+
+    def _described(self, kept, graph, given):
+        """The graph with what a call of it was given; as it was compiled for, without values, where that is not to be had."""
+        from ..capture import describe, later
+
+        context = dict(describe.current_context(), **self.recorder.compile_settings())
+        how = dict(graph["backend"], level="dynamo", graph_id=graph["id"], context=context)
+        case = describe.graph_case(kept.gm, graph["inputs"], real_inputs=given, record_values=True, **how)
+        if later.give(case, later.placeholders_of(kept.gm), given):
+            return case
+        return describe.graph_case(kept.gm, graph["inputs"], **how)
