@@ -25,7 +25,7 @@ def describe_again(channel, name, names, given):
 
 
 def give(case, names, given):
-    """Put these values into the inputs of a described graph, of other sizes where those are symbolic; whether that was possible."""
+    """Put these values into the inputs of a described graph, and their sizes where those are symbolic; whether that could be."""
     entries = {entry["name"]: entry for entry in case["inputs"]}
     pairs = [(entries[name], value) for name, value in zip(names, given) if name in entries]  # noqa: B905 - not in Python 3.9
     tensors = [(entry, value) for entry, value in pairs if values.is_real(value)]

@@ -1,12 +1,14 @@
 """A described graph of symbolic sizes, as it is in a call of other sizes than that it was described by.
 
-What the call was given says what each symbol stands for, and what was recorded beside each size (`3*s0`) what the sizes inside are.
+What the call was given says what each symbol stands for, and what was recorded beside a size (`3*s0`) what those inside are.
 """
 
 from . import values
 
 _FUNCTIONS = {"__builtins__": {}, "Max": max, "Min": min, "Mod": lambda a, b: a % b, "PythonMod": lambda a, b: a % b}
-_FUNCTIONS.update(FloorDiv=lambda a, b: a // b, CleanDiv=lambda a, b: a // b, ModularIndexing=lambda a, b, c: a // b % c)
+_FUNCTIONS.update(
+    FloorDiv=lambda a, b: a // b, CleanDiv=lambda a, b: a // b, ModularIndexing=lambda a, b, c: a // b % c
+)
 
 
 class UnknownSizeError(Exception):
@@ -58,7 +60,7 @@ def _size(text, size, known):
     if text in known:
         return known[text]
     try:
-        found = eval(text, _FUNCTIONS, known)  # noqa: S307 - as sympy writes it
+        found = eval(text, _FUNCTIONS, known)
     except Exception as error:
         raise UnknownSizeError("%s: %s" % (text, error)) from error
     if found != int(found):
