@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.judge.judgement import CandidateResult, RefusedError
 from triage.locate import wrong_before
@@ -46,13 +47,13 @@ class Alone(NamedTuple):
 def doubted(found: Findings, probe: Probe) -> Alone | None:
     """Such an operation of the graph that differs most from eager in this comparing run; None where there is none."""
     rounding, runner = probe.notes.rounding, found.runner
-    if rounding is None or probe.notes.wrongs or runner is None or rounding.eager_wrong or rounding.call != 1:
+    if rounding is None or probe.notes.wrongs or runner is None or rounding.eager_wrong:
         return None
     if not (rounding.steps or rounding.tolerances > 1.0):
         return None
-    cases = [case for case in read_graphs(probe.graphs).cases if case.graph_id == rounding.graph and not case.backward]
-    case = next((case for case in cases if case.level == "dynamo" and len(case.nodes) <= MOST), None)
-    if case is None or any(map(mutated, case.nodes)):
+    cases = read_graphs([path for path in probe.graphs if path.name == rounding.file]).cases
+    case = next((case for case in cases if len(case.nodes) <= MOST), None)
+    if case is None:
         return None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
     whole = observed(Candidate(case, VALUES), runner)
@@ -62,9 +63,8 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
         node = _made(whole.case, names, wrong)
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
         if node is not None and alone is not None and _agrees_without(found, whole, node):
-            told = replace(
-                wrong, graph=rounding.graph, call=rounding.call, item=f"{RESULT_OF}{operator_name(node)}", file=""
-            )
+            item = f"{RESULT_OF}{operator_name(node)}"
+            told = replace(wrong, graph=rounding.graph, call=rounding.call, item=item, file=rounding.file)
             note = (
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
                 "With eager's result in its place that graph gives what eager gives."
@@ -98,7 +98,10 @@ def look_before(found: Findings) -> None:
 
 
 def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
-    """The graph in which each operation is given what it was given in eager, and returns what it gives; the names of these."""
+    """The graph in which each operation is given what it was given in eager, and returns what it gives; the names of these.
+
+    Those that change a value in place are left out: each of the others would be given what they changed.
+    """
     wiring = Wiring(case)
     given = {name: f"{name}_given" for name in wiring.seen if name in wiring.metas}
     inputs = [
@@ -108,17 +111,28 @@ def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
     def change(name: str) -> dict[str, str]:
         return trees.ref(given.get(name, name))
 
-    nodes = [node.rewritten(change) for node in case.nodes]
+    nodes = _whole([node.rewritten(change) for node in case.nodes if not mutated(node)], wiring)
     names = [node.name for node in nodes if node.name in given]
     outputs = tuple(trees.ref(name) for name in names)
     return prune(replace(case, inputs=(*case.inputs, *inputs), nodes=tuple(nodes), outputs=outputs)), names
+
+
+def _whole(nodes: list[GraphNode], wiring: Wiring) -> list[GraphNode]:
+    """These without those that read what is not there any more."""
+    kept: list[GraphNode] = []
+    gone = set(wiring.nodes)
+    for node in nodes:
+        if gone.isdisjoint(node.reads):
+            kept.append(node)
+            gone.discard(node.name)
+    return kept
 
 
 def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | None:
     """The operation whose result is this wrong output."""
     place = wrong.item.removeprefix("output ")
     name = names[int(place)] if place.isdigit() and int(place) < len(names) else None
-    return next((node for node in case.nodes if node.name == name and node.target != "operator.getitem"), None)
+    return next((made_by(case, node) for node in case.nodes if node.name == name), None)
 
 
 def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
