@@ -16,7 +16,7 @@ from stand_ins import PASSED, Runner, result
 
 from triage.judge.judgement import CandidateResult
 from triage.locate.conclude import Conclusion
-from triage.model.accuracy import Comparison, Rounding, WrongResult
+from triage.model.accuracy import Comparison, GraphCall, Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
@@ -125,6 +125,42 @@ def test_an_operation_of_several_results_is_found_by_the_one_that_is_wrong(tmp_p
     found = asked(tmp_path, Sorting(), graph=graph)
     assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.sort", "operator.getitem"]
     assert found.walk.checked.notes.wrongs[0].operation == "aten.sort"
+
+
+def silent(tmp_path: Path, compiler: Compiler) -> Any:
+    """A script that raises nothing, compared, and what is thought of it then."""
+    found = asked(tmp_path, Compiler(alone=False))  # nothing is doubted by that
+    walk, told = found.walk, []
+    ended = Outcome(OutcomeKind.OK, 1.0, 0)
+    passed = Probe("as_is", None, ended, None, AgentNotes(graphs=1), Path("x"))
+    walk.start, walk.compared = passed, replace(walk.checked, name="as_is-compared", outcome=ended, signature=None)
+    walk.rungs, walk.top, walk.seen, walk.comparison = LADDER, len(LADDER) - 1, {LADDER[-1].name: [passed]}, None
+    walk.announce = lambda rung, probe: told.append(probe)
+    walk.conclusion = lambda: Conclusion(Stage.NONE, Symptom.NONE)
+    found.runner, found.silent = compiler, None
+    one_by_one.doubt_silent(found)
+    return found
+
+
+def test_a_script_that_raises_nothing_fails_by_such_an_operation(tmp_path: Path) -> None:
+    found = silent(tmp_path, Compiler())
+    (probe,) = found.walk.seen[LADDER[-1].name]
+    assert probe.outcome.kind is OutcomeKind.WRONG_RESULT and probe.signature.wrong.kind == "values"
+    assert found.walk.comparison.until == GraphCall("0/0", 1)
+    assert found.alone is not None and len(found.notes) == 1
+
+
+def test_where_the_graph_does_not_answer_it_passes_as_before(tmp_path: Path) -> None:
+    found = silent(tmp_path, Compiler())
+    one_by_one.believe_silent(found)
+    (probe,) = found.walk.seen[LADDER[-1].name]
+    assert probe.outcome.kind is OutcomeKind.OK and found.walk.compared.notes.rounding is STEPS
+    assert (found.alone, found.silent, found.walk.comparison, found.notes) == (None, None, None, [])
+
+
+def test_a_script_that_raises_nothing_by_rounding_passes(tmp_path: Path) -> None:
+    found = silent(tmp_path, Compiler(alone=False))
+    assert found.silent is None and found.walk.seen[LADDER[-1].name][0].outcome.kind is OutcomeKind.OK
 
 
 @pytest.mark.parametrize(

@@ -39,19 +39,31 @@ def worth_comparing(walk: Walk) -> bool:
 
 def compare(walk: Walk) -> Probe | None:
     """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
-    top, walk.graphs = walk.rungs[walk.top], walk.start.notes.graphs
+    walk.graphs = walk.start.notes.graphs
     walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
     walk.session.emit("engine_step", text="comparing every compiled graph with eager")
     walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared")
-    wrong = probe.notes.wrong
+    walk.comparison = None
+    return probe if take(walk, probe) else None
+
+
+def take(walk: Walk, probe: Probe) -> bool:
+    """Whether this comparing run shows a wrong value; it is the failure from here on."""
+    top, wrong = walk.rungs[walk.top], probe.notes.wrong
     if wrong is None or not is_comparison(probe.outcome):
-        walk.comparison = None
-        return None
+        return False
     # The other rungs need go no further than this call of this graph.
-    walk.comparison = replace(walk.comparison, until=GraphCall(wrong.graph, wrong.call))
-    walk.seen[top.name] = [probe]
+    until = GraphCall(wrong.graph, wrong.call)
+    walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True, until=until)
+    walk.compared, walk.seen[top.name] = probe, [probe]
     walk.announce(top, probe)
-    return probe
+    return True
+
+
+def give_back(walk: Walk, passed: Probe, compared: Probe) -> None:
+    """What was taken for the failure is none: the script has `passed`, and nothing was wrong where it was `compared`."""
+    walk.comparison, walk.compared = None, compared
+    walk.seen[walk.rungs[walk.top].name] = [passed]
 
 
 def worth_looking_behind(walk: Walk) -> bool:

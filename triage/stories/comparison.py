@@ -45,9 +45,9 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
         facts["by_chance"] = list(notes.by_chance[:20])
     if notes.wrong is None:
         if notes.rounding is not None:
-            facts["rounding"] = {name: _json(value) for name, value in encode(notes.rounding).items()}
+            facts["rounding"] = _told(notes.rounding)
         return facts
-    facts |= {name: _json(value) for name, value in encode(notes.wrong).items() if name != "file"}
+    facts |= _told(notes.wrong)
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
     makers = [notes.wrong.operation, *(_made_by(case, notes.wrong) for case in found.cases)]
     facts["made_by"] = next(filter(None, makers), None)
@@ -255,6 +255,11 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
         f"{calls} compared with eager on the script's own inputs, and nothing is further off than eager explains{rest}."
         f"{ended}"
     )
+
+
+def _told(value: WrongResult | Rounding) -> dict[str, Any]:
+    """What a report tells of a value. The file of its graph is ours."""
+    return {name: _json(fact) for name, fact in encode(value).items() if name != "file"}
 
 
 def _json(value: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.judge.judgement import CandidateResult, RefusedError
-from triage.locate import wrong_before
+from triage.judge.signature import signature_of
+from triage.locate import comparing, wrong_before
 from triage.locate.conclude import rung_that_shows
 from triage.model import trees
 from triage.model.accuracy import RESULT_OF, Comparison, WrongResult
@@ -22,6 +23,7 @@ from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND
 from triage.probe.graphs import read_graphs
+from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
@@ -29,7 +31,7 @@ from triage.reduce.graph.observe import observed
 from triage.reduce.graph.slices import border_input, prune
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.printer import Form, Unprintable
-from triage.stories.findings import Findings
+from triage.stories.findings import Findings, Silent
 from triage.stories.limits import seconds_for
 
 MOST = 100  # operations of a graph that is asked
@@ -69,8 +71,34 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
                 "With eager's result in its place that graph gives what eager gives."
             )
-            return Alone(replace(probe, notes=replace(probe.notes, wrongs=(told,), rounding=None)), alone.case, note)
+            return Alone(_wrong(probe, told), alone.case, note)
     return None
+
+
+def _wrong(probe: Probe, told: WrongResult) -> Probe:
+    """The comparing run with that value as the wrong one; a script that passes fails by it."""
+    notes = replace(probe.notes, wrongs=(told,), rounding=None)
+    outcome = with_comparison(probe.outcome, notes)
+    signature = probe.signature if outcome is probe.outcome else signature_of(outcome)
+    return replace(probe, notes=notes, outcome=outcome, signature=signature)
+
+
+def doubt_silent(found: Findings) -> None:
+    """Where nothing is wrong beyond rounding in a script that raises nothing: take such an operation for what is wrong."""
+    walk = found.walk
+    compared, passed = walk.compared, walk.start
+    alone = doubted(found, compared) if compared is not None and compared.notes.wrong is None else None
+    if alone is not None and compared is not None and comparing.take(walk, alone.probe):
+        found.alone, found.silent = alone.case, Silent(passed, compared, alone.note)
+        found.notes.append(alone.note)
+
+
+def believe_silent(found: Findings) -> None:
+    """No more than rounding is wrong after all: the script cannot show such an operation, and neither did its graph."""
+    silent, found.silent, found.alone = found.silent, None, None
+    if silent is not None:
+        comparing.give_back(found.walk, silent.passed, silent.compared)
+        found.notes.remove(silent.note)
 
 
 def doubt_operations(found: Findings) -> None:
@@ -147,7 +175,7 @@ def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
 def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
     conclusion, runner = found.walk.conclusion(), found.runner
     assert runner is not None
-    rung = rung_that_shows(conclusion, found.walk.evidence).name
+    rung = rung_that_shows(conclusion, found.walk.evidence).name if conclusion.failing is not None else AS_IS
     try:
         source = candidate.source()
     except (RefusedError, Unprintable):

@@ -217,16 +217,22 @@ def _compare(found: Findings) -> None:
             found.notes += filter(None, [printed.compare_printed(found.walk)])
     if comparing.worth_comparing(found.walk):
         with found.session.timed("compare"):
-            comparing.compare(found.walk)
+            wrong = comparing.compare(found.walk)
+        if wrong is None and found.runner is not None:
+            from triage.stories import one_by_one  # with all the engines
+
+            with found.session.timed("compare"):
+                one_by_one.doubt_silent(found)
 
 
 def _locate(found: Findings) -> None:
     """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
-    from triage.stories import graph_ladder  # with all the engines
+    from triage.stories import graph_ladder, one_by_one  # with all the engines
 
     walk = found.walk
     with found.session.timed("locate"):
         if not (graph_ladder.worth_asking(found) and graph_ladder.asked(found)):
+            one_by_one.believe_silent(found)
             _settle(walk)  # else `_confirm` waits for the script's own answers
         _tell_what_is_wrong(found)
 
@@ -249,12 +255,13 @@ def _tell_what_is_wrong(found: Findings) -> None:
 
 def _confirm(found: Findings) -> None:
     """What was concluded from the graph must agree with the script. Where it does not, the script's own ladder counts."""
-    from triage.stories import graph_ladder
+    from triage.stories import graph_ladder, one_by_one
 
     with found.session.timed("confirm"):
         agreed = found.walk.confirmed()
     if not agreed:
         graph_ladder.forget(found)
+        one_by_one.believe_silent(found)
         withdraw(found.session.directory, verified=True)
         with found.session.timed("locate"):
             _settle(found.walk)

@@ -158,7 +158,7 @@ class Comparer:
             self.recorder.channel.say("unsteady", graph=graph["id"], call=number, item=name)
         for name, reason in call.by_chance:
             self.recorder.channel.say("by_chance", graph=graph["id"], call=number, item=name, reason=reason)
-        rounding = call.rounding() if self.own_check and not found else None
+        rounding = call.rounding() if (self.own_check or call.doubted) and not found else None
         if rounding is not None and roundoff.rank(rounding) > self.roughest:
             self.roughest = roundoff.rank(rounding)
             if rounding["eager_wrong"]:
