@@ -67,20 +67,27 @@ def give_back(walk: Walk, passed: Probe, compared: Probe) -> None:
 
 
 def worth_looking_behind(walk: Walk) -> bool:
-    """Whether a check that compares random streams may hide a wrong value of a graph."""
-    asked = walk.session.settings.accuracy
-    return asked != "never" and walk.compared is None and walk.conclusion().random_check
+    """Whether a check that compares random streams may hide a wrong value of a graph, or one that fails by rounding does.
+
+    That one fails below the rung on which a graph was seen to be wrong.
+    """
+    if walk.session.settings.accuracy == "never" or walk.compared is not None:
+        return False
+    found, first = walk.conclusion(), walk.checked_first
+    seen = first is not None and first.notes.wrong is not None
+    return found.random_check or (found.symptom is Symptom.ROUNDING and seen)
 
 
 def look_behind(walk: Walk) -> bool:
     """Whether such a check hides one; it is the failure from here on.
 
-    Such a check fails with any compiler, so it says nothing of one that is wrong besides. Its graphs are compared with the same
-    random numbers on both sides; where a value is wrong the ladder is to be walked again, for that one.
+    Such a check says nothing of what is wrong besides. Its graphs are compared with the same random numbers on both sides; where
+    a value is wrong the ladder is to be walked again, for that one.
     """
     walk.stop_after = None
     if compare(walk) is None:
         return False
+    walk.checked = walk.apart = None
     top = walk.rungs[walk.top].name
     walk.seen, walk.other_stream, walk.seeded = {top: walk.seen[top]}, None, {}
     return True

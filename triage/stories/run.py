@@ -35,6 +35,7 @@ from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
 from triage.stories.assemble import assemble, exit_code
 from triage.stories.captured import captured
+from triage.stories.comparison import fails_by_rounding
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier, has_verified
@@ -140,6 +141,7 @@ def _find_out(found: Findings, asked: AskedTarget) -> None:
     _locate(found)
     _look_behind(found)
     _check_comparison(found)
+    _look_behind(found)
     session.emit("located", **_located_facts(found))
     _reproduce(found)
     _confirm(found)
@@ -267,16 +269,19 @@ def _confirm(found: Findings) -> None:
             _settle(found.walk)
             _tell_what_is_wrong(found)
         _check_comparison(found)
+        _look_behind(found)
         found.session.emit("located", **_located_facts(found))
         _reproduce(found)
 
 
 def _look_behind(found: Findings) -> None:
-    """Where the script's own check compares random numbers, which may hide a wrong value."""
+    """Where the script's own check compares random numbers, or fails by rounding, which may hide a wrong value."""
     if comparing.worth_looking_behind(found.walk):
+        failed = found.walk.conclusion()
         with found.session.timed("compare"):
             hidden = comparing.look_behind(found.walk)
         if hidden:
+            found.notes += filter(None, [fails_by_rounding(failed)])
             _locate(found)
 
 
