@@ -108,6 +108,20 @@ def test_other_sizes_are_told_of_every_value_where_they_are_symbols() -> None:
     assert (last["shape"], last["stride"]) == (list(result.shape), list(result.stride()))
 
 
+def test_of_a_batch_more_is_recorded_than_of_a_parameter() -> None:
+    model = torch.nn.Linear(200, 200)
+    cases = []
+
+    def backend(gm: Any, examples: Any) -> Any:
+        real = [model.weight, model.bias, torch.ones(300, 200)]
+        cases.append(describe.graph_case(gm, examples, level="dynamo", real_inputs=real, record_values=True))
+        return gm
+
+    torch.compile(model, backend=backend, dynamic=False)(torch.ones(300, 200))
+    kept = {item["role"]: item["data"] is not None for item in cases[0]["inputs"] if len(item["meta"]["shape"]) == 2}
+    assert kept == {"parameter": False, "input": True}
+
+
 def test_sizes_that_the_call_does_not_tell_leave_the_graph_as_it_was() -> None:
     case, names, given = dynamic([(torch.randn(8, 6), 2), (torch.randn(11, 6), 5)])
     case["nodes"][-1]["out"][0]["symbols"]["1"] = "u0"

@@ -43,7 +43,7 @@ def give(case, names, given):
         if entry["kind"] == "float":
             entry["value"] = values.number(float(value))
         elif entry["kind"] == "tensor":
-            elements = values.data(value, min(values.INLINE_RECORDED, left))
+            elements = values.data(value, min(values.recorded(entry["role"]), left))
             left -= value.numel() if elements is not None else 0
             entry["data"], entry["fill"] = elements, "values" if elements is not None else values.fill(value)
     return True
