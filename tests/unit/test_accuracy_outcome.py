@@ -31,7 +31,7 @@ from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import Session
 from triage.session.settings import Settings
-from triage.stories.comparison import comparison_note, rounding_notes, unwritten_memory
+from triage.stories.comparison import comparison_note, fails_by_rounding, rounding_notes, unwritten_memory
 from triage.stories.findings import Findings
 from triage.stories.headline import summary_sentence
 from triage.stories.notes import notes_of
@@ -314,6 +314,32 @@ def test_a_check_of_random_streams_alone_is_not_blamed(walk: Callable[..., Walk]
     it.settle()
     assert comparing.worth_looking_behind(it) and not comparing.look_behind(it)
     assert it.conclusion().random_check and it.conclusion().stage is Stage.NONE
+
+
+class Rounds(Streams):
+    """A target whose own check fails by rounding from `aot_eager` on; `inductor` is wrong besides."""
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        if request.accuracy is None or not request.accuracy.own_check:
+            return super().__call__(replace(request, other_stream=""), cancel)
+        probe = Checking.__call__(self, request, cancel)
+        if request.rung == "inductor":
+            return probe
+        return replace(probe, notes=replace(probe.notes, wrongs=(), rounding=ROUNDED))
+
+
+def test_a_check_that_fails_by_rounding_does_not_hide_a_wrong_value(walk: Callable[..., Walk]) -> None:
+    it = walk(Rounds(AgentNotes(wrongs=(OUTPUT,), compared=1), Check("values", relative=0.01)))
+    it.first()
+    assert comparing.check_first(it)
+    it.checked = None  # its graph says that `inductor` is to blame, and the script fails below it
+    it.settle()
+    failed = comparing.check(it)
+    assert failed.symptom is Symptom.ROUNDING and comparing.worth_looking_behind(it) and comparing.look_behind(it)
+    found = it.settle()
+    assert (found.stage, found.symptom, found.rounding) == (Stage.INDUCTOR, Symptom.WRONG_RESULT, None)
+    assert not comparing.worth_looking_behind(it) and not comparing.worth_checking(it)
+    assert "with `aot_eager` already" in (fails_by_rounding(failed) or "") and fails_by_rounding(found) is None
 
 
 ROUNDED = Rounding("0/0", 1, "output 0", "bfloat16", (3,), difference=0.05, tolerances=3.0)

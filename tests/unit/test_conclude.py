@@ -334,13 +334,6 @@ def test_exit_codes(symptom: Symptom, stage: Stage, complete: bool, interrupted:
     assert exit_code(report, interrupted) == code
 
 
-@pytest.mark.parametrize(("wrong", "code"), [(None, 1), ({"kind": "values", "face": "off by 1", "values": ""}, 0)])
-def test_what_is_raised_by_rounding_is_nothing_to_report(wrong: dict[str, str] | None, code: int) -> None:
-    given = {"operation": "aten.sin", "wrong": wrong}
-    report = TriageReport({}, (), ReportVerdict(Symptom.EXCEPTION, Stage.INDUCTOR), given_wrong=given)
-    assert exit_code(report, interrupted=False) == code
-
-
 def test_a_reproducer_shows_what_the_program_showed() -> None:
     """A check of the program's own fails with Inductor, where AOTAutograd alone raises something else."""
     check, other = error("AssertionError", "too far"), error("RuntimeError", "storage too small")

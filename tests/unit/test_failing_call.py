@@ -19,9 +19,9 @@ from triage.probe.interpret import read_events
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
-frames, channel, running, describe = (
+frames, channel, running, describe, later = (
     importlib.import_module(f"{boot.PACKAGE}.{name}")
-    for name in ("hooks.frames", "hooks.channel", "hooks.running", "capture.describe")
+    for name in ("hooks.frames", "hooks.channel", "hooks.running", "capture.describe", "capture.later")
 )
 NAME = "graph-000-dynamo.json"
 
@@ -64,12 +64,70 @@ def test_a_later_call_that_raises_leaves_its_values(tmp_path: Path) -> None:
     assert place() == {**before, "fill": "values", "data": [3, 9]}
 
 
-def test_other_sizes_are_another_graph(tmp_path: Path) -> None:
+def test_other_sizes_are_another_graph_where_they_are_no_symbols(tmp_path: Path) -> None:
     graph, place = watched(tmp_path)
     before = place()
     with pytest.raises(IndexError):
         graph(torch.ones(4), torch.tensor([3, 9, 0]))
     assert place() == before
+
+
+def halves(x: Any, k: int) -> Any:
+    return torch.cat([x.chunk(2, -1)[0] * k, x[:, :3]]).t()[:, ::2]
+
+
+def dynamic(calls: list[tuple[Any, int]]) -> tuple[dict[str, Any], list[str], list[Any]]:
+    """A graph of symbolic sizes as its first call describes it, its placeholders, and what each call was given."""
+    cases, given = [], []
+
+    def backend(gm: Any, examples: Any) -> Any:
+        cases.append((describe.graph_case(gm, examples, level="dynamo"), later.placeholders_of(gm)))
+
+        def run(*args: Any) -> Any:
+            given.append(args)
+            return gm(*args)
+
+        return run
+
+    compiled = torch.compile(halves, backend=backend, dynamic=True)
+    for call in calls:
+        compiled(*call)
+    ((case, names),) = cases
+    return case, names, given
+
+
+def test_other_sizes_are_told_of_every_value_where_they_are_symbols() -> None:
+    calls = [(torch.randn(8, 6), 2), (torch.randn(11, 6), 5)]
+    case, names, given = dynamic(calls)
+    assert later.give(case, names, given[-1])
+    inputs = {item["source"]: item for item in case["inputs"]}
+    assert inputs["L['x']"]["meta"]["shape"] == [11, 6] and len(inputs["L['x']"]["data"]) == 11
+    assert inputs["L['k']"]["value"] == 5
+    last = case["nodes"][-1]["out"][0]
+    result = halves(*calls[-1])
+    assert (last["shape"], last["stride"]) == (list(result.shape), list(result.stride()))
+
+
+def test_of_a_batch_more_is_recorded_than_of_a_parameter() -> None:
+    model = torch.nn.Linear(200, 200)
+    cases = []
+
+    def backend(gm: Any, examples: Any) -> Any:
+        real = [model.weight, model.bias, torch.ones(300, 200)]
+        cases.append(describe.graph_case(gm, examples, level="dynamo", real_inputs=real, record_values=True))
+        return gm
+
+    torch.compile(model, backend=backend, dynamic=False)(torch.ones(300, 200))
+    kept = {item["role"]: item["data"] is not None for item in cases[0]["inputs"] if len(item["meta"]["shape"]) == 2}
+    assert kept == {"parameter": False, "input": True}
+
+
+def test_sizes_that_the_call_does_not_tell_leave_the_graph_as_it_was() -> None:
+    case, names, given = dynamic([(torch.randn(8, 6), 2), (torch.randn(11, 6), 5)])
+    case["nodes"][-1]["out"][0]["symbols"]["1"] = "u0"
+    before = json.dumps(case)
+    assert not later.give(case, names, given[-1])
+    assert json.dumps(case) == before
 
 
 def test_a_call_that_will_end_the_process_is_described_beforehand(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 from printer_cases import case, meta, node, tensor
 from stand_ins import BOOM, PASSED, Runner, inquiry, result
 
-from triage.culprit.given_wrong import given_wrong
+from triage.culprit.given_wrong import GivenWrong, given_wrong
 from triage.judge.judgement import CandidateResult
+from triage.locate.conclude import Conclusion
 from triage.model.accuracy import Comparison, WrongResult
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
@@ -22,6 +23,8 @@ from triage.reduce.printing.printer import Form
 from triage.report.kinds import is_wanted
 from triage.report.titles import title
 from triage.report.wording import facts
+from triage.stories.assemble import exit_code, symptom_of
+from triage.stories.bisect_subject import face_of
 
 M, INDEX = meta(4), meta(4, dtype="int64")
 GRAPH = case(
@@ -140,6 +143,20 @@ def test_the_title_tells_the_wrong_value_before_what_comes_of_it() -> None:
 
 
 def test_what_comes_of_rounding_is_no_bug() -> None:
-    rounds = replace(RAISES, culprit=Culprit(None), given_wrong={"operation": "aten.floor", "wrong": None})
+    conclusion = Conclusion(Stage.INDUCTOR, Symptom.CRASH, None, None)
+    given = GivenWrong(node("index", "torch.floor", "%x"), None)
+    assert symptom_of(conclusion, given) is Symptom.ROUNDING
+    assert symptom_of(conclusion, replace(given, wrong=OFF)) is Symptom.CRASH
+    assert symptom_of(conclusion, None) is Symptom.CRASH
+    rounds = replace(
+        RAISES,
+        verdict=ReportVerdict(Symptom.ROUNDING, Stage.INDUCTOR),
+        culprit=Culprit(None),
+        given_wrong={"operation": "aten.floor", "wrong": None},
+    )
     assert title(rounds) == "[inductor] SIGABRT: index out of bounds: 0 <= tmp7 < 10L, by rounding"
     assert not is_wanted(rounds)
+    assert exit_code(rounds, interrupted=False) == 1
+    assert dict(facts(rounds))["Where"] == "Inductor"
+    face = face_of(rounds)  # `verify` and `bisect` look for what is raised
+    assert face is not None and face.signature.kind is OutcomeKind.CRASH

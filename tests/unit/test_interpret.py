@@ -391,6 +391,8 @@ def test_graphs_that_failed_come_first() -> None:
         event("graph", file=None),
     ]
     assert graph_order(events) == ["a", "b"]
+    rounds = [{"e": "rounding", "result": {"item": "output 0", **file}} for file in ({}, {"file": ""}, {"file": "r"})]
+    assert graph_order([*rounds, *events]) == ["a", "b", "r"]
 
 
 def test_a_program_whose_main_thread_ended_passes_and_one_that_failed_before_failed() -> None:

@@ -16,8 +16,9 @@ from stand_ins import PASSED, Runner, result
 
 from triage.judge.judgement import CandidateResult
 from triage.locate.conclude import Conclusion
-from triage.model.accuracy import Comparison, Rounding, WrongResult
+from triage.model.accuracy import Comparison, GraphCall, Rounding, WrongResult
 from triage.model.codec import encode
+from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -40,7 +41,7 @@ GRAPH = case(
 CHECK = RaisedException("AssertionError", "", (Frame("repro.py", 9, "<module>"),))
 DIFFERS = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
 OFF = WrongResult("0/0", 1, "output 1", "forward", dtype="float32", elements=4, wrong=1, compiled=10.0, eager=9.0)
-STEPS = Rounding("0/0", 1, "output 0", "int64", difference=1.0, tolerances=1.0, steps=True)
+STEPS = Rounding("0/0", 1, "output 0", "int64", difference=1.0, tolerances=1.0, steps=True, file="graph.json")
 
 
 class Compiler(Runner):
@@ -55,7 +56,8 @@ class Compiler(Runner):
         yield
 
     def look(self, source: str, file: str) -> str:
-        return json.dumps([[[1.0] * 4, [9.0] * 4, [9] * 4], []])
+        values = [[1.0] * 4, [9.0] * 4, [9] * 4, [10] * 4]
+        return json.dumps([values if ".add_(" in source else values[:3], []])
 
     def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
         if "def f(x, y, z):" in source:  # of eager's values
@@ -63,9 +65,9 @@ class Compiler(Runner):
         return DIFFERS if "floor_divide" in source or self.elsewhere else PASSED
 
 
-def asked(tmp_path: Path, compiler: Compiler, rounding: Rounding = STEPS) -> Any:
+def asked(tmp_path: Path, compiler: Compiler, rounding: Rounding = STEPS, graph: GraphCase = GRAPH) -> Any:
     path = tmp_path / "graph.json"
-    path.write_text(json.dumps(encode(GRAPH)))
+    path.write_text(json.dumps(encode(graph)))
     rung = next(rung for rung in LADDER if rung.name == "inductor")
     signature = result(DIFFERS).signature
     conclusion = Conclusion(Stage.NONE, Symptom.ROUNDING, signature, DIFFERS, failing=rung, rounding=rounding)
@@ -97,14 +99,78 @@ def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of
     )
 
 
+def test_a_later_call_is_asked_by_what_it_was_given(tmp_path: Path) -> None:
+    found = asked(tmp_path, Compiler(), replace(STEPS, call=7))
+    (wrong,) = found.walk.checked.notes.wrongs
+    assert (wrong.call, wrong.file) == (7, "graph.json")
+
+
+def test_what_changes_a_value_in_place_is_passed_over(tmp_path: Path) -> None:
+    counted = node("counted", ".add_", "%index", 1, out=INDEX)
+    found = asked(tmp_path, Compiler(), graph=replace(GRAPH, nodes=(*GRAPH.nodes, counted)))
+    assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
+
+
+class Sorting(Compiler):
+    """As that, where it is `torch.sort` of two results that is wrong."""
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        return super().ended(source.replace("torch.sort", "floor_divide"), rung)
+
+
+def test_an_operation_of_several_results_is_found_by_the_one_that_is_wrong(tmp_path: Path) -> None:
+    both = replace(node("both", "torch.sort", "%scaled"), out=[M, INDEX], multi=True)
+    bins = node("bins", "operator.getitem", "%both", 0, out=M)
+    graph = replace(GRAPH, nodes=(GRAPH.nodes[0], both, bins, GRAPH.nodes[2]))
+    found = asked(tmp_path, Sorting(), graph=graph)
+    assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.sort", "operator.getitem"]
+    assert found.walk.checked.notes.wrongs[0].operation == "aten.sort"
+
+
+def silent(tmp_path: Path, compiler: Compiler) -> Any:
+    """A script that raises nothing, compared, and what is thought of it then."""
+    found = asked(tmp_path, Compiler(alone=False))  # nothing is doubted by that
+    walk, told = found.walk, []
+    ended = Outcome(OutcomeKind.OK, 1.0, 0)
+    passed = Probe("as_is", None, ended, None, AgentNotes(graphs=1), Path("x"))
+    walk.start, walk.compared = passed, replace(walk.checked, name="as_is-compared", outcome=ended, signature=None)
+    walk.rungs, walk.top, walk.seen, walk.comparison = LADDER, len(LADDER) - 1, {LADDER[-1].name: [passed]}, None
+    walk.announce = lambda rung, probe: told.append(probe)
+    walk.conclusion = lambda: Conclusion(Stage.NONE, Symptom.NONE)
+    found.runner, found.silent = compiler, None
+    one_by_one.doubt_silent(found)
+    return found
+
+
+def test_a_script_that_raises_nothing_fails_by_such_an_operation(tmp_path: Path) -> None:
+    found = silent(tmp_path, Compiler())
+    (probe,) = found.walk.seen[LADDER[-1].name]
+    assert probe.outcome.kind is OutcomeKind.WRONG_RESULT and probe.signature.wrong.kind == "values"
+    assert found.walk.comparison.until == GraphCall("0/0", 1)
+    assert found.alone is not None and len(found.notes) == 1
+
+
+def test_where_the_graph_does_not_answer_it_passes_as_before(tmp_path: Path) -> None:
+    found = silent(tmp_path, Compiler())
+    one_by_one.believe_silent(found)
+    (probe,) = found.walk.seen[LADDER[-1].name]
+    assert probe.outcome.kind is OutcomeKind.OK and found.walk.compared.notes.rounding is STEPS
+    assert (found.alone, found.silent, found.walk.comparison, found.notes) == (None, None, None, [])
+
+
+def test_a_script_that_raises_nothing_by_rounding_passes(tmp_path: Path) -> None:
+    found = silent(tmp_path, Compiler(alone=False))
+    assert found.silent is None and found.walk.seen[LADDER[-1].name][0].outcome.kind is OutcomeKind.OK
+
+
 @pytest.mark.parametrize(
     ("compiler", "rounding"),
     [
         (Compiler(alone=False), STEPS),  # right of eager's own values: over the step by rounding
         (Compiler(elsewhere=True), STEPS),  # wrong, and the graph differs without it as well
-        (Compiler(), Rounding("0/0", 1, "output 0", "float32", difference=1e-6, tolerances=0.5)),
-        (Compiler(), Rounding("0/0", 1, "output 0", "float32", difference=1.0, tolerances=9.0, eager_wrong=1)),
-        (Compiler(), Rounding("0/0", 7, "output 0", "int64", difference=1.0, steps=True)),
+        (Compiler(), replace(STEPS, dtype="float32", difference=1e-6, tolerances=0.5, steps=False)),
+        (Compiler(), replace(STEPS, dtype="float32", tolerances=9.0, steps=False, eager_wrong=1)),
+        (Compiler(), replace(STEPS, call=7, file="")),  # what that call was given is not known
     ],
 )
 def test_else_it_stays_rounding(tmp_path: Path, compiler: Compiler, rounding: Rounding) -> None:

@@ -39,36 +39,55 @@ def worth_comparing(walk: Walk) -> bool:
 
 def compare(walk: Walk) -> Probe | None:
     """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
-    top, walk.graphs = walk.rungs[walk.top], walk.start.notes.graphs
+    walk.graphs = walk.start.notes.graphs
     walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
     walk.session.emit("engine_step", text="comparing every compiled graph with eager")
     walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared")
-    wrong = probe.notes.wrong
+    walk.comparison = None
+    return probe if take(walk, probe) else None
+
+
+def take(walk: Walk, probe: Probe) -> bool:
+    """Whether this comparing run shows a wrong value; it is the failure from here on."""
+    top, wrong = walk.rungs[walk.top], probe.notes.wrong
     if wrong is None or not is_comparison(probe.outcome):
-        walk.comparison = None
-        return None
+        return False
     # The other rungs need go no further than this call of this graph.
-    walk.comparison = replace(walk.comparison, until=GraphCall(wrong.graph, wrong.call))
-    walk.seen[top.name] = [probe]
+    until = GraphCall(wrong.graph, wrong.call)
+    walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True, until=until)
+    walk.compared, walk.seen[top.name] = probe, [probe]
     walk.announce(top, probe)
-    return probe
+    return True
+
+
+def give_back(walk: Walk, passed: Probe, compared: Probe) -> None:
+    """What was taken for the failure is none: the script has `passed`, and nothing was wrong where it was `compared`."""
+    walk.comparison, walk.compared = None, compared
+    walk.seen[walk.rungs[walk.top].name] = [passed]
 
 
 def worth_looking_behind(walk: Walk) -> bool:
-    """Whether a check that compares random streams may hide a wrong value of a graph."""
-    asked = walk.session.settings.accuracy
-    return asked != "never" and walk.compared is None and walk.conclusion().random_check
+    """Whether a check that compares random streams may hide a wrong value of a graph, or one that fails by rounding does.
+
+    That one fails below the rung on which a graph was seen to be wrong.
+    """
+    if walk.session.settings.accuracy == "never" or walk.compared is not None:
+        return False
+    found, first = walk.conclusion(), walk.checked_first
+    seen = first is not None and first.notes.wrong is not None
+    return found.random_check or (found.symptom is Symptom.ROUNDING and seen)
 
 
 def look_behind(walk: Walk) -> bool:
     """Whether such a check hides one; it is the failure from here on.
 
-    Such a check fails with any compiler, so it says nothing of one that is wrong besides. Its graphs are compared with the same
-    random numbers on both sides; where a value is wrong the ladder is to be walked again, for that one.
+    Such a check says nothing of what is wrong besides. Its graphs are compared with the same random numbers on both sides; where
+    a value is wrong the ladder is to be walked again, for that one.
     """
     walk.stop_after = None
     if compare(walk) is None:
         return False
+    walk.checked = walk.apart = None
     top = walk.rungs[walk.top].name
     walk.seen, walk.other_stream, walk.seeded = {top: walk.seen[top]}, None, {}
     return True

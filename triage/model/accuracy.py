@@ -242,6 +242,7 @@ class Rounding:
     or what is far off (`eager_gives` says which) where double precision and compiled agree on something else: eager itself is
     wrong there; `eager_operation` is the first in it that gives infinity or NaN of finite numbers. `spread`: how far eager's own
     numbers move once rounded otherwise; None where that was not asked. `of_zero`: in double precision it is nothing.
+    `file`: the graph with what that call was given, where the difference is more than a tolerance.
     """
 
     graph: str
@@ -261,6 +262,7 @@ class Rounding:
     eager_operation: str = ""
     spread: float | None = None
     of_zero: bool = False
+    file: str = ""
 
     @property
     def gross(self) -> bool:

@@ -267,10 +267,16 @@ def _failing_graph(told: list[tuple[RaisedException, Event]], events: list[Event
 
 
 def graph_order(events: list[Event]) -> list[str]:
-    """Names of captured graph files, those that failed first, then the newest first."""
+    """Names of captured graph files, those that failed first, then the newest first; last what only rounds otherwise."""
     written = [str(event["file"]) for event in events if event.get("e") == "graph" and event.get("file")]
     failed = [str(event["file"]) for event in events if event.get("e") == "graph_failed" and event.get("file")]
-    return list(dict.fromkeys([*failed, *reversed(written)]))
+    rounded = [str(event["result"]["file"]) for event in events if event.get("e") == "rounding" and _file_of(event)]
+    return list(dict.fromkeys([*failed, *reversed(written), *rounded]))
+
+
+def _file_of(event: Event) -> Any:
+    result = event.get("result")
+    return isinstance(result, dict) and result.get("file")
 
 
 def outcome_of(

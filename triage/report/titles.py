@@ -42,7 +42,7 @@ def _title(report: TriageReport) -> str:
     verdict = report.verdict
     if verdict.symptom is Symptom.NONE:
         return "No failure under torch.compile was seen"
-    if verdict.symptom is Symptom.ROUNDING:
+    if verdict.symptom is Symptom.ROUNDING and report.given_wrong is None:
         gives = ((report.accuracy or {}).get("rounding") or {}).get("eager_gives")
         if gives:
             return f"Eager gives {gives} where double precision and torch.compile agree"

@@ -71,7 +71,8 @@ def facts(report: TriageReport) -> list[tuple[str, str]]:
     where += [STAGES[verdict.stage]] if verdict.stage in STAGES else []
     where += [f"{verdict.direction} pass"] if verdict.direction and where else []
     where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
-    if verdict.symptom not in (Symptom.NONDETERMINISTIC, Symptom.ROUNDING):
+    nowhere = verdict.symptom is Symptom.ROUNDING and verdict.stage is Stage.NONE
+    if verdict.symptom is not Symptom.NONDETERMINISTIC and not nowhere:
         found.append(("Where", ", ".join(where) or "not located"))
     if signature is not None and signature.user_line and report.own_code is None:
         found.append(("Line", code(clip(signature.user_line, 240))))

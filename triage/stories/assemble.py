@@ -10,6 +10,7 @@ from pathlib import Path
 
 import triage
 from triage.culprit.contracts import broken_by
+from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.matching import lies_in_environment
 from triage.culprit.operation import culprit_of, with_part
 from triage.culprit.own_code import raised_in
@@ -32,7 +33,6 @@ from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
-from triage.report.kinds import comes_of_rounding
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.captured import guilty_graph, only_line
@@ -90,7 +90,7 @@ def assemble(found: Findings) -> TriageReport:
         tool={"name": "triage", "version": triage.__version__},
         command=found.command,
         verdict=ReportVerdict(
-            symptom=conclusion.symptom,
+            symptom=symptom_of(conclusion, found.given_wrong),
             stage=conclusion.stage if conclusion.settled or conclusion.stage is Stage.NONE else Stage.NONE,
             direction=conclusion.direction.value if conclusion.direction else None,
             summary=with_headline(
@@ -144,7 +144,7 @@ def assemble(found: Findings) -> TriageReport:
                 headline(signature.exception_type, clip(signature.message, 200)),
                 f"siblings/{signature.fingerprint}.py" if source is not None else None,
             )
-            for signature, source in (made.others if made else ())
+            for signature, source in (made.siblings if made else ())
         ),
         accuracy=accuracy_facts(found),
         raised_in=raised_in(raised_by(conclusion), own),
@@ -178,8 +178,13 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
         return EXIT_BUDGET
     if report.verdict.door is not None:
         return EXIT_OK
-    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE or comes_of_rounding(report)
+    nothing = report.verdict.symptom in (Symptom.NONE, Symptom.ROUNDING) or report.verdict.stage is Stage.NONE
     return EXIT_NOTHING if nothing else EXIT_OK
+
+
+def symptom_of(conclusion: Conclusion, given: GivenWrong | None) -> Symptom:
+    """What is raised where a value rounds otherwise is rounding, as it is where a check of the program's own fails by that."""
+    return Symptom.ROUNDING if given is not None and given.wrong is None else conclusion.symptom
 
 
 def rerun_command(found: Findings) -> str:

@@ -117,6 +117,8 @@ def _command(run: Path, report: TriageReport) -> tuple[tuple[str, ...], str | No
 def face_of(report: TriageReport) -> Face | None:
     """The failure of a report, as far as the report keeps it; None where nothing failed."""
     signature, kind = report.signature, _KINDS.get(report.verdict.symptom)
+    if signature is not None and report.given_wrong is not None and report.verdict.symptom is Symptom.ROUNDING:
+        kind = OutcomeKind.CRASH if signature.exception_type.startswith("SIG") else OutcomeKind.EXCEPTION
     if signature is None or kind is None:
         return None
     found = _LINE.search(signature.user_line or "")

@@ -79,7 +79,7 @@ def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:
 def _told_first(probe: Probe) -> list[Path]:
     """Its graphs; first that of the call whose value is told as wrong, and none of another call that is wrong otherwise."""
     told = probe.notes.wrong.file if probe.notes.wrong is not None else ""
-    others = {wrong.file for wrong in probe.notes.wrongs} - {told}
+    others = {each.file for each in (*probe.notes.wrongs, probe.notes.rounding) if each is not None} - {told}
     return sorted((path for path in probe.graphs if path.name not in others), key=lambda path: path.name != told)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from triage.culprit.first_diverging import Diverging
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
+from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.locate.which_graph import Apart
 from triage.locate.which_value import Above
@@ -18,6 +19,7 @@ from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import Rung
+from triage.model.stage import Symptom
 from triage.model.text import some
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
@@ -45,9 +47,9 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
         facts["by_chance"] = list(notes.by_chance[:20])
     if notes.wrong is None:
         if notes.rounding is not None:
-            facts["rounding"] = {name: _json(value) for name, value in encode(notes.rounding).items()}
+            facts["rounding"] = _told(notes.rounding)
         return facts
-    facts |= {name: _json(value) for name, value in encode(notes.wrong).items() if name != "file"}
+    facts |= _told(notes.wrong)
     facts["sentence"], facts["details"] = notes.wrong.sentence(), notes.wrong.details()
     makers = [notes.wrong.operation, *(_made_by(case, notes.wrong) for case in found.cases)]
     facts["made_by"] = next(filter(None, makers), None)
@@ -257,8 +259,23 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     )
 
 
+def _told(value: WrongResult | Rounding) -> dict[str, Any]:
+    """What a report tells of a value. The file of its graph is ours."""
+    return {name: _json(fact) for name, fact in encode(value).items() if name != "file"}
+
+
 def _json(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def fails_by_rounding(failed: Conclusion) -> str | None:
+    """What a reader must know who looks at the script's own check, where what is told is wrong besides."""
+    if failed.symptom is not Symptom.ROUNDING or failed.failing is None:
+        return None
+    return (
+        f"The script's own check fails by rounding, with `{failed.failing.name}` already, where no graph is wrong. What is told "
+        "here is wrong besides: once it is mended, that check fails still."
+    )
 
 
 def another_operation(diverging: Diverging | None, shown: Sequence[str]) -> str | None:

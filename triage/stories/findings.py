@@ -15,6 +15,7 @@ from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
+from triage.probe.run import Probe
 from triage.probe.target import Target
 from triage.reduce.compare import Passing, Shows
 from triage.reduce.interface import Problem, told_as_ours
@@ -32,6 +33,15 @@ class Asked(NamedTuple):
     shows: Shows | None = None  # where results are compared
 
 
+@dataclass(frozen=True)
+class Silent:
+    """A script that raises nothing as it `passed`, and as it was `compared`; and what is said of the operation in doubt."""
+
+    passed: Probe
+    compared: Probe
+    note: str
+
+
 # What stays where another stage turns out to be to blame; all else that is found is found for one.
 _WHATEVER_THE_STAGE = frozenset(
     (
@@ -41,6 +51,7 @@ _WHATEVER_THE_STAGE = frozenset(
         "walk",
         "environment",
         "passing",
+        "silent",
         "notes",
         "incomplete",
         "bug",
@@ -62,6 +73,7 @@ class Findings:
     cases: tuple[GraphCase, ...] = ()
     capture_note: str | None = None
     alone: GraphCase | None = None  # the operation that is wrong by itself, where the whole graph only rounds otherwise
+    silent: Silent | None = None  # where that is the failure of a script which passes
     asked: Asked | None = None  # what answered for the rungs
     passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager
     also_wrong: tuple[WrongResult, ...] = ()  # in the same call, and known to be another failure

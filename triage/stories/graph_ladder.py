@@ -95,7 +95,7 @@ def _answers(found: Findings) -> Mapping[str, Probe]:
     assert runner is not None
     if conclusion.fails_uncompiled or conclusion.outcome is None:
         return {}
-    found.cases, _ = captured(walk, conclusion)
+    found.cases = (*filter(None, [found.alone]), *captured(walk, conclusion)[0])
     if not found.cases:
         return {}
     found.session.emit("engine_step", text="asking the captured graph by itself")

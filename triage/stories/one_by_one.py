@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
 from triage.judge.judgement import CandidateResult, RefusedError
-from triage.locate import wrong_before
+from triage.judge.signature import signature_of
+from triage.locate import comparing, wrong_before
 from triage.locate.conclude import rung_that_shows
 from triage.model import trees
 from triage.model.accuracy import RESULT_OF, Comparison, WrongResult
@@ -21,6 +23,7 @@ from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND
 from triage.probe.graphs import read_graphs
+from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
@@ -28,7 +31,7 @@ from triage.reduce.graph.observe import observed
 from triage.reduce.graph.slices import border_input, prune
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.printer import Form, Unprintable
-from triage.stories.findings import Findings
+from triage.stories.findings import Findings, Silent
 from triage.stories.limits import seconds_for
 
 MOST = 100  # operations of a graph that is asked
@@ -46,13 +49,13 @@ class Alone(NamedTuple):
 def doubted(found: Findings, probe: Probe) -> Alone | None:
     """Such an operation of the graph that differs most from eager in this comparing run; None where there is none."""
     rounding, runner = probe.notes.rounding, found.runner
-    if rounding is None or probe.notes.wrongs or runner is None or rounding.eager_wrong or rounding.call != 1:
+    if rounding is None or probe.notes.wrongs or runner is None or rounding.eager_wrong:
         return None
     if not (rounding.steps or rounding.tolerances > 1.0):
         return None
-    cases = [case for case in read_graphs(probe.graphs).cases if case.graph_id == rounding.graph and not case.backward]
-    case = next((case for case in cases if case.level == "dynamo" and len(case.nodes) <= MOST), None)
-    if case is None or any(map(mutated, case.nodes)):
+    cases = read_graphs([path for path in probe.graphs if path.name == rounding.file]).cases
+    case = next((case for case in cases if len(case.nodes) <= MOST), None)
+    if case is None:
         return None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
     whole = observed(Candidate(case, VALUES), runner)
@@ -62,15 +65,40 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
         node = _made(whole.case, names, wrong)
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
         if node is not None and alone is not None and _agrees_without(found, whole, node):
-            told = replace(
-                wrong, graph=rounding.graph, call=rounding.call, item=f"{RESULT_OF}{operator_name(node)}", file=""
-            )
+            item = f"{RESULT_OF}{operator_name(node)}"
+            told = replace(wrong, graph=rounding.graph, call=rounding.call, item=item, file=rounding.file)
             note = (
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
                 "With eager's result in its place that graph gives what eager gives."
             )
-            return Alone(replace(probe, notes=replace(probe.notes, wrongs=(told,), rounding=None)), alone.case, note)
+            return Alone(_wrong(probe, told), alone.case, note)
     return None
+
+
+def _wrong(probe: Probe, told: WrongResult) -> Probe:
+    """The comparing run with that value as the wrong one; a script that passes fails by it."""
+    notes = replace(probe.notes, wrongs=(told,), rounding=None)
+    outcome = with_comparison(probe.outcome, notes)
+    signature = probe.signature if outcome is probe.outcome else signature_of(outcome)
+    return replace(probe, notes=notes, outcome=outcome, signature=signature)
+
+
+def doubt_silent(found: Findings) -> None:
+    """Where nothing is wrong beyond rounding in a script that raises nothing: take such an operation for what is wrong."""
+    walk = found.walk
+    compared, passed = walk.compared, walk.start
+    alone = doubted(found, compared) if compared is not None and compared.notes.wrong is None else None
+    if alone is not None and compared is not None and comparing.take(walk, alone.probe):
+        found.alone, found.silent = alone.case, Silent(passed, compared, alone.note)
+        found.notes.append(alone.note)
+
+
+def believe_silent(found: Findings) -> None:
+    """No more than rounding is wrong after all: the script cannot show such an operation, and neither did its graph."""
+    silent, found.silent, found.alone = found.silent, None, None
+    if silent is not None:
+        comparing.give_back(found.walk, silent.passed, silent.compared)
+        found.notes.remove(silent.note)
 
 
 def doubt_operations(found: Findings) -> None:
@@ -98,7 +126,10 @@ def look_before(found: Findings) -> None:
 
 
 def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
-    """The graph in which each operation is given what it was given in eager, and returns what it gives; the names of these."""
+    """The graph in which each operation is given what it was given in eager, and returns what it gives; the names of these.
+
+    Those that change a value in place are left out: each of the others would be given what they changed.
+    """
     wiring = Wiring(case)
     given = {name: f"{name}_given" for name in wiring.seen if name in wiring.metas}
     inputs = [
@@ -108,17 +139,28 @@ def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
     def change(name: str) -> dict[str, str]:
         return trees.ref(given.get(name, name))
 
-    nodes = [node.rewritten(change) for node in case.nodes]
+    nodes = _whole([node.rewritten(change) for node in case.nodes if not mutated(node)], wiring)
     names = [node.name for node in nodes if node.name in given]
     outputs = tuple(trees.ref(name) for name in names)
     return prune(replace(case, inputs=(*case.inputs, *inputs), nodes=tuple(nodes), outputs=outputs)), names
+
+
+def _whole(nodes: list[GraphNode], wiring: Wiring) -> list[GraphNode]:
+    """These without those that read what is not there any more."""
+    kept: list[GraphNode] = []
+    gone = set(wiring.nodes)
+    for node in nodes:
+        if gone.isdisjoint(node.reads):
+            kept.append(node)
+            gone.discard(node.name)
+    return kept
 
 
 def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | None:
     """The operation whose result is this wrong output."""
     place = wrong.item.removeprefix("output ")
     name = names[int(place)] if place.isdigit() and int(place) < len(names) else None
-    return next((node for node in case.nodes if node.name == name and node.target != "operator.getitem"), None)
+    return next((made_by(case, node) for node in case.nodes if node.name == name), None)
 
 
 def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
@@ -133,7 +175,7 @@ def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
 def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
     conclusion, runner = found.walk.conclusion(), found.runner
     assert runner is not None
-    rung = rung_that_shows(conclusion, found.walk.evidence).name
+    rung = rung_that_shows(conclusion, found.walk.evidence).name if conclusion.failing is not None else AS_IS
     try:
         source = candidate.source()
     except (RefusedError, Unprintable):

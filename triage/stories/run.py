@@ -35,6 +35,7 @@ from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
 from triage.stories.assemble import assemble, exit_code
 from triage.stories.captured import captured
+from triage.stories.comparison import fails_by_rounding
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier, has_verified
@@ -140,6 +141,7 @@ def _find_out(found: Findings, asked: AskedTarget) -> None:
     _locate(found)
     _look_behind(found)
     _check_comparison(found)
+    _look_behind(found)
     session.emit("located", **_located_facts(found))
     _reproduce(found)
     _confirm(found)
@@ -217,16 +219,22 @@ def _compare(found: Findings) -> None:
             found.notes += filter(None, [printed.compare_printed(found.walk)])
     if comparing.worth_comparing(found.walk):
         with found.session.timed("compare"):
-            comparing.compare(found.walk)
+            wrong = comparing.compare(found.walk)
+        if wrong is None and found.runner is not None:
+            from triage.stories import one_by_one  # with all the engines
+
+            with found.session.timed("compare"):
+                one_by_one.doubt_silent(found)
 
 
 def _locate(found: Findings) -> None:
     """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
-    from triage.stories import graph_ladder  # with all the engines
+    from triage.stories import graph_ladder, one_by_one  # with all the engines
 
     walk = found.walk
     with found.session.timed("locate"):
         if not (graph_ladder.worth_asking(found) and graph_ladder.asked(found)):
+            one_by_one.believe_silent(found)
             _settle(walk)  # else `_confirm` waits for the script's own answers
         _tell_what_is_wrong(found)
 
@@ -249,27 +257,31 @@ def _tell_what_is_wrong(found: Findings) -> None:
 
 def _confirm(found: Findings) -> None:
     """What was concluded from the graph must agree with the script. Where it does not, the script's own ladder counts."""
-    from triage.stories import graph_ladder
+    from triage.stories import graph_ladder, one_by_one
 
     with found.session.timed("confirm"):
         agreed = found.walk.confirmed()
     if not agreed:
         graph_ladder.forget(found)
+        one_by_one.believe_silent(found)
         withdraw(found.session.directory, verified=True)
         with found.session.timed("locate"):
             _settle(found.walk)
             _tell_what_is_wrong(found)
         _check_comparison(found)
+        _look_behind(found)
         found.session.emit("located", **_located_facts(found))
         _reproduce(found)
 
 
 def _look_behind(found: Findings) -> None:
-    """Where the script's own check compares random numbers, which may hide a wrong value."""
+    """Where the script's own check compares random numbers, or fails by rounding, which may hide a wrong value."""
     if comparing.worth_looking_behind(found.walk):
+        failed = found.walk.conclusion()
         with found.session.timed("compare"):
             hidden = comparing.look_behind(found.walk)
         if hidden:
+            found.notes += filter(None, [fails_by_rounding(failed)])
             _locate(found)
 
 

@@ -40,7 +40,7 @@ def graph_case(
     """The GraphCase dictionary of `gm`.
 
     `example_inputs` are what the backend was given (fake or real), `real_inputs` real tensors in the same order where they
-    are at hand. With `record_values` the elements of inputs are written too, up to 16384 each.
+    are at hand. With `record_values` the elements of inputs are written too, as many as `values` has it.
     `own_backend` is the backend that the program gave to torch.compile: its source is carried where it can be.
     """
     case: Dict[str, Any] = {

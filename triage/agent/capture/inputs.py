@@ -101,7 +101,7 @@ class Inputs:
             # A parameter that is all zeros or ones is an untrained bias or scale; it says nothing.
         entry["base"] = self._base(name, seen)
         entry["view_of"] = _view_of(seen)
-        limit = values.INLINE_RECORDED if self.record else 0
+        limit = values.recorded(entry["role"]) if self.record else 0
         if not limit and entry["fill"].startswith("randint") and seen.dtype != torch.bool:
             # Whole numbers may be offsets, lengths or an order: a table of random ones is often none.
             limit = values.INLINE_CONSTANT

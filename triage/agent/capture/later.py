@@ -6,7 +6,7 @@ A batch that holds what no earlier one did fails in the twentieth step, with the
 import json
 import os
 
-from . import values
+from . import resized, values
 
 
 def placeholders_of(gm):
@@ -25,18 +25,25 @@ def describe_again(channel, name, names, given):
 
 
 def give(case, names, given):
-    """Put these values into the inputs of a described graph; whether all have the sizes that it was described with."""
+    """Put these values into the inputs of a described graph, and their sizes where those are symbolic; whether that could be."""
     entries = {entry["name"]: entry for entry in case["inputs"]}
-    pairs = list(zip(names, given))  # noqa: B905 - not in Python 3.9
-    tensors = [(entries[name], value) for name, value in pairs if name in entries and values.is_real(value)]
-    if any(entry["meta"] and entry["meta"]["shape"] != list(value.shape) for entry, value in tensors):
-        return False
+    pairs = [(entries[name], value) for name, value in zip(names, given) if name in entries]  # noqa: B905 - not in Python 3.9
+    tensors = [(entry, value) for entry, value in pairs if values.is_real(value)]
+    shaped = [(entry, value) for entry, value in tensors if entry["meta"]]
+    if any(entry["meta"]["shape"] != list(value.shape) for entry, value in shaped):
+        try:
+            resized.resize(case, shaped)
+        except resized.UnknownSizeError:
+            return False
+    for entry, value in pairs:
+        if entry["kind"] in ("int", "float", "bool") and isinstance(value, (bool, int, float)):
+            entry["value"] = values.number(value)
     left = values.RECORDED_ALTOGETHER
     for entry, value in tensors:
         if entry["kind"] == "float":
             entry["value"] = values.number(float(value))
         elif entry["kind"] == "tensor":
-            elements = values.data(value, min(values.INLINE_RECORDED, left))
+            elements = values.data(value, min(values.recorded(entry["role"]), left))
             left -= value.numel() if elements is not None else 0
             entry["data"], entry["fill"] = elements, "values" if elements is not None else values.fill(value)
     return True

@@ -15,9 +15,11 @@ from .. import compat
 
 # Sizes that depend on data have no hint; any small number that is neither 0 nor 1 will do.
 UNBACKED_HINT = 4
-# A constant of this many elements at most is written into the case; a recorded input may have more.
+# A constant of this many elements at most is written into the case; a recorded input may have more. A batch may have more than a
+# parameter: what is odd in a program is odd in what it reads, and a model has many parameters.
 INLINE_CONSTANT = 64
 INLINE_RECORDED = 16384
+INLINE_BATCH = 65536
 # All inputs of one graph together: a script that holds more takes long to read.
 RECORDED_ALTOGETHER = 262_144
 # Tensors larger than this are not scanned for their range: the scan would cost the user time.
@@ -202,6 +204,11 @@ def is_real(tensor: Any) -> bool:
         return tensor.device.type != "meta" and not compat.is_functional(tensor)
     except Exception:
         return False
+
+
+def recorded(role: str) -> int:
+    """How many elements of an input of that role are recorded at most."""
+    return INLINE_BATCH if role == "input" else INLINE_RECORDED
 
 
 def data(tensor: Any, limit: int) -> Optional[Any]:

@@ -103,6 +103,11 @@ class Call:
             found = self._wrong_signs(eager, compiled)
         return found
 
+    @property
+    def doubted(self):
+        """Whether some value was not close to eager's, and eager was asked what else it may give."""
+        return self._varied is not None
+
     def inputs(self):
         """What the call was made with, as it was then."""
         return self.runner.copier.copies()[0]

@@ -102,7 +102,7 @@ class Comparer:
 
     def _compare(self, call, result, kept, graph, number, args):
         """Judge a call that has just returned; once more when its backward pass has come, where that may tell more."""
-        found = self._judged(call, graph, number, lambda: call.wrong(result, args))
+        found = self._judged(call, kept, graph, number, lambda: call.wrong(result, args))
         if found == [] and call.runner.gradients:
             held = call.runner.copier.bytes
             if self.waiting.add(self.torch, result, held, call, kept, graph, number):
@@ -115,10 +115,10 @@ class Comparer:
             return
         for arrived, (call, kept, graph, number) in self.waiting.ended():
             call.under(arrived)
-            found = self._judged(call, graph, number, call.wrong_again)
+            found = self._judged(call, kept, graph, number, call.wrong_again)
             self._settled(found or [], call, kept, graph, number)
 
-    def _judged(self, call, graph, number, judge):
+    def _judged(self, call, kept, graph, number, judge):
         """What is wrong with a call, within the time for comparisons; None where that could not be told."""
         began, self.busy.now = time.monotonic(), True
         try:
@@ -126,7 +126,7 @@ class Comparer:
             with call.as_it_began():
                 found = judge()
                 self.calls += call.once
-                self._note(call, found, graph["id"], number)
+                self._note(call, found, kept, graph, number)
             return found
         except Exception as error:
             self._not_compared(graph["id"], error)
@@ -152,18 +152,20 @@ class Comparer:
             "not_compared", graph=graph_id, reason="%s: %s" % (type(error).__name__, str(error)[:300])
         )
 
-    def _note(self, call, found, graph_id, number):
+    def _note(self, call, found, kept, graph, number):
         """What a call that nobody is blamed for left to say: that eager is no measure for it, or that it rounds otherwise."""
         for name in call.unsteady:
-            self.recorder.channel.say("unsteady", graph=graph_id, call=number, item=name)
+            self.recorder.channel.say("unsteady", graph=graph["id"], call=number, item=name)
         for name, reason in call.by_chance:
-            self.recorder.channel.say("by_chance", graph=graph_id, call=number, item=name, reason=reason)
-        rounding = call.rounding() if self.own_check and not found else None
+            self.recorder.channel.say("by_chance", graph=graph["id"], call=number, item=name, reason=reason)
+        rounding = call.rounding() if (self.own_check or call.doubted) and not found else None
         if rounding is not None and roundoff.rank(rounding) > self.roughest:
             self.roughest = roundoff.rank(rounding)
             if rounding["eager_wrong"]:
                 rounding["eager_operation"] = call.first_overflow()
-            self.recorder.channel.say("rounding", result=dict(rounding, graph=graph_id, call=number))
+            if rounding["steps"] or rounding["tolerances"] > 1.0:
+                rounding["file"] = self._capture(kept, graph, call, "graph-rounded-dynamo.json") or ""
+            self.recorder.channel.say("rounding", result=dict(rounding, graph=graph["id"], call=number))
 
     def _tell(self, found, kept, graph, number, call):
         """All that is wrong with one call, and was not told of an earlier one; the graph is captured with it."""
@@ -175,27 +177,33 @@ class Comparer:
         self.told += 1
         if self.told > TOLD_AT_MOST:
             return
-        file = self._capture(kept, graph, call, found)
+        backward = any(facts["direction"] == "backward" for facts in found)
+        file = self._capture(kept, graph, call, "graph-wrong-%d-dynamo.json" % self.told, backward)
         for facts in found:
             self.recorder.channel.say("wrong", file=file, result=dict(facts, graph=graph["id"], call=number))
         if file is not None:
             self.recorder.channel.say("graph_failed", graph=graph["id"], file=file, when="compare")
 
-    def _capture(self, kept, graph, call, found):
+    def _capture(self, kept, graph, call, file, backward=False):
         """The graph with the values of this call, as data; and the gradients it was sent, where one that it gave is wrong."""
         if not self.recorder.config.get("capture"):
             return None
         try:
-            from ..capture import describe
-
-            case = describe.graph_case(
-                kept.gm, graph["inputs"], level="dynamo", graph_id=graph["id"],
-                context=dict(describe.current_context(), **self.recorder.compile_settings()),
-                real_inputs=call.inputs(), record_values=True, **graph["backend"],
-            )  # fmt: skip
-            if any(facts["direction"] == "backward" for facts in found):
+            case = self._described(kept, graph, call.inputs())
+            if backward:
                 case["inputs"] += described(case, call.runner.sent)
-            return self.recorder.channel.put("graph-wrong-%d-dynamo.json" % self.told, json.dumps(case))
+            return self.recorder.channel.put(file, json.dumps(case))
         except Exception as error:
             self._not_compared(graph["id"], error)
             return None
+
+    def _described(self, kept, graph, given):
+        """The graph with what a call of it was given; as it was compiled for, without values, where that is not to be had."""
+        from ..capture import describe, later
+
+        context = dict(describe.current_context(), **self.recorder.compile_settings())
+        how = dict(graph["backend"], level="dynamo", graph_id=graph["id"], context=context)
+        case = describe.graph_case(kept.gm, graph["inputs"], real_inputs=given, record_values=True, **how)
+        if later.give(case, later.placeholders_of(kept.gm), given):
+            return case
+        return describe.graph_case(kept.gm, graph["inputs"], **how)
