@@ -82,9 +82,7 @@ def _tests(suite):
 
 def _leave(suite, only):
     """Take all tests but one from a suite, and the suites that are empty then. Whether that one is in it."""
-    suite._tests = [
-        item for item in suite if (_leave(item, only) if hasattr(item, "_tests") else _name(item) == only)
-    ]
+    suite._tests = [item for item in suite if (_leave(item, only) if hasattr(item, "_tests") else _name(item) == only)]
     return bool(suite._tests)
 
 
