@@ -266,6 +266,13 @@ def test_a_backend_made_at_run_time_is_made_again(program: ModuleType, made: Cal
     assert not any("with_passes" in each or "closing" in each or "stated" in each for each in told)
 
 
+def test_what_torch_hands_on_to_it_is_bound(program: ModuleType) -> None:
+    told = own_backend.carried(program.backend_with, {"level": (1, 2), "dtype": torch.half})
+    assert told[0] == "functools.partial(backend_with, level=(1, 2), dtype=torch.float16)"
+    assert ran(told)[1](None, None) == ((1, 2), torch.float16)
+    assert own_backend.carried(program.backend_with)[0] == "backend_with"
+
+
 def test_what_nothing_makes_again_has_no_text(program: ModuleType) -> None:
     assert own_backend.carried(program.Forgetful(5)) == own_backend.carried(lambda gm, inputs: gm) == []
     assert own_backend.carried("inductor") == own_backend.carried("no such backend") == own_backend.carried(None) == []

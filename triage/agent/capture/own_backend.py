@@ -7,7 +7,8 @@ fills the tables among it (`filling`). A backend that is not known so has no tex
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+import functools
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import compat
 from . import effects
@@ -17,21 +18,26 @@ from .spelling import spelled
 
 _ROUNDS = 5  # a table that is filled may bring another
 
-_known: Dict[int, Tuple[Any, List[str]]] = {}  # with the backend, so that no other takes its place in memory
+_known: Dict[Any, Tuple[Any, List[str]]] = {}  # with the backend, so that no other takes its place in memory
 
 
-def carried(backend: Any) -> List[str]:
-    """An expression for it, then the import lines and statements that it needs; nothing where that cannot be told."""
+def carried(backend: Any, given: Optional[Dict[str, Any]] = None) -> List[str]:
+    """An expression for it, then the import lines and statements that it needs; nothing where that cannot be told.
+
+    `given` is what it is called with beside a graph and inputs (`options`): the expression binds it, as no other backend that a
+    person may put in its place knows of that.
+    """
     if isinstance(backend, str):
         backend = compat.registered_backend(backend)
     if backend is None:
         return []
-    if id(backend) not in _known:
+    key = id(backend), repr(given)
+    if key not in _known:
         try:
-            _known[id(backend)] = backend, _carried(backend)
+            _known[key] = backend, _carried(functools.partial(backend, **given) if given else backend)
         except Exception:  # its graphs can be told without it
-            _known[id(backend)] = backend, []
-    return _known[id(backend)][1]
+            _known[key] = backend, []
+    return _known[key][1]
 
 
 def _carried(backend: Any) -> List[str]:
