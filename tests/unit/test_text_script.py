@@ -127,6 +127,14 @@ def test_a_custom_backend_stays_the_default():
     assert 'backend=os.environ.get("TORCH_COMPILE_BACKEND", own)' in shaped(Script(text), None, "")
 
 
+def test_what_an_own_backend_is_told_is_told_to_no_other() -> None:
+    text = "import torch\nf = torch.compile(abs, backend='own', options={'clamp': 1}, dynamic=False)\n"
+    told = shaped(Script(text), None, "")
+    assert """options=None if "TORCH_COMPILE_BACKEND" in os.environ else {'clamp': 1}, dynamic=False""" in told
+    assert shaped(Script(told), None, "") == told
+    assert "options={'clamp': 1}" in shaped(Script(text), "inductor", "")
+
+
 def test_regular_expressions_are_not_compiled_by_torch():
     text = "import re\nimport torch\nre.compile('a')\ntorch.compile(re)\n"
     assert "re.compile('a')\n" in shaped(Script(text), "eager", "")
