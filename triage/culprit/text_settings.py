@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from triage.model.rungs import INDUCTORS
-from triage.reduce.text.code.compile_calls import is_torch_compile, literal_options, option_taken_out
-from triage.reduce.text.code.script import Definition, Edit, Script
+from triage.reduce.text.code.compile_calls import compile_uses, literal_options, option_taken_out
+from triage.reduce.text.code.script import Edit, Script
 
 
 def is_fullgraph(source: str) -> bool:
@@ -53,14 +53,13 @@ def with_setting(source: str, name: str, value: Any) -> str | None:
 
 
 def _calls(script: Script) -> Iterator[ast.Call]:
-    return (call for call in script.calls if is_torch_compile(call.func))
+    """`torch.compile(...)`, `module.compile(...)`, `partial(torch.compile, ...)`."""
+    return (use for use in compile_uses(script) if isinstance(use, ast.Call))
 
 
-def _bare(script: Script) -> Iterator[ast.expr]:
+def _bare(script: Script) -> Iterator[ast.Attribute]:
     """`@torch.compile`, without parentheses."""
-    for node in script.nodes:
-        if isinstance(node, Definition):
-            yield from (each for each in node.decorator_list if is_torch_compile(each))
+    return (use for use in compile_uses(script) if isinstance(use, ast.Attribute))
 
 
 def _edit_of_call(script: Script, call: ast.Call, name: str, value: Any) -> Edit:
