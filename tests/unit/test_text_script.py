@@ -86,6 +86,11 @@ def test_a_mere_name_goes_with_its_import_but_stays_in_a_function():
     assert tidy("nowhere\n") == "nowhere\n"  # this one raises
 
 
+def test_a_mere_parameter_goes_from_a_function():
+    text = "def f(x, *, y=0):\n    x\n    if y:\n        z\n        y\n    return z\n\nf(1)\n"
+    assert tidy(text) == "def f(x, *, y=0):\n    if y:\n        z\n    return z\n\nf(1)\n"
+
+
 def test_a_star_import_may_define_anything():
     assert undefined(Script("from m import *\nprint(x)\n")) == frozenset()
 
