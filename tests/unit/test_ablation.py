@@ -69,6 +69,21 @@ def test_a_script_has_its_table_too() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("call", "changed"),
+    [
+        ("net.compile()", "net.compile(dynamic=False)"),
+        ("for block in net:\n    block.compile(dynamic=True)", "for block in net:\n    block.compile(dynamic=False)"),
+        ("f = partial(torch.compile)", "f = partial(torch.compile, dynamic=False)"),
+        ("f = re.compile('a')", None),
+    ],
+)
+def test_a_module_that_is_compiled_in_place_has_its_settings(call: str, changed: str | None) -> None:
+    imports = "import re\nfrom functools import partial\nimport torch\n"
+    (row,) = [row for row in variants_of_text(imports + call + "\n", "inductor") if row.setting == "dynamic=False"]
+    assert row.text == (changed and imports + changed + "\n")
+
+
 def test_of_a_backend_of_the_programs_own_any_other_is_a_way_round() -> None:
     found = list(variants_of_text(TEXT, "inductor", own_backend=True))
     changes = {row.setting: row.change for row in found if row.rung is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unittest
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_one_that_does_not_fail_so_by_itself_goes_on_among_the_others(
 
 
 @pytest.mark.parametrize(
-    ("tests", "raised"), [(1, FAILS), (0, error("aot_eager")), (9, replace(FAILS, test="test_pool.Case.test_a"))]
+    ("tests", "raised"), [(1, FAILS), (0, error("aot_eager")), (9, replace(FAILS, test="setUpClass (test_pool.Case)"))]
 )
 def test_there_is_nothing_to_leave_out(walk: Callable[..., Walk], tests: int, raised: RaisedException) -> None:
     machine = Suite(tests, *[raised] * 9)
@@ -102,3 +103,43 @@ def test_pytest_runs_the_one_that_is_asked_for() -> None:
     assert collected(TEST, "a", TEST, "b") == ([TEST], ["a", "b"], 1)
     assert collected(None, "a", TEST) == (["a", TEST], [], 2)
     assert collected("gone", "a", TEST) == (["a", TEST], [], 2)
+
+
+def unittests(only: str | None) -> tuple[list[str], int]:
+    """Which tests of two classes unittest runs, and how many the agent counts."""
+    ran: list[str] = []
+
+    class First(unittest.TestCase):
+        def test_a(self) -> None:
+            ran.append(self.id().rsplit(".", 2)[1] + ".a")
+
+        def test_b(self) -> None:
+            ran.append(self.id().rsplit(".", 2)[1] + ".b")
+
+    class Second(First):
+        pass
+
+    class Suite(unittest.TestSuite):  # patched in the place of unittest's own
+        pass
+
+    events: list[dict[str, Any]] = []
+    said = SimpleNamespace(channel=SimpleNamespace(say=lambda e, **facts: events.append({"e": e, **facts})))
+    name = only and f"{__name__}.unittests.<locals>.{only}"
+    testrunners.patch_suite(SimpleNamespace(TestSuite=Suite), said, name)
+    loader = unittest.TestLoader()
+    cases = [Suite(loader.loadTestsFromTestCase(case)) for case in (First, Second)]
+    Suite([Suite(cases), Suite()]).run(unittest.TestResult())
+    return ran, notes_of(events).tests
+
+
+def test_unittest_runs_the_one_that_is_asked_for() -> None:
+    assert unittests(None) == (["First.a", "First.b", "Second.a", "Second.b"], 4)
+    assert unittests("Second.test_b") == (["Second.b"], 1)
+    assert unittests("Second.gone") == (["First.a", "First.b", "Second.a", "Second.b"], 4)
+
+
+def test_a_test_of_unittest_becomes_the_target(walk: Callable[..., Walk]) -> None:
+    machine = Suite(3, *[replace(FAILS, test="tests.test_pool.Case.test_a")] * 9)
+    found = walk(machine)
+    found.first()
+    assert to_one_test(found).startswith("Of 3 tests") and found.target.only_test == "tests.test_pool.Case.test_a"

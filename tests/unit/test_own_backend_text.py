@@ -1,7 +1,9 @@
 """The backend of the program's own as text: with all that it names, and with what fills its tables."""
 
+import functools
 import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,6 +50,7 @@ def softmax(gm):
 BACKEND = """
 import functools
 import rewrites
+import torch
 from rewrites import REWRITES
 
 TABLE = {}
@@ -95,6 +98,67 @@ def closing(level):
 made = closing(3)
 
 
+class Engine:
+    def __init__(self, level, rules=(), name="none"):
+        self.level, self._rules, self.kept = level, rules, []
+
+    def __call__(self, gm, inputs):
+        return self.level, [each.__name__ for each in self._rules]
+
+
+class Rule:
+    known = []
+
+    def __init_subclass__(cls):
+        Rule.known.append(cls)
+
+
+class Early(Rule):
+    pass
+
+
+def asking(gm, inputs):
+    return [each.__name__ for each in Rule.known]
+
+
+class Step:
+    pass
+
+
+class Only(Step):
+    pass
+
+
+def subclasses(gm, inputs):
+    return [each.__name__ for each in Step.__subclasses__()]
+
+
+class Forgetful:
+    def __init__(self, level):
+        self.twice = 2 * level
+
+    def __call__(self, gm, inputs):
+        return self.twice
+
+
+def with_passes(level, inner):
+    passes = [each for each in REWRITES[:level]] + [first]
+    lower = torch._dynamo.lookup_backend(inner)
+
+    def backend_of_passes(gm, inputs):
+        return [each.__name__ for each in passes], level, lower.__name__
+
+    return backend_of_passes
+
+
+def stated(options):
+    return lambda gm, inputs: backend_with(gm, inputs, **options)
+
+
+def backend_with(gm, inputs, *, level, dtype):
+    return level, dtype
+
+
 def main():
     def local(gm, inputs):
         return REWRITES
@@ -102,7 +166,7 @@ def main():
 """
 PLUGIN = """
 import rewrites
-from backend import register
+from backend import Rule, register
 
 
 @register("relu")
@@ -112,6 +176,10 @@ def relu(gm):
 
 def other(gm):
     return gm
+
+
+class Late(Rule):
+    pass
 
 
 def work():
@@ -175,6 +243,36 @@ def test_a_function_inside_another_that_closes_over_nothing_stands_by_itself(pro
     assert told[0] == "local" and len(ran(told)[1](None, None)) == 2
 
 
-def test_what_has_no_name_or_closes_over_values_has_no_text(program: ModuleType) -> None:
-    assert own_backend.carried(program.closing(5)) == own_backend.carried(lambda gm, inputs: gm) == []
+def test_classes_that_their_base_takes_note_of_are_brought(program: ModuleType) -> None:
+    assert ran(own_backend.carried(program.asking))[1](None, None) == ["Early", "Late"]
+    assert ran(own_backend.carried(program.subclasses))[1](None, None) == ["Only"]
+
+
+@pytest.mark.parametrize(
+    ("made", "gives"),
+    [
+        (lambda program: program.closing(5), 5),
+        (lambda program: program.with_passes(1, "eager"), (["softmax", "first"], 1, "eager")),
+        (lambda program: program.stated({"level": 2, "dtype": torch.float16}), (2, torch.float16)),
+        (lambda program: functools.partial(program.backend_with, level=2, dtype=None), (2, None)),
+        (lambda program: program.Engine(4, [program.first]), (4, ["first"])),
+        (lambda program: program.Engine(4).__call__, (4, [])),
+    ],
+    ids=["closure", "passes", "lambda", "partial", "object", "method"],
+)
+def test_a_backend_made_at_run_time_is_made_again(program: ModuleType, made: Callable[..., Any], gives: Any) -> None:
+    told = own_backend.carried(made(program))
+    assert ran(told)[1](None, None) == gives
+    assert not any("with_passes" in each or "closing" in each or "stated" in each for each in told)
+
+
+def test_what_torch_hands_on_to_it_is_bound(program: ModuleType) -> None:
+    told = own_backend.carried(program.backend_with, {"level": (1, 2), "dtype": torch.half})
+    assert told[0] == "functools.partial(backend_with, level=(1, 2), dtype=torch.float16)"
+    assert ran(told)[1](None, None) == ((1, 2), torch.float16)
+    assert own_backend.carried(program.backend_with)[0] == "backend_with"
+
+
+def test_what_nothing_makes_again_has_no_text(program: ModuleType) -> None:
+    assert own_backend.carried(program.Forgetful(5)) == own_backend.carried(lambda gm, inputs: gm) == []
     assert own_backend.carried("inductor") == own_backend.carried("no such backend") == own_backend.carried(None) == []

@@ -119,6 +119,12 @@ def test_the_backend_of_the_programs_own_stands_in_front_and_is_the_default() ->
     assert set(SETUP + BACKEND[1:]) == set(below.setup)  # asked next, where the graph and its backend are not enough
 
 
+def test_what_the_backend_is_called_with_is_bound_to_it_and_told_to_no_other() -> None:
+    told = replace(GRAPH.context, mode="max-autotune", options={"level": 2})
+    (below,) = below_own_backend([replace(GRAPH, own_backend=BACKEND, context=told)])
+    assert "options=" not in print_case(below) and "mode=" not in print_case(below)
+
+
 def test_nothing_that_the_backend_needs_is_left_out() -> None:
     (below,) = below_own_backend([replace(GRAPH, own_backend=BACKEND)])
     for needed in (BACKEND[2], BACKEND[4]):

@@ -111,6 +111,16 @@ def test_a_program_of_another_environment_brings_its_interpreter_along(place: Pa
     assert made(place, "/bin/sh", "run.sh", raw=True).python == "/venv/bin/python"
 
 
+def test_a_program_needs_no_dashes_before_it(place: Path) -> None:
+    python = environment(place / "venv", "torchrun", "train")
+    for words in [("torchrun", "train.py"), ("python3", "-m", "package.tool")]:
+        assert made(place, *words, python=python) == made(place, *words, raw=True, python=python)
+    (place / "train").write_text("")
+    assert made(place, "train", python=python).script == place / "train"
+    with pytest.raises(UsageError, match="There is no script"):
+        made(place, "no-such-command", python=python)
+
+
 def test_a_command_that_is_not_there(place: Path) -> None:
     with pytest.raises(UsageError, match="was not found"):
         made(place, "no-such-command", raw=True)

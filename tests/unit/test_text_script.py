@@ -86,6 +86,11 @@ def test_a_mere_name_goes_with_its_import_but_stays_in_a_function():
     assert tidy("nowhere\n") == "nowhere\n"  # this one raises
 
 
+def test_a_mere_parameter_goes_from_a_function():
+    text = "def f(x, *, y=0):\n    x\n    if y:\n        z\n        y\n    return z\n\nf(1)\n"
+    assert tidy(text) == "def f(x, *, y=0):\n    if y:\n        z\n    return z\n\nf(1)\n"
+
+
 def test_a_star_import_may_define_anything():
     assert undefined(Script("from m import *\nprint(x)\n")) == frozenset()
 
@@ -125,6 +130,14 @@ def test_the_backend_can_be_chosen_from_outside(text, expected):
 def test_a_custom_backend_stays_the_default():
     text = "import torch\ndef own(gm, inputs):\n    pass\ntorch.compile(own, backend=own)\n"
     assert 'backend=os.environ.get("TORCH_COMPILE_BACKEND", own)' in shaped(Script(text), None, "")
+
+
+def test_what_an_own_backend_is_told_is_told_to_no_other() -> None:
+    text = "import torch\nf = torch.compile(abs, backend='own', options={'clamp': 1}, dynamic=False)\n"
+    told = shaped(Script(text), None, "")
+    assert """options=None if "TORCH_COMPILE_BACKEND" in os.environ else {'clamp': 1}, dynamic=False""" in told
+    assert shaped(Script(told), None, "") == told
+    assert "options={'clamp': 1}" in shaped(Script(text), "inductor", "")
 
 
 def test_regular_expressions_are_not_compiled_by_torch():

@@ -20,7 +20,7 @@ def to_one_test(walk: Walk) -> str:
     """Run the failing test alone, and go on with it. A sentence for the report; empty where the whole session goes on."""
     whole, target, stop_after = walk.start, walk.target, walk.stop_after
     test, others = _failing(whole), whole.notes.tests - 1
-    if "::" not in test or others < 1 or whole.notes.distributed:
+    if not _is_a_test(test) or others < 1 or whole.notes.distributed:
         return ""
     walk.stop()
     walk.target, walk.stop_after = replace(target, only_test=test), None
@@ -36,6 +36,11 @@ def to_one_test(walk: Walk) -> str:
 def _failing(probe: Probe) -> str:
     exception = probe.outcome.exception
     return exception.test if exception is not None and not exception.swallowed else ""
+
+
+def _is_a_test(name: str) -> bool:
+    """A node id of pytest or a test's id of unittest, and no file that was collected, no `setUpClass (test_pool.Case)`."""
+    return "::" in name or (name.count(".") > 1 and all(part.isidentifier() for part in name.split(".")))
 
 
 def _alike(one: Probe, other: Probe) -> bool:

@@ -152,7 +152,7 @@ class AgentNotes:
     unwritten: tuple[str, ...] = ()  # where it asked for memory that nobody wrote: `torch.empty (train.py:7)`
     orig_mod_keys: tuple[str, ...] = ()  # of a checkpoint, not taken for the model's: they differ by `_orig_mod.`
     missing: tuple[str, ...] = ()  # features this torch does not have, each with its reason
-    tests: int = 0  # that a session of pytest was about to run
+    tests: int = 0  # that a session of pytest or unittest was about to run
     main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on
     distributed: bool = False  # a process called a compiled function as a member of a process group
     backwards: int = 0  # backward passes begun outside of compiled calls

@@ -27,7 +27,7 @@ class Target:
     script: Path | None = None
     label: str = "target"
     stdin: Path | None = None
-    only_test: str = ""  # of a session of pytest: the one that runs, by its node id
+    only_test: str = ""  # of a session of pytest or unittest: the one that runs, by its id there
 
     def with_command(self, *command: str, cwd: Path | None = None) -> Target:
         """The same interpreter, another command."""
@@ -61,11 +61,11 @@ def _absolute(path: str) -> str:
 
 
 def make_target(words: Sequence[str], *, module: str | None, raw: bool, python: str, cwd: Path) -> Target:
-    """The target for `SCRIPT ARGS`, `-m MODULE ARGS`, or a raw command after `--`.
+    """The target for `SCRIPT ARGS`, `-m MODULE ARGS`, or a raw command: after `--`, or one that names a program (`torchrun`).
 
     Raises UsageError where the script cannot be read or does not parse.
     """
-    if raw:
+    if raw or (module is None and _is_command(words[0], python, cwd)):
         return _raw(words, python, cwd)
     if module is not None:
         return Target(python, (python, "-m", module, *words), cwd, None, module.rsplit(".", 1)[-1])
@@ -82,8 +82,7 @@ def _raw(words: Sequence[str], python: str, cwd: Path) -> Target:
     label = script.stem if script else Path(first).name
     if os.sep not in first and _is_python(first):
         return Target(python, (python, *words[1:]), cwd, script, label)
-    beside = Path(python).parent / first
-    found = str(beside) if os.sep not in first and beside.exists() else shutil.which(first)
+    found = _program(first, python)
     if found is None:
         raise UsageError(
             what=f"The command {first} was not found.",
@@ -93,6 +92,17 @@ def _raw(words: Sequence[str], python: str, cwd: Path) -> Target:
     return Target(
         _interpreter_of(found, python) if os.sep in first else python, (found, *words[1:]), cwd, script, label
     )
+
+
+def _program(name: str, python: str) -> str | None:
+    beside = Path(python).parent / name
+    return str(beside) if os.sep not in name and beside.exists() else shutil.which(name)
+
+
+def _is_command(name: str, python: str, cwd: Path) -> bool:
+    """Whether it is a program's name and no file of this directory: `python -m pkg.train`, `torchrun train.py`."""
+    plain = os.sep not in name and not name.endswith((".py", ".ipynb")) and not (cwd / name).exists()
+    return plain and (_is_python(name) or _program(name, python) is not None)
 
 
 def _interpreter_of(program: str, python: str) -> str:

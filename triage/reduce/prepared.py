@@ -86,7 +86,8 @@ def _below_own_backend(case: GraphCase) -> GraphCase:
         setup=setup if case.setup else (),
         prepared=True,
         own_backend=(),
-        backend_code=expression,
+        backend_code=expression,  # with what it is called with
+        context=replace(case.context, mode=None, options={}),
     )
 
 

@@ -144,7 +144,7 @@ def assemble(found: Findings) -> TriageReport:
                 headline(signature.exception_type, clip(signature.message, 200)),
                 f"siblings/{signature.fingerprint}.py" if source is not None else None,
             )
-            for signature, source in (made.siblings if made else ())
+            for signature, source in (made.others if made else ())
         ),
         accuracy=accuracy_facts(found),
         raised_in=raised_in(raised_by(conclusion), own),

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 from .units import Statement, Unit, imported_name, is_users, unit_of
 
 _CONTAINERS = (list, dict, set, collections.deque)
+_LAST = sys.maxsize  # a line after those of any file
 _LITERALS = (bool, int, float, str, bytes, type(None))
 
 
@@ -57,15 +58,40 @@ class Carrier:
         blocks = [text for file in order for _, text in sorted(self._blocks.get(file, []))]
         return list(self.imports) + list(dict.fromkeys(blocks))
 
+    def bind(self, unit: Unit, name: str, text: str, sources: Dict[str, Optional[Unit]]) -> None:
+        """A name of a function's own scope becomes a global one, by this statement, after all else of its file.
+
+        `sources`: which file has a name that is carried already; None where it is imported.
+        """
+        self._done.add(("name", unit.file, name))
+        for other, source in sources.items():
+            if other not in unit.bindings:
+                self._done.add(("name", unit.file, other))
+                if source is not None and source is not unit:
+                    self._reads.setdefault(unit.file, {})[source.file] = None
+        self._claim(name, unit)
+        made = Statement.__new__(Statement)
+        made.unit, made.node, made.text = unit, ast.parse(text).body[0], text
+        made.lines = (_LAST, len(self._blocks.get(unit.file, [])))
+        self.take(made)
+
     def tables(self) -> List[Any]:
-        """What the carried names stand for that may be filled elsewhere: containers, and objects of the user's classes."""
+        """What the carried names stand for that may be filled elsewhere: containers, objects of the user's classes, and
+        classes that know of those made from them.
+        """
         values = [self.units[file].namespace.get(name) for name, file in self._owner.items() if file in self.units]
         users = {unit.name for unit in self.units.values()}
         return [
             value
             for value in values
-            if not _is_literal(value) and (isinstance(value, _CONTAINERS) or type(value).__module__ in users)
+            if not is_literal(value)
+            and (isinstance(value, _CONTAINERS) or type(value).__module__ in users or self._knows_subclasses(value))
         ]
+
+    def _knows_subclasses(self, value: Any) -> bool:
+        if not isinstance(value, type) or "__init_subclass__" in vars(value):
+            return isinstance(value, type)
+        return any("%s.__subclasses__" % value.__name__ in text for each in self._blocks.values() for _, text in each)
 
     def _before(self, file: str, order: List[str], entered: Tuple[str, ...] = ()) -> None:
         """Put a file into the order, after the files whose names it uses."""
@@ -92,7 +118,7 @@ class Carrier:
         elif (
             found
             and name in unit.namespace
-            and _is_literal(unit.namespace[name])
+            and is_literal(unit.namespace[name])
             and not _only_literal(found, unit.namespace[name])
         ):
             self._claim(name, unit)
@@ -112,7 +138,7 @@ class Carrier:
             if isinstance(home, str) and getattr(value, "__name__", None) == name:
                 self._from(home, name, name, unit)
                 return
-            if _is_literal(value):
+            if is_literal(value):
                 self._blocks.setdefault(unit.file, []).append(((0, 0), "%s = %r" % (name, value)))
                 return
         if _used_as_library(user.node, name) and len(self.namespaces) == 1:
@@ -227,13 +253,14 @@ def _own_name(statement: Statement) -> List[str]:
     return statement.binds() if isinstance(statement.node, (ast.FunctionDef, ast.ClassDef)) else []
 
 
-def _is_literal(value: Any, depth: int = 0) -> bool:
+def is_literal(value: Any, depth: int = 0) -> bool:
+    """Whether its `repr` is a short literal of plain values."""
     if isinstance(value, _LITERALS):
         return not isinstance(value, (str, bytes)) or len(value) < 200
     if type(value) in (list, tuple, set, frozenset) and depth < 3 and len(value) < 200:
-        return all(_is_literal(item, depth + 1) for item in value)
+        return all(is_literal(item, depth + 1) for item in value)
     if type(value) is dict and depth < 3 and len(value) < 200:
-        return all(_is_literal(key, 3) and _is_literal(item, depth + 1) for key, item in value.items())
+        return all(is_literal(key, 3) and is_literal(item, depth + 1) for key, item in value.items())
     return False
 
 

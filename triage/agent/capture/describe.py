@@ -10,7 +10,7 @@ other symbolic scalar stays an input of kind int, float or bool whose value is w
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import values
 from .arguments import Arguments
@@ -35,13 +35,14 @@ def graph_case(
     context: Optional[Dict[str, Any]] = None,
     real_inputs: Optional[Sequence[Any]] = None,
     record_values: bool = False,
-    own_backend: Any = None,
+    own_backend: Tuple[Any, Dict[str, Any]] = (None, {}),
 ) -> Dict[str, Any]:
     """The GraphCase dictionary of `gm`.
 
     `example_inputs` are what the backend was given (fake or real), `real_inputs` real tensors in the same order where they
     are at hand. With `record_values` the elements of inputs are written too, as many as `values` has it.
-    `own_backend` is the backend that the program gave to torch.compile: its source is carried where it can be.
+    `own_backend` is the backend that the program gave to torch.compile, with what it is called with: its source is carried
+    where it can be.
     """
     case: Dict[str, Any] = {
         "level": level,
@@ -65,7 +66,7 @@ def graph_case(
             walk = _Walk(case)
             walk.top(inlined(gm), list(example_inputs or ()), list(real_inputs or ()), record_values)
             walk.finish()
-            case["own_backend"] = carried(own_backend)
+            case["own_backend"] = carried(*own_backend)
     except Exception as error:
         case["unprintable"].append("describing the graph failed: %s: %s" % (type(error).__name__, error))
     return case

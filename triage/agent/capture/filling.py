@@ -1,5 +1,5 @@
-"""What fills a table that carried statements read: `TABLE.append(f)`, `TABLE["x"] = f`, `@TABLE.rule`, and calls and decorators
-of the program's own functions that do so.
+"""What fills a table that carried statements read: `TABLE.append(f)`, `TABLE["x"] = f`, `@TABLE.rule`, calls and decorators of
+the program's own functions that do so, and classes made from one that takes note of them (`__init_subclass__`).
 
 Nothing names such a statement: a backend that calls all that stands in a table says nothing of who put it there. A table
 is known by what it is, whatever a file calls it.
@@ -29,6 +29,9 @@ def fillings(units: Dict[str, Unit], order: List[Unit], tables: List[Any]) -> Li
 def _fills(tables: List[Any], units: Dict[str, Unit], unit: Unit, node: ast.AST) -> bool:
     calls: List[ast.AST] = [node]
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        made = unit.namespace.get(node.name)
+        if isinstance(made, type) and any(table in made.__mro__[1:] for table in tables if isinstance(table, type)):
+            return True
         if any(_is_table(tables, unit, item) for item in node.decorator_list):
             return True
         calls = [

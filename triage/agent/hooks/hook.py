@@ -74,6 +74,7 @@ def install(config):
             "_pytest.main": lambda module: testrunners.patch_collection(module, recorder, config.get("only_test")),
             "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
             "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
+            "unittest.suite": lambda module: testrunners.patch_suite(module, recorder, config.get("only_test")),
         }
     )
     if shared:

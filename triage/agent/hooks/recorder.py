@@ -177,9 +177,15 @@ class Recorder:
         }
 
     def own_backend(self):
-        """What the program gave to torch.compile as the backend of the function that runs now; None where another is forced."""
+        """The backend that the program gave to torch.compile for the function that runs now, and what torch hands on to it.
+
+        (None, {}) where another is forced.
+        """
         settings = getattr(self._local, "settings", None) or {}
-        return settings.get("backend") if self.config.get("rung") is None else None
+        if self.config.get("rung") is not None:
+            return None, {}
+        given = {name: settings.get(name) for name in ("mode", "options")}
+        return settings.get("backend"), {name: value for name, value in given.items() if value and value != "default"}
 
     def leave(self, what):
         if what == "backwards" and getattr(self._local, what, 1) == 1 and self.comparer is not None:

@@ -60,6 +60,32 @@ def patch_unittest(module, recorder):
         setattr(module.TestResult, name, _recording(getattr(module.TestResult, name), recorder))
 
 
+def patch_suite(module, recorder, only=None):
+    """Watch `unittest.suite`: as `patch_collection` does for pytest; `only` is a test's id."""
+    run = module.TestSuite.run
+
+    @functools.wraps(run)
+    def running(self, result, *args, **kwargs):
+        if not getattr(result, "_testRunEntered", False):  # by this unittest knows the outermost suite too
+            if only is not None and any(_name(test) == only for test in _tests(self)):
+                _leave(self, only)
+            recorder.channel.say("collected", tests=self.countTestCases())
+        return run(self, result, *args, **kwargs)
+
+    module.TestSuite.run = running
+
+
+def _tests(suite):
+    for item in suite:
+        yield from _tests(item) if hasattr(item, "_tests") else [item]
+
+
+def _leave(suite, only):
+    """Take all tests but one from a suite, and the suites that are empty then. Whether that one is in it."""
+    suite._tests = [item for item in suite if (_leave(item, only) if hasattr(item, "_tests") else _name(item) == only)]
+    return bool(suite._tests)
+
+
 def _name(test):
     """`test_model.Training.test_step`."""
     try:

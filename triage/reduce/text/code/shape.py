@@ -7,6 +7,7 @@ on the text without that: so nothing of it can be reduced away, and what is run 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from triage.judge.judgement import RefusedError
 from triage.model.rungs import DEFAULT_BACKEND, INDUCTORS, knows_modes
@@ -31,7 +32,9 @@ def shaped(script: Script, rung: str | None, header: str, *, door: bool = False)
         if door:
             return comment + script.text
         raise RefusedError("it does not use torch.compile")
-    body = Script(script.replaced([_with_backend(script, use, rung) for use in uses]))
+    edits = [_with_backend(script, use, rung) for use in uses]
+    edits += [edit for use in uses if rung is None for edit in _told_to_no_other(script, use)]
+    body = Script(script.replaced(edits))
     return comment + (body.text if "os" in bound_globals(body) else _import_os(body))
 
 
@@ -83,6 +86,14 @@ def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | Non
         return Edit(start, end, "{**" + script.text[start:end] + f', "backend": {told.partition("=")[2]}' + "}")
     place, last = last_token(script, use)
     return Edit(place, place, {"(": "", ",": " "}.get(last, ", ") + told)
+
+
+def _told_to_no_other(script: Script, use: ast.Call | ast.Attribute) -> Iterator[Edit]:
+    """`options=` and `mode=` of a backend of the script's own mean nothing to the one that is put in its place."""
+    for word in use.keywords if isinstance(use, ast.Call) else ():
+        if word.arg in INDUCTORS and VARIABLE not in script.source(word.value):
+            start, _ = script.span(word.value)
+            yield Edit(start, start, f'None if "{VARIABLE}" in os.environ else ')
 
 
 def _import_os(script: Script) -> str:

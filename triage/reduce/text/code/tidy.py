@@ -15,7 +15,7 @@ import re
 from triage.reduce.text.code.edits import importing, is_elif
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
 from triage.reduce.text.code.nodes import bound_name, is_bare_constant, is_future, string_of
-from triage.reduce.text.code.script import Block, Edit, Script, blocks_of
+from triage.reduce.text.code.script import Block, Definition, Edit, Function, Script, blocks_of
 from triage.reduce.text.code.weight import STANDARD
 
 _HARMLESS = STANDARD - {"torchvision"}
@@ -105,14 +105,25 @@ def _lines_apart(text: str, tree: ast.Module) -> set[int]:
 
 
 def _constants(script: Script) -> list[Edit]:
-    """Statements that are a constant, docstrings among them, or a name of the module (in a function the compiler meets it)."""
+    """Statements that are a constant, a docstring too, or a name of the module or a parameter (others the compiler meets)."""
     alone = [node for node in script.nodes if isinstance(node, ast.Expr)]
     named = [node for node in alone if isinstance(node.value, ast.Name) and script.parents[node] is script.tree]
     bound = bound_globals(script) if named else frozenset()
     known = bound | frozenset(dir(builtins))
     gone = [node for node in named if isinstance(node.value, ast.Name) and node.value.id in known]
+    gone += [node for node in alone if isinstance(node.value, ast.Name) and node.value.id in _parameters(script, node)]
     gone += filter(is_bare_constant, alone)
     return [Edit(*script.span(node), "pass") for node in gone]
+
+
+def _parameters(script: Script, statement: ast.stmt) -> set[str]:
+    """Those of the function that a statement stands in."""
+    inner = next((node for node in script.above(statement) if isinstance(node, Definition)), None)
+    return (
+        {item.arg for item in ast.walk(inner.args) if isinstance(item, ast.arg)}
+        if isinstance(inner, Function)
+        else set()
+    )
 
 
 def _superfluous_pass(script: Script) -> list[Edit]:
