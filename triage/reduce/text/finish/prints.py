@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from triage.judge.printed import BEYOND, NEARLY_NOTHING
 from triage.reduce.text.code.names import bound_globals
-from triage.reduce.text.code.nodes import calls
+from triage.reduce.text.code.nodes import calls, is_bare_constant
 from triage.reduce.text.code.script import Edit, Script
 
 MOST_VALUES = 24  # more in the list of what is expected is nothing to read
@@ -53,8 +53,7 @@ def _collecting(script: Script, name: str, told: Callable[[ast.Call], list[str]]
 
 def _comes_first(statement: ast.stmt) -> bool:
     """An import, or the docstring."""
-    of_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return of_text or isinstance(statement, ast.Import | ast.ImportFrom)
+    return is_bare_constant(statement) or isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _formatted(call: ast.Call) -> list[str]:

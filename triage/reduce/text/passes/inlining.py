@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from triage.reduce.text.code.edits import deletion
@@ -61,20 +60,11 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
         tail = script.indent(statement) + script.source(statement.targets[0]) + f" = {script.source(last.value)}\n"
     elif isinstance(last, ast.Return):
         body.pop()
-    at_top = script.parents[statement] is script.tree
     # What its body declares is at home where it stands now.
-    body = [item for item in body if not isinstance(item, ast.Global if at_top else ast.Nonlocal)]
+    declared = ast.Global if script.parents[statement] is script.tree else ast.Nonlocal
+    body = [item for item in body if not isinstance(item, declared)]
     text = "".join(script.body_text([item], script.indent(statement)) for item in body)
-    if at_top:
-        bound = seen.scope_at(node).bound
-        text = re.sub(r"^[ \t]*nonlocal .*", lambda line: _global(line.group(), bound), text, flags=re.MULTILINE)
     yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), given + text + tail))
-
-
-def _global(line: str, bound: set[str]) -> str:
-    """`nonlocal a` as `global a`, where `a` was local to a function that is statements of the module now."""
-    names = set(re.findall(r"\w+", line)[1:])
-    return line.replace("nonlocal", "global", 1) if names <= bound else line
 
 
 def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
@@ -84,8 +74,7 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
     if script.parents[node] is not script.tree or node.decorator_list:
         return
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-    rest = node.args.vararg
-    if node.args.kwonlyargs or node.args.kwarg or (rest is not None and not _is_handed_on(script, node, rest.arg)):
+    if len(all_arguments(node.args)) > len(names):  # only plain ones
         return
     inner = seen.scope_at(node)
     edits = [Edit(*script.lines_span(node))]
@@ -96,13 +85,10 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
             not isinstance(call, ast.Call)
             or call.func is not place.node
             or call.keywords
-            or len(call.args) < len(names)
-            or (len(call.args) > len(names) and rest is None)
+            or len(call.args) != len(names)
         ):
             return
-        given = dict(zip(names, map(script.source, call.args), strict=False))
-        if rest is not None:
-            given[rest.arg] = ", ".join(map(script.source, call.args[len(names) :]))
+        given = dict(zip(names, map(script.source, call.args), strict=True))
         edits.append(Edit(*script.span(call), _filled(script, seen, inner, node.body[0].value, given)))
     lines = set(script.replaced(edits).splitlines()) - set(script.text.splitlines())
     if 0 < len(uses) < 3 and all(len(line) <= WIDEST_OF_ALL for line in lines):
@@ -112,21 +98,7 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
 def _filled(script: Script, seen: Occurrences, inner: Scope, value: ast.expr, given: dict[str, str]) -> str:
     start, end = script.span(value)
     places = [place for name in given for place in seen.of(name, inner) if start <= place.start < end]
-    edits = []
-    for place in places:
-        above = script.parents[place.node]
-        if isinstance(above, ast.Starred):  # `*args`: all of them, in their place
-            edits.append(Edit(*script.span(above), given[place.name]))
-        else:
-            edits.append(Edit(place.start, place.end, atom(given[place.name])))
-    return atom(script.part(start, end, edits))
-
-
-def _is_handed_on(script: Script, node: ast.FunctionDef, name: str) -> bool:
-    """Whether `*name` is only handed on as it is, in calls."""
-    uses = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id == name]
-    above = [script.parents[use] for use in uses]
-    return all(isinstance(item, ast.Starred) and isinstance(script.parents[item], ast.Call) for item in above)
+    return atom(script.part(start, end, (Edit(place.start, place.end, atom(given[place.name])) for place in places)))
 
 
 def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:

@@ -6,8 +6,9 @@ Pure: from the trace of the program to texts. Which of them really fails is foun
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,7 +17,7 @@ from triage.reduce.text.code.script import Script, after_future, readable
 from triage.reduce.text.code.shape import plain
 from triage.reduce.text.code.tidy import cleaned
 from triage.reduce.text.starts.bundle import MAIN, Bundle, Part, UnbundledError, bundle
-from triage.reduce.text.starts.direct import MOST_CALLS, Spoken, compared_script, direct_script, spoken
+from triage.reduce.text.starts.direct import MOST_CALLS, compared_script, direct_script, spoken
 from triage.reduce.text.starts.executed import executed_part
 from triage.reduce.text.starts.extract import import_of
 from triage.reduce.text.starts.failing_line import alone, place_of, statement_at
@@ -94,7 +95,8 @@ def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
     kinds += [(calls[:MOST_CALLS], "") for calls in groups if len(calls) > 1]
     for calls, gradients in kinds:
         for made, script in programs:
-            yield from ((text, True) for text in _said_compared(trace, made, script, calls, options, gradients))
+            write = partial(compared_script, script, options=options, gradients=gradients)
+            yield from ((text, True) for text in _written(trace, made, calls, {}, write))
 
 
 def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
@@ -183,33 +185,19 @@ def _said(
     definition: str = "",
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
-    imports = dict(given)
-    said = _spoken(trace, made, calls, imports)
-    if said is None:
-        return
-    try:
-        text = direct_script(script, said, options, imports, definition)
-    except SyntaxError:
-        return
-    text = after_future(Script(text), "".join(imports.values()))
-    yield text
-    if before:
-        yield after_future(Script(text), before)
+    for text in _written(
+        trace, made, calls, given, partial(direct_script, script, options=options, definition=definition)
+    ):
+        yield text
+        if before:
+            yield after_future(Script(text), before)
 
 
-def _said_compared(
-    trace: Trace, made: Bundle, script: Script, calls: Sequence[Call], options: str, gradients: str
+def _written(
+    trace: Trace, made: Bundle, calls: Sequence[Call], given: Mapping[str, str], write: Callable[..., str]
 ) -> Iterator[str]:
-    imports: dict[str, str] = {}
-    said = _spoken(trace, made, calls, imports)
-    if said is not None:
-        with contextlib.suppress(SyntaxError):
-            text = compared_script(script, said, options, imports, gradients=gradients)
-            yield after_future(Script(text), "".join(imports.values()))
-
-
-def _spoken(trace: Trace, made: Bundle, calls: Sequence[Call], imports: dict[str, str]) -> Spoken | None:
-    """These calls as text; what it takes of installed packages is put into `imports`."""
+    """These calls as `write` puts them, below the imports that are `given` and those of installed packages."""
+    imports = dict(given)
 
     def resolve(module: str, name: str) -> str | None:
         known = trace.modules.get(module)
@@ -219,7 +207,10 @@ def _spoken(trace: Trace, made: Bundle, calls: Sequence[Call], imports: dict[str
             return None
         return imports.setdefault(name, f"from {module} import {name}\n") and name
 
-    return spoken(calls, resolve)
+    said = spoken(calls, resolve)
+    if said is not None:
+        with contextlib.suppress(SyntaxError):
+            yield after_future(Script(write(said, imported=imports)), "".join(imports.values()))
 
 
 def _options(call: CompileCall) -> str:

@@ -1,15 +1,19 @@
 """What raises wherever it is reached, seen without a run: rules of `validity`, which tells what the program itself may do.
 
 Most candidates that bring nothing end so before anything is compiled: an argument less than a function takes, an operator
-without its schema. Each rule is silent where it cannot be sure: names that are bound more than once, definitions with
-decorators, classes with bases.
+without its schema, a pair unpacked from what returns none. Each rule is silent where it cannot be sure: names that are bound
+more than once, definitions with decorators, classes with bases.
 """
 
 from __future__ import annotations
 
 import ast
+import bisect
+from collections import Counter
 from collections.abc import Iterator
 
+from triage.reduce.text.code.names import KNOWN, Occurrences
+from triage.reduce.text.code.nodes import own_nodes
 from triage.reduce.text.code.own_names import Modules, fits_known, is_module, known_definitions, spreads, times_bound
 from triage.reduce.text.code.script import Definition, Function, Script
 
@@ -24,6 +28,8 @@ _LEAST_ARGUMENTS = {
 }  # a function's own number is the largest it stands at
 _MOST_NEEDED = max(_LEAST_ARGUMENTS)
 _LEAST = {name: least for least, names in _LEAST_ARGUMENTS.items() for name in names.split()}
+_NO_SEQUENCES = frozenset({"range", "len", "print", "int", "float", "list", "tuple", "dict", "object", "type", "zip"})
+_DEEP = 3  # functions that return what functions return
 
 
 def misfit_calls(script: Script) -> Iterator[str]:
@@ -77,3 +83,70 @@ def unset_attributes(script: Script) -> Iterator[str]:
     for name in read:
         if name not in there and not name.startswith("__"):
             yield f"nothing sets self.{name}"
+
+
+def bad_unpacking(script: Script) -> Iterator[str]:
+    """Tuples and loops over what cannot be iterated over, or has another number of elements."""
+    known, times = known_definitions(script), times_bound(script)
+    for node in script.nodes:
+        if isinstance(node, ast.For):
+            values, count = node.iter, None
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple | ast.List):
+            targets = node.targets[0].elts
+            if any(isinstance(item, ast.Starred) for item in targets):
+                continue
+            values, count = node.value, len(targets)
+        else:
+            continue
+        if _never_gives(values, count, known, times):
+            yield f"{ast.unparse(values)} does not give {'elements' if count is None else f'{count} elements'}"
+
+
+def early_reads(script: Script) -> Iterator[str]:
+    """Names that statements of the module read above all that bind them. Until a builtin is bound it is what Python has."""
+    seen = Occurrences(script)
+    starred = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in script.nodes)
+    elsewhere = {name for node in script.nodes if isinstance(node, ast.Global) for name in node.names}
+    ends = [script.lines_span(statement)[1] for statement in script.tree.body]
+
+    def number(place: int) -> int:
+        return bisect.bisect_right(ends, place)
+
+    first: dict[str, int] = {}
+    for item in seen.module.found:
+        if item.binds:
+            first[item.name] = min(number(item.start), first.get(item.name, len(ends)))
+    for item in () if starred else seen.module.found:
+        if item.name in KNOWN or not item.placed:
+            continue
+        if not item.binds and item.name not in elsewhere and number(item.start) < first.get(item.name, -1):
+            yield f"{item.name} is read before anything defines it"
+
+
+# -- what is iterated over ----------------------------------------------------------------------------------------------
+
+
+def _never_gives(
+    value: ast.expr | None, count: int | None, known: dict[str, Definition], times: Counter[str], depth: int = 0
+) -> bool:
+    """Whether a value surely has not so many elements, or (`count` is None) surely none that one could iterate over."""
+    if value is None or isinstance(value, ast.Lambda):
+        return True
+    if isinstance(value, ast.Constant):
+        return not isinstance(value.value, str | bytes) or (count is not None and len(value.value) != count)
+    if isinstance(value, ast.Name):
+        own = isinstance(known.get(value.id), Function)
+        return own or (value.id in _NO_SEQUENCES and not times[value.id])
+    if isinstance(value, ast.List | ast.Tuple):
+        return (
+            count is not None and len(value.elts) != count and not any(isinstance(i, ast.Starred) for i in value.elts)
+        )
+    made = known.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
+    if not isinstance(made, ast.FunctionDef) or depth > _DEEP:
+        return False
+    inner = list(own_nodes(made))
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inner):
+        return False
+    returned = [node.value for node in inner if isinstance(node, ast.Return)]
+    # A local name may hide the definition of the same name, but such a name is bound twice and so not known.
+    return all(_never_gives(item, count, known, times, depth + 1) for item in returned)
