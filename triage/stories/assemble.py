@@ -14,6 +14,7 @@ from triage.culprit.matching import lies_in_environment
 from triage.culprit.operation import culprit_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved
+from triage.environments.files import JOURNAL
 from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion
 from triage.model.codec import encode
@@ -32,7 +33,7 @@ from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
-from triage.report.kinds import only_rounds
+from triage.report.kinds import comes_of_rounding
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.captured import guilty_graph, only_line
@@ -178,7 +179,7 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
         return EXIT_BUDGET
     if report.verdict.door is not None:
         return EXIT_OK
-    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE or only_rounds(report)
+    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE or comes_of_rounding(report)
     return EXIT_NOTHING if nothing else EXIT_OK
 
 
@@ -262,7 +263,7 @@ def _libraries(conclusion: Conclusion) -> dict[str, str]:
 
 
 def _artifacts(directory: Path) -> dict[str, str]:
-    found = {"report_md": "report.md", "report_json": "report.json", "journal": "journal.jsonl"}
+    found = {"report_md": "report.md", "report_json": "report.json", "journal": JOURNAL}
     trace = trace_of(directory)
     if trace is not None:
         found["trace"] = str(trace.relative_to(directory))
