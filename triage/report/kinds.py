@@ -12,7 +12,7 @@ def kind_of(report: TriageReport) -> str:
         return "passes"
     if report.verdict.stage is Stage.SCRIPT:
         return "script"
-    if report.verdict.symptom is Symptom.ROUNDING or comes_of_rounding(report):
+    if report.verdict.symptom is Symptom.ROUNDING or only_rounds(report):
         return "rounding"
     if report.verdict.compares_random:
         return "random"
@@ -30,7 +30,7 @@ def is_wanted(report: TriageReport) -> bool:
     return kind_of(report) in ("bug", "flaky") and not is_of_backend(report)
 
 
-def comes_of_rounding(report: TriageReport) -> bool:
+def only_rounds(report: TriageReport) -> bool:
     """Whether what is raised comes of a value that rounds otherwise than in eager."""
     return report.given_wrong is not None and not report.given_wrong["wrong"]
 

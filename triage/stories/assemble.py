@@ -33,7 +33,7 @@ from triage.probe.run import Probe
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
-from triage.report.kinds import comes_of_rounding
+from triage.report.kinds import only_rounds
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.captured import guilty_graph, only_line
@@ -179,7 +179,7 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
         return EXIT_BUDGET
     if report.verdict.door is not None:
         return EXIT_OK
-    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE or comes_of_rounding(report)
+    nothing = report.verdict.symptom is Symptom.NONE or report.verdict.stage is Stage.NONE or only_rounds(report)
     return EXIT_NOTHING if nothing else EXIT_OK
 
 
