@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "probe": BASE,
     "environments": BASE | {"probe", "environments.files"},
     "environments.files": set(),  # the standard library alone, so that everybody may write a file whole
-    "session": BASE | {"probe", "environments"},
+    "session": BASE | {"probe", "environments", "environments.files"},
     "trial": GROUND,
     "locate": GROUND,
     "reduce": GROUND | {"trial", "reduce.interface", "reduce.printing", "reduce.graph"},

@@ -12,7 +12,7 @@ from triage.report.timeline import MOST_ROWS, Span, spans_of, timeline
 def journal(folder: Path, *events: dict[str, Any]) -> Path:
     file = folder / "journal.jsonl"
     file.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
-    return file
+    return folder
 
 
 def at(time: float, kind: str, **facts: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def probe(name: str, start: float, end: float, outcome: str, rung: str = "") -> 
 
 def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> None:
     uncompiled, eager = probe("uncompiled", 6, 9, "ok"), probe("eager", 6.5, 8, "ok")
-    file = journal(
+    run = journal(
         tmp_path,
         at(0, "run_started"),
         *probe("as_is", 0, 5, "exception"),
@@ -52,7 +52,7 @@ def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> Non
         at(20, "step_started", step="ablate"),
         at(21, "step_ended", step="ablate"),
     )
-    assert spans_of(file) == (
+    assert spans_of(run) == (
         Span("as it is", 0, 5, "bad", "exception"),
         Span("as it is, compared with eager", 5, 5.5, "bad", "wrong result"),
         Span("uncompiled", 6, 9, "ok", "passes"),
@@ -67,7 +67,7 @@ def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> Non
 def test_a_run_of_which_is_told_later_ended_when_it_did(tmp_path: Path) -> None:
     """It began beside the first one, and what it means is known once that has failed."""
     ran = probe("uncompiled", 2, 20, "ok")
-    file = journal(
+    run = journal(
         tmp_path,
         at(0, "run_started"),
         at(0, "probe_started", name="as_is", rung="as_is"),
@@ -76,14 +76,14 @@ def test_a_run_of_which_is_told_later_ended_when_it_did(tmp_path: Path) -> None:
         at(20, "probe_ended", name="as_is", rung="inductor", outcome="exception", seconds=20),
         ran[1],
     )
-    assert [(span.name, span.start, span.end) for span in spans_of(file)] == [("as it is", 0, 20), ("uncompiled", 2, 6)]
+    assert [(span.name, span.start, span.end) for span in spans_of(run)] == [("as it is", 0, 20), ("uncompiled", 2, 6)]
 
 
 def test_the_hours_before_a_run_was_gone_on_with_are_left_out(tmp_path: Path) -> None:
     began = at(5, "probe_started", name="eager", rung="eager")
     again = [{**event, "t": event["t"] + 90_000} for event in (at(0, "run_started"), *probe("inductor", 1, 3, "hang"))]
-    file = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "hang"), began, at(6, "query"), *again)
-    assert [(span.name, span.start, span.end, span.told) for span in spans_of(file)] == [
+    run = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "hang"), began, at(6, "query"), *again)
+    assert [(span.name, span.start, span.end, span.told) for span in spans_of(run)] == [
         ("as it is", 0, 4, "hang"),
         ("eager", 5, 6, "not ended"),
         ("inductor", 7, 9, "hang"),
@@ -91,10 +91,10 @@ def test_the_hours_before_a_run_was_gone_on_with_are_left_out(tmp_path: Path) ->
 
 
 def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
-    file = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "ok"))
-    with file.open("a", encoding="utf-8") as torn:
+    run = journal(tmp_path, at(0, "run_started"), *probe("as_is", 0, 4, "ok"))
+    with (run / "journal.jsonl").open("a", encoding="utf-8") as torn:
         torn.write('{"t": 1009.0, "kind": "probe_started", "na')
-    assert [span.name for span in spans_of(file)] == ["as it is"]
+    assert [span.name for span in spans_of(run)] == ["as it is"]
     assert spans_of(tmp_path / "gone.jsonl") == ()
 
 

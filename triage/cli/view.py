@@ -147,8 +147,9 @@ def shown(path: str | Path) -> str:
 
 def _with(operations: Sequence[str]) -> str:
     """What a reproducer has: which of several operations is to blame is not known yet."""
-    more = f" and {len(operations) - MOST_NAMED} more" if len(operations) > MOST_NAMED else ""
-    return f" with {', '.join(operations[:MOST_NAMED])}{more}" if operations else ""
+    from triage.model.text import some
+
+    return f" with {some(operations, MOST_NAMED)}" if operations else ""
 
 
 def ops_told(count: int | None) -> str:

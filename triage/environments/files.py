@@ -1,12 +1,18 @@
-"""Small things about files: whole writes, sizes, locks that die with their process."""
+"""Small things about files: whole writes, sizes, locks that die with their process, and the journal of a run as it is read."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+JOURNAL = "journal.jsonl"  # of a run directory; `session/events.py` writes it
+_KIND = re.compile(r'"kind": "(\w+)"')
 
 if sys.platform == "win32":
 
@@ -45,3 +51,20 @@ def write_whole(path: Path, text: str) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def read_journal(run: Path, *kinds: str) -> Iterator[dict[str, Any]]:
+    """The entries of a run's journal, of these kinds alone where some are named. What cannot be read is left out.
+
+    The last line of a run that goes on may be torn.
+    """
+    with contextlib.suppress(OSError), (run / JOURNAL).open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            kind = _KIND.search(line, 0, 200)  # most lines are long, and of another kind
+            if not kinds or (kind is not None and kind[1] in kinds):
+                try:
+                    entry = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(entry, dict):
+                    yield entry

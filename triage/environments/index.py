@@ -85,14 +85,11 @@ def linked_wheels(project: str, place: str, cert: str | None = None) -> list[Whe
     return [wheel for wheel in wheels if wheel is not None]
 
 
-def all_wheels(project: str, settings: IndexSettings, first: Sequence[str] = ()) -> tuple[list[Wheel], list[str]]:
-    """(wheels, problems) of the configured indexes, and before them of the indexes `first`.
-
-    A problem is an index that could not be read, in words.
-    """
+def all_wheels(project: str, settings: IndexSettings) -> tuple[list[Wheel], list[str]]:
+    """(wheels, problems) of the configured indexes. A problem is one that could not be read, in words."""
     wheels: list[Wheel] = []
     problems: list[str] = []
-    for index in dict.fromkeys([*first, *settings.indexes]):
+    for index in settings.indexes:
         try:
             wheels += project_wheels(project, index, settings.cert)
         except IndexUnreachableError as error:

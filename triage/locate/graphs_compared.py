@@ -39,7 +39,7 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
             direction=None,
         )
     amplified = otherwise is not None and fails_alike(otherwise, found)
-    if only_rounds(probe, found.outcome) or (amplified and nothing_but_rounding(probe)):
+    if all_is_rounding(probe, found.outcome) or (amplified and nothing_but_rounding(probe)):
         return replace(
             found,
             stage=Stage.NONE,
@@ -75,7 +75,7 @@ def _symptom_of_check(found: Conclusion, wrong: WrongResult) -> Symptom:
     return Symptom.WRONG_RESULT if compares or says else found.symptom
 
 
-def only_rounds(probe: Probe, failed: Outcome | None) -> bool:
+def all_is_rounding(probe: Probe, failed: Outcome | None) -> bool:
     """Whether rounding is all there is: every graph was compared up to the failing check, and what differs eager explains.
 
     Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).

@@ -199,8 +199,6 @@ class Check:
     shape: tuple[int, ...] = ()
     difference: float | None = None
     relative: float | None = None
-    mismatched: int = 0
-    elements: int = 0
 
     @property
     def wrongness(self) -> Wrongness:

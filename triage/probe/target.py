@@ -60,6 +60,19 @@ def _absolute(path: str) -> str:
     return str(Path(path).absolute())  # not resolved: a venv's python is a link, and the link is what makes the venv
 
 
+def words_of(command: Sequence[str]) -> tuple[str | None, bool, list[str]]:
+    """(module, whether it is a whole command, the other words) of what was to be run, as it was typed and is kept.
+
+    >>> words_of(("-m", "pkg.train", "--steps", "2"))
+    ('pkg.train', False, ['--steps', '2'])
+    """
+    words = list(command)
+    module = words[1] if words[:1] == ["-m"] else None
+    words = words[2:] if module is not None else words
+    raw = words[:1] == ["--"]
+    return module, raw, words[1:] if raw else words
+
+
 def make_target(words: Sequence[str], *, module: str | None, raw: bool, python: str, cwd: Path) -> Target:
     """The target for `SCRIPT ARGS`, `-m MODULE ARGS`, or a raw command: after `--`, or one that names a program (`torchrun`).
 

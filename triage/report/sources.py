@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from triage.environments.files import read_journal
 from triage.model.report import SAYS_NOTHING, LadderRow, TriageReport
 from triage.report.graph_picture import Drawn, graph_of
 from triage.report.logs import telling_log
@@ -16,7 +14,6 @@ from triage.report.reduced_graph import drawn_of
 from triage.report.timeline import Span, spans_of
 
 ERROR_LOG = "error.log"
-JOURNAL = "journal.jsonl"
 MOST_STEPS = 400
 LONGEST_SECRET = 20_000
 LONGEST = 1_000_000  # bytes of a log that are looked at, from its end
@@ -47,7 +44,7 @@ def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sou
     passing = _read(run_dir, report.nearest_passing.path) if report.nearest_passing is not None else ""
     curve, unit = _curve(run_dir)
     quoted = redactor.source(reproducer)
-    spans = spans_of(run_dir / JOURNAL)
+    spans = spans_of(run_dir)
     return Sources(
         reproducer=quoted,
         passing=redactor.source(passing),
@@ -63,24 +60,13 @@ def read_sources(run_dir: Path, report: TriageReport, redactor: Redactor) -> Sou
 def _curve(run_dir: Path) -> tuple[tuple[tuple[int, int], ...], str]:
     """From the run's journal; of several reductions the last. Numbers alone are taken from it."""
     found: list[tuple[int, int | None, int]] = []
-    with contextlib.suppress(OSError), (run_dir / JOURNAL).open(encoding="utf-8", errors="replace") as journal:
-        for line in journal:
-            entry = _entry(line) if '"kind": "reduced"' in line else {}
-            queries, ops, lines = (entry.get(name) for name in ("queries", "ops", "lines"))
-            if isinstance(queries, int) and isinstance(lines, int) and isinstance(ops, int | None):
-                found = [] if found and queries < found[-1][0] else found
-                found.append((queries, ops, lines))
+    for entry in read_journal(run_dir, "reduced"):
+        queries, ops, lines = (entry.get(name) for name in ("queries", "ops", "lines"))
+        if isinstance(queries, int) and isinstance(lines, int) and isinstance(ops, int | None):
+            found = [] if found and queries < found[-1][0] else found
+            found.append((queries, ops, lines))
     unit = "lines" if any(not ops for _, ops, _ in found) else "operations"
     return tuple((queries, lines if unit == "lines" else ops or 0) for queries, ops, lines in found[-MOST_STEPS:]), unit
-
-
-def _entry(line: str) -> dict[str, Any]:
-    """Nothing where the line is not whole, as the last one of a run that goes on."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def failing_log(run_dir: Path, report: TriageReport) -> str:

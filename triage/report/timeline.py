@@ -6,20 +6,17 @@ them are left out.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from triage.environments.files import read_journal
 from triage.model.text import clip
 
 MOST_ROWS = 40
 SHORTEST = 0.05  # seconds: what is shorter is no bar
 _LEFT, _RIGHT, _DOWN = 190.0, 520.0, 22
-_KIND = re.compile(r'^\{"t": [\d.]+, "kind": "(?P<kind>\w+)"')
 _WANTED = {
     *("run_started", "probe_started", "probe_facts", "probe_ended", "probe_cancelled", "engine_started", "query"),
     *("reproducer_found", "verify_started", "verify_ended", "step_started", "step_ended"),
@@ -39,27 +36,15 @@ class Span:
     told: str = ""
 
 
-def spans_of(journal: Path) -> tuple[Span, ...]:
+def spans_of(run: Path) -> tuple[Span, ...]:
     """In the order in which they began; of more than fit a picture the longest."""
     reader = _Reader()
-    with contextlib.suppress(OSError):
-        for entry in _entries(journal):
+    for entry in read_journal(run, *_WANTED):
+        if isinstance(entry.get("t"), (int, float)):
             reader.take(entry)
     found = [span for span in reader.ended() if span.end - span.start >= SHORTEST]
     longest = sorted(found, key=lambda span: span.start - span.end)[:MOST_ROWS]
     return tuple(sorted(longest, key=lambda span: (span.start, span.end)))
-
-
-def _entries(journal: Path) -> Iterator[dict[str, Any]]:
-    with journal.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            kind = _KIND.match(line)
-            if kind is None or kind["kind"] not in _WANTED:
-                continue
-            with contextlib.suppress(ValueError):  # the last line of a run that goes on may be torn
-                entry = json.loads(line)
-                if isinstance(entry, dict) and isinstance(entry.get("t"), (int, float)):
-                    yield entry
 
 
 class _Reader:

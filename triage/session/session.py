@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from triage.environments.files import JOURNAL
 from triage.environments.machine import kept_in
 from triage.errors import UsageError
 from triage.model.outcome import Outcome
@@ -78,7 +79,7 @@ def open_session(settings: Settings, label: str, cwd: Path, emit: Emitter) -> Se
     Raises UsageError where it cannot be made.
     """
     directory = _make_directory(settings.out, label, cwd)
-    emit.add(Journal(directory / "journal.jsonl"))
+    emit.add(Journal(directory / JOURNAL))
     return Session(directory, settings, emit, Clock(settings.budget), neutral_store())
 
 
@@ -94,7 +95,7 @@ def reopen_session(
             why=str(error),
             next="Start anew: triage run SCRIPT",
         ) from error
-    emit.add(Journal(directory / "journal.jsonl"))
+    emit.add(Journal(directory / JOURNAL))
     return Session(
         directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled, verified=verified
     )

@@ -15,6 +15,7 @@ from triage.culprit.matching import lies_in_environment
 from triage.culprit.operation import culprit_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved
+from triage.environments.files import JOURNAL
 from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion
 from triage.model.codec import encode
@@ -267,7 +268,7 @@ def _libraries(conclusion: Conclusion) -> dict[str, str]:
 
 
 def _artifacts(directory: Path) -> dict[str, str]:
-    found = {"report_md": "report.md", "report_json": "report.json", "journal": "journal.jsonl"}
+    found = {"report_md": "report.md", "report_json": "report.json", "journal": JOURNAL}
     trace = trace_of(directory)
     if trace is not None:
         found["trace"] = str(trace.relative_to(directory))

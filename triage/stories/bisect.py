@@ -25,7 +25,7 @@ from triage.bisect.state import FILE, Ask, State, digest_of, load, places_of, sa
 from triage.bisect.trial import CACHES_OFF, Sought, Trial
 from triage.bisect.worktrees import CommitBench, commit_axis
 from triage.environments.cache import DEFAULT_LIMIT
-from triage.environments.files import write_whole
+from triage.environments.files import JOURNAL, write_whole
 from triage.environments.machine import runs_that_fit
 from triage.errors import TargetError, TriageError, UsageError
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
@@ -143,7 +143,7 @@ def _stdin(subject: Subject, directory: Path, own: bool) -> Path | None:
 def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | None, again: bool) -> Session:
     """A directory of its own, inside the run that is bisected; or the one that is taken up again."""
     if again and out is not None:
-        emit.add(Journal(out / "journal.jsonl"))
+        emit.add(Journal(out / JOURNAL))
         return Session(out.absolute(), settings, emit, Clock(settings.budget), neutral_store())
     if out is None:
         label = subject.target(find_python(None)).label

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from triage.bisect.verdict import Face
+from triage.environments.files import read_journal
 from triage.errors import UsageError
 from triage.judge.signature import FailureSignature
 from triage.judge.skeleton import skeleton_of
 from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Symptom
-from triage.probe.target import Target, make_target
+from triage.probe.target import Target, make_target, words_of
 from triage.report.store import load_report
 
 _KINDS = {
@@ -92,26 +92,15 @@ def _of_run(run: Path, cwd: Path) -> Subject:
 
 def _command(run: Path, report: TriageReport) -> tuple[tuple[str, ...], str | None, bool]:
     """(words, module, raw) as the run was started: from its journal, as the report's own copy has secrets taken out."""
-    words = [str(word) for word in report.command]
-    try:
-        for line in (run / "journal.jsonl").read_text(encoding="utf-8").splitlines():
-            event = json.loads(line)
-            if event.get("kind") == "run_started":
-                words = [str(word) for word in event["command"]]
-                break
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # the report's copy must do
-    if words[:1] == ["-m"]:
-        return tuple(words[2:]), words[1], False
-    if words[:1] == ["--"]:
-        return tuple(words[1:]), None, True
-    if not words:
+    kept = next(read_journal(run, "run_started"), {}).get("command")
+    module, raw, words = words_of([str(word) for word in kept or report.command])
+    if not words and module is None:
         raise UsageError(
             what=f"The run {run} does not say what was run.",
             why="Neither its journal nor its report has a command.",
             next="Name the script itself: triage bisect train.py",
         )
-    return tuple(words), None, False
+    return tuple(words), module, raw
 
 
 def face_of(report: TriageReport) -> Face | None:

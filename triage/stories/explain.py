@@ -15,14 +15,11 @@ from pathlib import Path
 from triage.explain import breaks, recompiles, times
 from triage.explain.cures import Trial
 from triage.explain.fullgraph import first_to_fail
-from triage.judge.signature import headline
 from triage.model.explanation import Explanation
-from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip, first_line
 from triage.probe import stdin
 from triage.probe.interpret import Event, events_in
-from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import redactor_here
 from triage.report.writing import write_explanation
@@ -32,10 +29,10 @@ from triage.session.session import Session, open_session
 from triage.session.settings import Settings
 from triage.stories.explain_modes import ModesWanted, step_marked
 from triage.stories.explain_profile import profiled
+from triage.stories.explain_run import announced, failure_of, request_for
 from triage.stories.run import Run
 from triage.stories.run import run as triaged
 from triage.stories.target import check_started
-from triage.stories.turns import told
 
 EXIT_PARTIAL, EXIT_INTERRUPTED = 5, 130
 # A program that goes on and on is ended once nothing was compiled for so many calls and seconds: what is compiled at all is
@@ -125,7 +122,7 @@ def explain(
     if kind is OutcomeKind.HANG:
         why = f"the script had not ended after {settings.timeout:.0f} s (--timeout); compile times are told at its end"
         return _ended(session, target, replace(found, complete=False, incomplete_reason=why), EXIT_PARTIAL)
-    why = f"the script fails: {_failure(seen.probe.outcome)}; see the report in `run`"
+    why = f"the script fails: {failure_of(seen.probe.outcome)}; see the report in `run`"
     done = _ended(session, target, replace(found, complete=False, incomplete_reason=why), 0)
     run = triaged(target, command, replace(settings, out=session.directory / "run"), emit)
     if run.bug is not None:
@@ -147,7 +144,7 @@ def _warm(session: Session, target: Target, found: Explanation, caches: Path, *,
     """With what compiling takes in one more run, which finds the caches full."""
     seen = _watched(session, target, "warm", whole=whole, caches=caches)
     if seen.probe.outcome.failed:
-        note = f"with the caches of the first run it fails: {_failure(seen.probe.outcome)}"
+        note = f"with the caches of the first run it fails: {failure_of(seen.probe.outcome)}"
         return replace(found, notes=(*found.notes, note))
     told = times.compile_time(seen.events, target.cwd)
     return replace(found, compile=replace(found.compile, warm_seconds=told.seconds, warm_first_call=told.first_call))
@@ -163,26 +160,18 @@ def _watched(
     caches: Path | None = None,
 ) -> _Seen:
     """Run the script once, watched; its rung in the events is what was switched on."""
-    cached = {"TORCHINDUCTOR_CACHE_DIR": caches, "TRITON_CACHE_DIR": caches and caches / "triton"}
-    rung = trial.name if trial is not None else name
-    request = ProbeRequest(
-        name,
+    request = request_for(
+        session,
         target,
-        None,
-        session.probe_timeout(),
-        session.directory,
+        name,
+        caches,
         explain=True,
         compile_arguments=trial.arguments if trial is not None else {},
         dynamo_settings=trial.settings if trial is not None else {},
         settle=None if whole else SETTLED,
-        neutral=session.neutral,
-        verbose_logs=False,  # what is timed writes no logs
-        extra_env={name: str(folder) for name, folder in cached.items() if folder is not None},
     )
-    session.emit("probe_started", name=rung, rung=rung, timeout=request.timeout)
     with session.timed("explain" if trial is None else "try"):
-        probe = run_probe(request, session.cancel)
-    session.emit("probe_ended", name=rung, rung=rung, **told(probe.outcome))
+        probe = announced(session, request, trial.name if trial is not None else name)
     return _Seen(probe, events_in(session.directory / "logs" / f"{name}.events.jsonl"))
 
 
@@ -231,7 +220,7 @@ def _cures_tried(session: Session, target: Target, found: Explanation, *, whole:
             broken = breaks.not_tried(broken, trial, f"this torch has no `torch._dynamo.config.{missing[0]}`")
             continue
         failure = (
-            f"with {trial.name} the run fails: {_failure(seen.probe.outcome)}" if seen.probe.outcome.failed else None
+            f"with {trial.name} the run fails: {failure_of(seen.probe.outcome)}" if seen.probe.outcome.failed else None
         )
         broken = breaks.tried(broken, trial, breaks.graph_breaks(seen.events, target.cwd), failure)
         again = recompiles.tried(again, trial, recompiles.recompilations(seen.events, target.cwd), failure)
@@ -244,14 +233,8 @@ def _fullgraph(session: Session, target: Target, found: Explanation, *, whole: b
     first = first_to_fail(outcome, found.graph_breaks, target.cwd) if outcome.failed else None
     notes = found.notes
     if outcome.failed and first is None:
-        notes = (*notes, f"With fullgraph=True the run fails of something else: {_failure(outcome)}")
+        notes = (*notes, f"With fullgraph=True the run fails of something else: {failure_of(outcome)}")
     return replace(found, fullgraph=first, fullgraph_passes=not outcome.failed, notes=notes)
-
-
-def _failure(outcome: Outcome) -> str:
-    if outcome.exception is None:
-        return outcome.detail or outcome.kind.value
-    return clip(headline(outcome.exception.type, first_line(outcome.exception.message)), 200)
 
 
 def _ended(session: Session, target: Target, found: Explanation, code: int) -> Explained:

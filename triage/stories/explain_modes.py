@@ -15,10 +15,10 @@ from triage.model.accuracy import Comparison
 from triage.model.explanation import ModeRow
 from triage.model.outcome import BoundaryPoint, CompileCall
 from triage.model.rungs import UNCOMPILED
-from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target, run_python
 from triage.session.session import Session
 from triage.stories.explain_rounds import measure_modes
+from triage.stories.explain_run import announced, request_for
 
 COMPARED_CALLS = 3
 MOST_FILES = 2000  # of the program, looked at for the function that is its step
@@ -104,31 +104,18 @@ def _compared(session: Session, target: Target, mode: Mode, row: ModeRow, backwa
         or session.clock.left() < session.settings.timeout / 10
     ):
         return row
-    name = f"mode-{mode.slug}-compared"
-    request = ProbeRequest(
-        name,
+    request = request_for(
+        session,
         target,
-        mode.rung,
-        session.probe_timeout(),
-        session.directory,
+        f"mode-{mode.slug}-compared",
+        rung=mode.rung,
         seed=0,
         accuracy=Comparison(gradients=backwards, stop=True),
         stop_after=BoundaryPoint(COMPARED_CALLS, COMPARED_CALLS if backwards else 0),
         compile_arguments=dict(mode.arguments),
-        neutral=session.neutral,
-        verbose_logs=False,
     )
-    session.emit("probe_started", name=name, rung=f"{mode.name}, compared with eager", timeout=request.timeout)
-    probe = run_probe(request, session.cancel)
+    probe = announced(session, request, f"{mode.name}, compared with eager")
     wrong = probe.notes.wrong
-    session.emit(
-        "probe_ended",
-        name=name,
-        rung=f"{mode.name}, compared with eager",
-        outcome=probe.outcome.kind,
-        signal=None,
-        seconds=round(probe.outcome.seconds, 2),
-    )
     if wrong is not None:
         return replace(row, compared=True, wrong=f"{wrong.item} of graph {wrong.graph}: {wrong.face()}")
     return replace(row, compared=bool(probe.notes.compared))

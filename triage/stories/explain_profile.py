@@ -13,7 +13,8 @@ from triage.model.explanation import Explanation, ProfiledStep
 from triage.probe.interpret import Event, events_in
 from triage.probe.target import Target
 from triage.session.session import Session
-from triage.stories.turns import NOT_READY, PROFILE, READY, STOP, Baton, ended, failure_of, processes, start, wait
+from triage.stories.explain_run import failure_of
+from triage.stories.turns import NOT_READY, PROFILE, READY, STOP, Baton, ended, processes, start, wait
 
 FOLDER = "profile"  # of the run directory, with the traces
 STEPS = 7  # that are profiled, one by one; the first one, in which the profiler itself warms up, is not counted
@@ -55,6 +56,6 @@ def _step(
     counted = [event for event in events if event.get("e") == "profiled"][1:]
     step = step_of(counted, mode.name, trace)
     if step is None:
-        why = late or failure_of(probe) or "it made no call of a compiled function that could be repeated"
+        why = late or failure_of(probe.outcome) or "it made no call of a compiled function that could be repeated"
         return f"There is no profile of the program, {mode.name}: {why}."
     return step, counted

@@ -21,6 +21,7 @@ from triage.model.rungs import UNCOMPILED
 from triage.probe.interpret import Event, events_in
 from triage.probe.target import Target
 from triage.session.session import Session
+from triage.stories.explain_run import failure_of
 from triage.stories.turns import (
     GO,
     NOT_READY,
@@ -30,7 +31,6 @@ from triage.stories.turns import (
     Baton,
     Running,
     ended,
-    failure_of,
     processes,
     start,
     wait,
@@ -160,7 +160,7 @@ def _why_not(session: Session, slot: int) -> str | None:
 def _read(session: Session, each: Running) -> Measured:
     probe = ended(session, each)
     events = events_in(session.directory / "logs" / f"{each.name}.events.jsonl")
-    return measured_in(events, each.late or failure_of(probe))
+    return measured_in(events, each.late or failure_of(probe.outcome))
 
 
 def measured_in(events: Sequence[Event], failure: str | None) -> Measured:

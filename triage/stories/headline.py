@@ -14,7 +14,7 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
-from triage.model.text import MARK, clip
+from triage.model.text import MARK, clip, some
 from triage.probe.run import Probe
 
 _CHECKS = ("AssertionError", "Failed")  # what a check raises: assert, torch.testing, unittest, pytest.fail
@@ -134,16 +134,12 @@ def not_compared_words(notes: AgentNotes | None) -> str:
         return ""
     parts = []
     if notes.by_chance:
-        parts.append(f"the random numbers that eager and compiled draw are not the same for {_some(notes.by_chance)}")
+        parts.append(f"the random numbers that eager and compiled draw are not the same for {some(notes.by_chance, 1)}")
     if notes.not_compared:
-        parts.append(_some(notes.not_compared))
+        parts.append(some(notes.not_compared, 1))
     if notes.without_dropout:
         parts.append("dropout was switched off for it")
     return "; ".join(parts)
-
-
-def _some(items: Sequence[str]) -> str:
-    return f"{items[0]} and {len(items) - 1} more" if len(items) > 1 else items[0]
 
 
 def whose_headline(own: OwnCode | None, mend: Sequence[Finding]) -> str:

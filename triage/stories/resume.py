@@ -8,12 +8,12 @@ its end is not told again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triage.environments.files import JOURNAL, read_journal
 from triage.errors import UsageError
 from triage.locate.lateness import SHARE_OF_LIMIT
 from triage.model.codec import decode
@@ -21,9 +21,9 @@ from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.target import words_of
 from triage.report.store import load_report
 
-JOURNAL = "journal.jsonl"
 ENOUGH = 0.8  # of a limit: a process may be ended a little before it
 
 
@@ -60,13 +60,8 @@ class Earlier:
 
     @property
     def words(self) -> tuple[str | None, bool, list[str]]:
-        """(module, whether it is a whole command, the other words), as the command line had them."""
-        words = list(self.command)
-        module = None
-        if words[:1] == ["-m"]:
-            module, words = words[1], words[2:]
-        raw = words[:1] == ["--"]
-        return module, raw, words[1:] if raw else words
+        """What was to be run, as the command line had it."""
+        return words_of(self.command)
 
     def run_probe(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         """The probe as it was, if it was run; else run it. One that was ended at a shorter limit is given the time it has now."""
@@ -84,7 +79,7 @@ def _cut_short(known: Probe, timeout: float) -> bool:
 
 def earlier_run(directory: Path) -> Earlier:
     """Read a run directory. Raises UsageError where it is none, or was made by a version that kept too little."""
-    events = _events(directory / JOURNAL)
+    events = list(read_journal(directory))
     begun = next((event for event in events if event.get("kind") == "run_started"), None)
     if begun is None or "settings" not in begun:
         raise UsageError(
@@ -141,19 +136,3 @@ def _decoded(events: list[dict[str, Any]], kind: str, read: Callable[[dict[str, 
             except (KeyError, TypeError, ValueError):  # written by another version
                 continue
     return found
-
-
-def _events(journal: Path) -> list[dict[str, Any]]:
-    try:
-        lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    events = []
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            events.append(event)
-    return events

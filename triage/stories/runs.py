@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triage.environments.files import JOURNAL
 from triage.errors import TriageError, UsageError
 from triage.model.report import TriageReport
 from triage.model.stage import Symptom
@@ -23,7 +24,7 @@ from triage.report.store import load_report
 from triage.report.writing import load_sweep
 from triage.sweep import store as sweeps
 
-JOURNAL, LATEST = "journal.jsonl", "latest"
+LATEST = "latest"
 FIRST_EVENTS = ("run_started", "bisect_started", "stdin_kept")
 LAST_EVENTS = ("run_ended", "bisect_ended")
 STILL = 3600.0  # seconds: a run that has not said its end and wrote within this time may still be going on
@@ -49,7 +50,7 @@ class ListedRun:
     complete: bool | None = None
 
 
-def runs_in(directory: Path, now: float | None = None) -> list[ListedRun]:
+def runs_in(directory: Path) -> list[ListedRun]:
     """The runs right under the directory, newest first. Raises UsageError where it cannot be read."""
     try:
         places = list(directory.iterdir())
@@ -59,7 +60,7 @@ def runs_in(directory: Path, now: float | None = None) -> list[ListedRun]:
             f"{directory.absolute()} cannot be read: {str(error.strerror or error).lower()}.",
             "Go where triage was started, or name the directory that holds the runs: triage list DIR",
         ) from error
-    listed = (_listed(place, time.time() if now is None else now) for place in places)
+    listed = (_listed(place, time.time()) for place in places)
     return sorted((run for run in listed if run is not None), key=lambda run: run.age)
 
 

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.environments.files import JOURNAL
 from triage.errors import TriageError
 from triage.model.stage import Symptom
 from triage.report.store import load_report
@@ -59,7 +60,7 @@ def work(name: str, job: Job, which: Pass, directory: Path, limits: Limits) -> W
 
 def _begun(directory: Path) -> bool:
     """Whether there is a run to go on with. What was killed before it said what it runs is begun anew."""
-    if is_run(directory) and '"run_started"' in _head(directory / "journal.jsonl"):
+    if is_run(directory) and '"run_started"' in _head(directory / JOURNAL):
         return True
     shutil.rmtree(directory, ignore_errors=True)
     return False

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triage.explain.modes import Mode
-from triage.judge.signature import headline
-from triage.model.outcome import Outcome
 from triage.model.rungs import UNCOMPILED
-from triage.model.text import clip, first_line
 from triage.probe.launch import Cancel
-from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.probe.run import Probe, run_probe
 from triage.probe.target import Target
 from triage.session.session import Session
+from triage.stories.explain_run import ended_facts, request_for
 
 SLOTS = 64  # as many as the agent's file has
 READY, GO, STOP, ENDED, PROFILE = b"r", b"g", b"s", b"x", b"p"  # as in the agent's `turns`
@@ -89,20 +87,17 @@ def start(
     `caches` are torch's, kept for the next process; without it each has its own.
     """
     turns = {"file": str(baton.path), "slot": slot, "block": BLOCK_SECONDS, "named": bool(overlay)}
-    kept = {"TORCHINDUCTOR_CACHE_DIR": caches, "TRITON_CACHE_DIR": caches and caches / "triton"}
-    request = ProbeRequest(
-        name,
+    request = request_for(
+        session,
         target,
-        mode.rung,
-        _limit(session),
-        session.directory,
+        name,
+        caches,
+        rung=mode.rung,
+        timeout=_limit(session),
         overlay=overlay,
         seed=0,  # the same inputs in every mode
         compile_arguments=dict(mode.arguments) if mode.rung != UNCOMPILED.name else {},
         turns={**turns, **({"profile": str(profile)} if profile is not None else {})},
-        neutral=session.neutral,
-        verbose_logs=False,
-        extra_env={variable: str(folder) for variable, folder in kept.items() if folder is not None},
     )
     session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
     cancel = Cancel(session.cancel)
@@ -129,23 +124,5 @@ def wait(baton: Baton, each: Running, session: Session, what: str) -> None:
 def ended(session: Session, each: Running) -> Probe:
     """The process once it has ended, announced."""
     probe = each.probe.result()
-    session.emit("probe_ended", name=each.mode.name, rung=each.mode.name, **told(probe.outcome))
+    session.emit("probe_ended", name=each.mode.name, rung=each.mode.name, **ended_facts(probe.outcome))
     return probe
-
-
-def told(outcome: Outcome) -> Mapping[str, object]:
-    """How a run ended, as listeners are told."""
-    error = outcome.exception
-    facts = {"exception": error.type, "message": error.message} if error is not None else {}
-    return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
-
-
-def failure_of(probe: Probe) -> str | None:
-    """Why it failed, in few words; None where it did not."""
-    if not probe.outcome.failed:
-        return None
-    error = probe.outcome.exception
-    if error is None:
-        return probe.outcome.detail or probe.outcome.kind.value
-    inner = error.innermost()
-    return clip(headline(inner.type, first_line(inner.message)), 160)
