@@ -58,7 +58,7 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
     if case is None:
         return None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
-    whole = observed(Candidate(case, VALUES), runner)
+    whole = observed(Candidate(_returning_changes(case), VALUES), runner)
     apart, names = _apart(whole.case)
     result = _run(found, Candidate(apart, VALUES)) if names else None
     for wrong in result.notes.wrongs if result is not None else ():
@@ -123,6 +123,13 @@ def look_before(found: Findings) -> None:
     if note is not None:
         found.notes += [note, *(each.note for each in told)]
         found.alone = told[0].case if told else None
+
+
+def _returning_changes(case: GraphCase) -> GraphCase:
+    """The graph, what it changes in place among its results: a buffer may be all by which it differs."""
+    metas = Wiring(case).metas
+    changed = [trees.ref(node.name) for node in case.nodes if mutated(node) and node.name in metas]
+    return replace(case, outputs=(*case.outputs, *(each for each in changed if each not in case.outputs)))
 
 
 def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
