@@ -117,6 +117,20 @@ def test_what_changes_a_value_in_place_is_passed_over(tmp_path: Path) -> None:
     assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
 
 
+class OfOneDtype(Compiler):
+    """Its graph cannot be run in double precision, which a comparison with that needs."""
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        if ".double()" not in source or "def f(x, y, z):" in source:
+            return super().ended(source, rung)
+        words = "index_add_(): self (Double) and source (Float) must have the same scalar type"
+        return replace(DIFFERS, exception=RaisedException("RuntimeError", words))
+
+
+def test_a_graph_of_one_dtype_is_compared_with_eager_alone(tmp_path: Path) -> None:
+    assert asked(tmp_path, OfOneDtype()).alone is not None
+
+
 class Sorting(Compiler):
     """As that, where it is `torch.sort` of two results that is wrong."""
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
+from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult, RefusedError
 from triage.judge.signature import signature_of
 from triage.locate import comparing, wrong_before
@@ -25,6 +26,7 @@ from triage.model.rungs import AS_IS, DEFAULT_BACKEND
 from triage.probe.graphs import read_graphs
 from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
+from triage.reduce.compare import needs_its_dtype
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.observe import observed
@@ -172,11 +174,13 @@ def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | 
 
 def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
     """Whether the graph differs from eager as a whole, and does not where it is given eager's result of this operation."""
-    without = whole.maybe(Cut(frozenset([node.name])))
-    if without is None:
+    without, differs = whole.maybe(Cut(frozenset([node.name]))), _run(found, whole)
+    if without is None or differs is None:
         return False
-    agrees, differs = _run(found, without), _run(found, whole)
-    return agrees is not None and not agrees.outcome.failed and differs is not None and differs.outcome.failed
+    if whole.form.reference and needs_its_dtype(differs):
+        return _agrees_without(found, replace(whole, form=replace(whole.form, reference=False)), node)
+    error, agrees = differs.outcome.exception, _run(found, without)
+    return agrees is not None and not agrees.outcome.failed and error is not None and is_own_comparison(error)
 
 
 def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
