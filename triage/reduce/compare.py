@@ -108,7 +108,7 @@ def comparison_of(
                 passing.texts.add(source)
             else:
                 doubted = True
-                if form.reference and _needs_its_dtype(result):
+                if form.reference and needs_its_dtype(result):
                     of_one_dtype.add(graph)
     passing.all_of_them = bool(passing.texts) and not doubted
     return None
@@ -119,7 +119,7 @@ def _any_size(case: GraphCase, wrong: Wrongness | None) -> bool:
     return case.backward and begins_with(case) and (wrong is None or wrong.kind != "nan")
 
 
-def _needs_its_dtype(result: CandidateResult) -> bool:
+def needs_its_dtype(result: CandidateResult) -> bool:
     """Whether it cannot be run in double precision: it makes tensors of another dtype itself, and uses them with its inputs."""
     exception = result.outcome.exception
     if exception is None or exception.type == "AssertionError":  # of its own comparison, which shows tensors

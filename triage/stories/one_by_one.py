@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
+from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult, RefusedError
 from triage.judge.signature import signature_of
 from triage.locate import comparing, wrong_before
@@ -25,6 +26,7 @@ from triage.model.rungs import AS_IS, DEFAULT_BACKEND
 from triage.probe.graphs import read_graphs
 from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
+from triage.reduce.compare import needs_its_dtype
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.observe import observed
@@ -58,7 +60,7 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
     if case is None:
         return None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
-    whole = observed(Candidate(case, VALUES), runner)
+    whole = observed(Candidate(_returning_changes(case), VALUES), runner)
     apart, names = _apart(whole.case)
     result = _run(found, Candidate(apart, VALUES)) if names else None
     for wrong in result.notes.wrongs if result is not None else ():
@@ -125,6 +127,13 @@ def look_before(found: Findings) -> None:
         found.alone = told[0].case if told else None
 
 
+def _returning_changes(case: GraphCase) -> GraphCase:
+    """The graph, what it changes in place among its results: a buffer may be all by which it differs."""
+    metas = Wiring(case).metas
+    changed = [trees.ref(node.name) for node in case.nodes if mutated(node) and node.name in metas]
+    return replace(case, outputs=(*case.outputs, *(each for each in changed if each not in case.outputs)))
+
+
 def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
     """The graph in which each operation is given what it was given in eager, and returns what it gives; the names of these.
 
@@ -165,11 +174,13 @@ def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | 
 
 def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
     """Whether the graph differs from eager as a whole, and does not where it is given eager's result of this operation."""
-    without = whole.maybe(Cut(frozenset([node.name])))
-    if without is None:
+    without, differs = whole.maybe(Cut(frozenset([node.name]))), _run(found, whole)
+    if without is None or differs is None:
         return False
-    agrees, differs = _run(found, without), _run(found, whole)
-    return agrees is not None and not agrees.outcome.failed and differs is not None and differs.outcome.failed
+    if whole.form.reference and needs_its_dtype(differs):
+        return _agrees_without(found, replace(whole, form=replace(whole.form, reference=False)), node)
+    error, agrees = differs.outcome.exception, _run(found, without)
+    return agrees is not None and not agrees.outcome.failed and error is not None and is_own_comparison(error)
 
 
 def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
