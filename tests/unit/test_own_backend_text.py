@@ -263,6 +263,7 @@ def test_classes_that_their_base_takes_note_of_are_brought(program: ModuleType) 
 def test_a_backend_made_at_run_time_is_made_again(program: ModuleType, made: Callable[..., Any], gives: Any) -> None:
     told = own_backend.carried(made(program))
     assert ran(told)[1](None, None) == gives
+    assert not any("backends.debugging" in each for each in told)
     assert not any("with_passes" in each or "closing" in each or "stated" in each for each in told)
 
 

@@ -95,7 +95,8 @@ def test_one_import_in_two_modules_is_one_name():
 
 def test_what_runs_only_as_a_script_goes():
     text = bundled(
-        main="import m\nm.f(__name__)\n", m="def f(x):\n    return x\nlog = __name__\nif __name__ == '__main__':\n    f(1)\n"
+        main="import m\nm.f(__name__)\n",
+        m="def f(x):\n    return x\nlog = __name__\nif __name__ == '__main__':\n    f(1)\n",
     )
     assert text == "def f(x):\n    return x\n\nlog = 'm'\n\nf(__name__)\n"
 

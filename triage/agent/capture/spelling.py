@@ -14,6 +14,7 @@ import itertools
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
+from .. import compat
 from .carry import Carrier, is_literal
 from .targets import printable
 from .units import Statement, Unit
@@ -83,6 +84,10 @@ class Speller:
         if type(value).__module__ == "torch" and repr(value).startswith("torch."):  # a dtype
             self._import("torch")
             return repr(value)
+        registered = getattr(value, "__name__", None)
+        if callable(value) and registered and compat.registered_backend(registered) is value:
+            self._import("torch._dynamo")
+            return "torch._dynamo.lookup_backend(%r)" % registered
         home = str(getattr(value, "__module__", "")).split(".")[0]
         name = printable(value)[0] if home in ("torch", "_operator", "math", "builtins") else ""
         if name:

@@ -24,6 +24,7 @@ from triage.reduce.text.passes import (
     functions,
     imports,
     inlining,
+    items,
     literals,
     parameters,
     plain,
@@ -69,6 +70,10 @@ TABLE = (
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass(LITERALS, literals.propose, "smaller numbers and shorter strings, equal ones alike"),
+)
+FEWER = (  # for code that is not to be rewritten
+    Pass("items", items.propose, "a function or class less in a table"),
+    *(one for one in TABLE if one.name == STATEMENTS),
 )
 STRUCTURE = frozenset({"unwrap", "inline", "parameters", "classes", "forwarding", "flatten", "functions"})
 POLISH = (
