@@ -84,11 +84,10 @@ class Speller:
         if type(value).__module__ == "torch" and repr(value).startswith("torch."):  # a dtype
             self._import("torch")
             return repr(value)
-        registered = getattr(value, "__name__", None)
-        if callable(value) and registered and compat.registered_backend(registered) is value:
+        home, registered = str(getattr(value, "__module__", "")).split(".")[0], getattr(value, "__name__", None)
+        if home == "torch" and registered and compat.registered_backend(registered) is value:
             self._import("torch._dynamo")
-            return "torch._dynamo.lookup_backend(%r)" % registered
-        home = str(getattr(value, "__module__", "")).split(".")[0]
+            return 'torch._dynamo.lookup_backend("%s")' % registered
         name = printable(value)[0] if home in ("torch", "_operator", "math", "builtins") else ""
         if name:
             private = "._" in name  # torch does not import all of these itself
