@@ -59,6 +59,8 @@ class Speller:
             return "%s.%s" % (self.spell(value.__self__), value.__name__)
         if isinstance(value, enum.Enum):
             return "%s.%s" % (self._named(type(value)) or self._torchs(type(value)), value.name)
+        if isinstance(value, types.ModuleType):
+            return self._module(value)
         if isinstance(value, types.FunctionType):
             return self._torchs(value) or self._function(value)
         return self._torchs(value) or self._object(value)
@@ -97,6 +99,13 @@ class Speller:
     def _import(self, module: str) -> None:
         self.carrier.imports["import %s" % module] = None
         self._sources[module.split(".")[0]] = None
+
+    def _module(self, module: types.ModuleType) -> str:
+        """One that was imported inside a function. Of the program's own none is there where the text runs."""
+        if any(unit.file == getattr(module, "__file__", None) for unit in self.order):
+            raise UnspelledError("%s is the program's own" % module.__name__)
+        self._import(module.__name__)
+        return module.__name__
 
     def _function(self, function: Any) -> str:
         unit, node = self._definition(function.__code__)
