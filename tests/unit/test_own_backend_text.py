@@ -49,6 +49,7 @@ def softmax(gm):
 """
 BACKEND = """
 import functools
+import importlib
 import rewrites
 import torch
 from rewrites import REWRITES
@@ -149,6 +150,17 @@ def with_passes(level, inner):
         return [each.__name__ for each in passes], level, lower.__name__
 
     return backend_of_passes
+
+
+def importing(name):
+    import json
+    import torch.nn.functional as F
+    owned = importlib.import_module(name)
+
+    def importer(gm, inputs):
+        return json.dumps([F.relu.__name__, owned.__name__])
+
+    return importer
 
 
 def stated(options):
@@ -253,16 +265,18 @@ def test_classes_that_their_base_takes_note_of_are_brought(program: ModuleType) 
     [
         (lambda program: program.closing(5), 5),
         (lambda program: program.with_passes(1, "eager"), (["softmax", "first"], 1, "eager")),
+        (lambda program: program.importing("math"), '["relu", "math"]'),
         (lambda program: program.stated({"level": 2, "dtype": torch.float16}), (2, torch.float16)),
         (lambda program: functools.partial(program.backend_with, level=2, dtype=None), (2, None)),
         (lambda program: program.Engine(4, [program.first]), (4, ["first"])),
         (lambda program: program.Engine(4).__call__, (4, [])),
     ],
-    ids=["closure", "passes", "lambda", "partial", "object", "method"],
+    ids=["closure", "passes", "modules", "lambda", "partial", "object", "method"],
 )
 def test_a_backend_made_at_run_time_is_made_again(program: ModuleType, made: Callable[..., Any], gives: Any) -> None:
     told = own_backend.carried(made(program))
     assert ran(told)[1](None, None) == gives
+    assert not any("backends.debugging" in each for each in told)
     assert not any("with_passes" in each or "closing" in each or "stated" in each for each in told)
 
 
@@ -274,5 +288,6 @@ def test_what_torch_hands_on_to_it_is_bound(program: ModuleType) -> None:
 
 
 def test_what_nothing_makes_again_has_no_text(program: ModuleType) -> None:
+    assert own_backend.carried(program.importing("plugin")) == []
     assert own_backend.carried(program.Forgetful(5)) == own_backend.carried(lambda gm, inputs: gm) == []
     assert own_backend.carried("inductor") == own_backend.carried("no such backend") == own_backend.carried(None) == []

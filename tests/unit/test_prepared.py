@@ -119,6 +119,21 @@ def test_the_backend_of_the_programs_own_stands_in_front_and_is_the_default() ->
     assert set(SETUP + BACKEND[1:]) == set(below.setup)  # asked next, where the graph and its backend are not enough
 
 
+def test_a_class_that_its_base_takes_note_of_is_printed_though_nothing_names_it() -> None:
+    base = "class Rule:\n    known = []\n    def __init_subclass__(cls):\n        Rule.known.append(cls)"
+    asks = "def accel(gm, inputs):\n    return [rule(gm) for rule in (*Rule.known, *Step.__subclasses__())]"
+    rules = (
+        "class A(Rule):\n    pass",
+        "class B(A):\n    pass",
+        "class C(Step):\n    pass",
+        "class D(Plain):\n    pass",
+    )
+    backend = ("accel", base, "class Step:\n    pass", "class Plain:\n    pass", *rules, asks)
+    (below,) = below_own_backend([replace(GRAPH, own_backend=backend)])
+    text = print_case(below)
+    assert all(rule in text for rule in rules[:3]) and "Plain" not in text
+
+
 def test_what_the_backend_is_called_with_is_bound_to_it_and_told_to_no_other() -> None:
     told = replace(GRAPH.context, mode="max-autotune", options={"level": 2})
     (below,) = below_own_backend([replace(GRAPH, own_backend=BACKEND, context=told)])

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,19 @@ def test_what_hung_is_asked_again_where_it_is_given_more_time(
     request = ProbeRequest("as_is", Target("python", ("python", "x.py"), tmp_path), None, timeout, tmp_path)
     found = earlier_run(tmp_path).run_probe(request)
     assert asked == ([request] if asked_again else []) and (found == known) is not asked_again
+
+
+def test_what_all_tests_said_is_not_what_the_failing_one_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    passed = Outcome(OutcomeKind.OK)
+    known = Probe("uncompiled", "uncompiled", passed, None, AgentNotes(True, tests=9), Path("a.log"))
+    journal(tmp_path, "--", "pytest")("probe_facts", probe=known)
+    asked: list[ProbeRequest] = []
+    monkeypatch.setattr(resume, "run_probe", lambda request, cancel: asked.append(request))
+    found, target = earlier_run(tmp_path), Target("python", ("pytest",), tmp_path)
+    whole = ProbeRequest("uncompiled", target, "uncompiled", 10.0, tmp_path)
+    assert found.run_probe(whole) == known and not asked
+    alone = replace(whole, target=replace(target, only_test="tests/test_x.py::test_a"))
+    assert found.run_probe(alone) is None and asked == [alone]
 
 
 @pytest.mark.parametrize(

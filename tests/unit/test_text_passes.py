@@ -12,6 +12,7 @@ from triage.reduce.text.code.script import Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.finish.comments import lines_of, without_stale
 from triage.reduce.text.passes import (
+    FEWER,
     POLISH,
     TABLE,
     arguments,
@@ -21,6 +22,7 @@ from triage.reduce.text.passes import (
     expressions,
     imports,
     inlining,
+    items,
     literals,
     renaming,
     unwrapping,
@@ -31,6 +33,19 @@ from triage.reduce.text.passes.statements import at_depth, runs
 def test_statements_are_taken_from_the_last():
     script = Script("a = 1\nb = 2\n")
     assert [tidy(script.replaced(choice.alternatives[0])) for choice in at_depth(script, 0)] == ["a = 1\n", "b = 2\n"]
+
+
+def test_a_function_less_in_a_table_and_no_value_less():
+    script = Script(
+        "def a():\n    pass\n\nclass B:\n    pass\n\n"
+        "RULES = [a, B]\nTABLE: dict = {'a': a, 'n': 1}\nCLAMP = [0.2, 0.8]\ndef f():\n    x = [a]\n"
+    )
+    found = [script.replaced(choice.alternatives[0]) for choice in items.propose(script)]
+    assert [next(line for line in text.splitlines() if line not in script.text.splitlines()) for text in found] == [
+        "RULES = [B]",
+        "RULES = [a]",
+        "TABLE: dict = {'n': 1}",
+    ]
 
 
 def test_a_block_that_loses_everything_keeps_a_pass():
@@ -305,5 +320,6 @@ def test_comments_that_still_hold_stay():
 
 def test_each_pass_is_a_row_and_a_file():
     files = {file.stem for file in Path(imports.__file__).parent.glob("*.py")}
-    modules = [one.propose.__module__.rsplit(".", 1)[1] for one in (*TABLE, *POLISH)]
+    rows = dict.fromkeys((*TABLE, *POLISH, *FEWER))
+    modules = [one.propose.__module__.rsplit(".", 1)[1] for one in rows]
     assert files - {"__init__", "choice"} == set(modules) and len(set(modules)) == len(modules)

@@ -135,3 +135,22 @@ def test_the_backend_of_the_programs_own_loses_statements_and_still_is_one() -> 
     assert small.source == print_case(small.graph, header="What fails\nWhere")
     assert 'os.environ.get("TORCH_COMPILE_BACKEND", accel)' in small.source
     assert "print" not in small.source and "recompile" not in small.source and "return gm.forward" in small.source
+
+
+def test_what_only_something_needed_that_has_gone_goes_too() -> None:
+    backend = (
+        "class Engine:\n    def __init__(self):\n        self.count = 0\n    def __call__(self, gm, inputs):\n"
+        "        self.count += 1\n        raise ValueError\n        return gm.forward",
+    )
+    below = replace(graph(), preamble=backend, prepared=True, backend_code="Engine()")
+    small = polished(reduction(below), Counting(), "raise ValueError")
+    assert isinstance(small, Reduction) and "count" not in small.source and "__init__" not in small.source
+
+
+class Counting(Compiling):
+    """What is counted from must be there."""
+
+    def run(self, source: str, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+        result = super().run(source)
+        counts = "count += 1" in source and "count = 0" not in source
+        return replace(result, outcome=Outcome(OutcomeKind.OK)) if counts else result

@@ -86,6 +86,11 @@ def test_a_mere_name_goes_with_its_import_but_stays_in_a_function():
     assert tidy("nowhere\n") == "nowhere\n"  # this one raises
 
 
+def test_a_class_stays_whose_base_is_asked_for_its_subclasses():
+    text = "class A:\n    pass\n\nclass B(A):\n    pass\n\nclass C:\n    pass\n\nprint(A.__subclasses__())\n"
+    assert tidy(text) == text.replace("class C:\n    pass\n\n", "")
+
+
 def test_a_mere_parameter_goes_from_a_function():
     text = "def f(x, *, y=0):\n    x\n    if y:\n        z\n        y\n    return z\n\nf(1)\n"
     assert tidy(text) == "def f(x, *, y=0):\n    if y:\n        z\n    return z\n\nf(1)\n"

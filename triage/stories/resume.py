@@ -66,9 +66,15 @@ class Earlier:
     def run_probe(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         """The probe as it was, if it was run; else run it. One that was ended at a shorter limit is given the time it has now."""
         known = self.probes.get(request.name)
-        if known is not None and known.rung == request.rung and not _cut_short(known, request.timeout):
+        asked = known is not None and known.rung == request.rung and not _of_more_tests(known, request)
+        if known is not None and asked and not _cut_short(known, request.timeout):
             return known
         return run_probe(request, cancel)
+
+
+def _of_more_tests(known: Probe, request: ProbeRequest) -> bool:
+    """Whether it ran the whole session, and its failing test alone is asked for now: each has a run of this name."""
+    return bool(request.target.only_test) and known.notes.tests > 1
 
 
 def _cut_short(known: Probe, timeout: float) -> bool:

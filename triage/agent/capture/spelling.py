@@ -14,6 +14,7 @@ import itertools
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
+from .. import compat
 from .carry import Carrier, is_literal
 from .targets import printable
 from .units import Statement, Unit
@@ -58,6 +59,8 @@ class Speller:
             return "%s.%s" % (self.spell(value.__self__), value.__name__)
         if isinstance(value, enum.Enum):
             return "%s.%s" % (self._named(type(value)) or self._torchs(type(value)), value.name)
+        if isinstance(value, types.ModuleType):
+            return self._module(value)
         if isinstance(value, types.FunctionType):
             return self._torchs(value) or self._function(value)
         return self._torchs(value) or self._object(value)
@@ -83,7 +86,10 @@ class Speller:
         if type(value).__module__ == "torch" and repr(value).startswith("torch."):  # a dtype
             self._import("torch")
             return repr(value)
-        home = str(getattr(value, "__module__", "")).split(".")[0]
+        home, registered = str(getattr(value, "__module__", "")).split(".")[0], getattr(value, "__name__", None)
+        if home == "torch" and registered and compat.registered_backend(registered) is value:
+            self._import("torch._dynamo")
+            return 'torch._dynamo.lookup_backend("%s")' % registered
         name = printable(value)[0] if home in ("torch", "_operator", "math", "builtins") else ""
         if name:
             private = "._" in name  # torch does not import all of these itself
@@ -93,6 +99,13 @@ class Speller:
     def _import(self, module: str) -> None:
         self.carrier.imports["import %s" % module] = None
         self._sources[module.split(".")[0]] = None
+
+    def _module(self, module: types.ModuleType) -> str:
+        """One that was imported inside a function. Of the program's own none is there where the text runs."""
+        if any(unit.file == getattr(module, "__file__", None) for unit in self.order):
+            raise UnspelledError("%s is the program's own" % module.__name__)
+        self._import(module.__name__)
+        return module.__name__
 
     def _function(self, function: Any) -> str:
         unit, node = self._definition(function.__code__)

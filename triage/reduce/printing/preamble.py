@@ -19,6 +19,7 @@ from triage.model.syntax import parse
 from triage.reduce.printing.kernels import may_write
 
 _QUALIFIED = re.compile(r"^(\w+)::(\w+)")
+_SUBCLASSES = re.compile(r"\b(\w+)\.__subclasses__\(")
 _BARE = re.compile(r"^(\w+)\s*(\(|\.|$)")
 
 
@@ -78,12 +79,29 @@ def leaves_unbound(printed: Preamble, block: str, use: str = "") -> bool:
 def _mentioned(kept: list[_Statement], handles: dict[str, tuple[str, str]], outside: Iterable[str] = ()) -> Preamble:
     while True:
         used = {*outside, *(name for item in kept for name in item.reads)}
+        used |= _noted(kept)
         left = [item for item in kept if not item.is_definition(handles) or used.intersection(item.bound)]
         if len(left) == len(kept):
             break
         kept = left
     imports = tuple(item.text for item in kept if item.is_import)
     return Preamble(imports, tuple(item.text for item in kept if not item.is_import))
+
+
+def _noted(kept: Sequence[_Statement]) -> set[str]:
+    """The classes that a base of theirs may take note of, though nothing names them: a metaclass, `__init_subclass__`."""
+    asked = {name for item in kept for name in _SUBCLASSES.findall(item.text)}
+    found: set[str] = set()
+    for item in kept:
+        if isinstance(item.node, ast.ClassDef):
+            bases = {base.id for base in item.node.bases if isinstance(base, ast.Name)}
+            if item.node.keywords or bases & asked:
+                found.add(item.node.name)
+            if item.node.name in found or any(
+                getattr(part, "name", "") == "__init_subclass__" for part in item.node.body
+            ):
+                asked.add(item.node.name)  # one made from this is taken note of, too
+    return found
 
 
 def changes_arguments(statements: Sequence[str], namespace: str, name: str) -> bool:

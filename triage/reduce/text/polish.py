@@ -159,6 +159,8 @@ def _searched(driver: Driver[Script], search: Search, start: Script, known: Coll
             driver.begin("registration")
             if driver.first([start]) is not None and plainly:
                 search.fewer_statements(start)
+                if search.current.text != start.text:  # what was needed by what has gone
+                    search.fewer_statements(search.current)
             elif driver.best is not None:
                 search.reduce(start)
                 search.polish(known)

@@ -17,7 +17,7 @@ from triage.reduce.text.code.edits import compatible
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.finish.comments import without_stale
-from triage.reduce.text.passes import BRACKETS, LITERALS, POLISH, STATEMENTS, STRUCTURE, TABLE, UNREAD, Pass
+from triage.reduce.text.passes import BRACKETS, FEWER, LITERALS, POLISH, STATEMENTS, STRUCTURE, TABLE, UNREAD, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
 from triage.reduce.text.vain import Vain
@@ -62,9 +62,11 @@ class Search:
         return False
 
     def fewer_statements(self, start: Script) -> None:
-        """Only the pass that gains most, once: for a script that will change again."""
+        """Only what takes whole statements and entries of tables away, once: for a script that will change again, or that is
+        not to be rewritten.
+        """
         self.current = start
-        self._round([one for one in TABLE if one.name == STATEMENTS])
+        self._round(FEWER)
 
     def polish(self, known: Collection[str] | None = None) -> None:
         """What changes the whole text and lets nothing else become smaller: once, at the end.

@@ -243,7 +243,8 @@ class Occurrences:
 
 
 def tells_its_base(script: Script, node: ast.ClassDef, depth: int = 0) -> bool:
-    """Whether making this class may act on something else: a metaclass, `__init_subclass__`, or a base that is not known.
+    """Whether making this class may act on something else: a metaclass, `__init_subclass__`, or a base that is not known; or
+    its base is asked for its subclasses.
 
     Then it may matter though nothing names it: a registry does.
     """
@@ -262,6 +263,8 @@ def tells_its_base(script: Script, node: ast.ClassDef, depth: int = 0) -> bool:
         if above is node or tells_its_base(script, above, depth + 1):
             return True
         if any(isinstance(item, ast.FunctionDef) and item.name == "__init_subclass__" for item in above.body):
+            return True
+        if f"{base.id}.__subclasses__(" in script.text:
             return True
     return False
 

@@ -22,6 +22,7 @@ from triage.reduce.text.passes import (
     forwarding,
     imports,
     inlining,
+    items,
     literals,
     parameters,
     renaming,
@@ -57,6 +58,10 @@ TABLE = (
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass(LITERALS, literals.propose, "smaller numbers and shorter strings, equal ones alike"),
+)
+FEWER = (  # for code that is not to be rewritten
+    Pass("items", items.propose, "a function or class less in a table"),
+    *(one for one in TABLE if one.name == STATEMENTS),
 )
 STRUCTURE = frozenset({"unwrap", "inline", "parameters", "forwarding", "flatten"})
 POLISH = (
