@@ -405,6 +405,19 @@ def test_operations_inside_a_body_are_bypassed():
     assert found.subgraphs[0].outputs == [r("i")]
 
 
+def test_a_body_without_an_operation_still_changes_what_it_is_given():
+    inner = (op("i", "torch.sin", "%t", out=meta(4)), op("j", "torch.Tensor.add_", "%u", "%i", out=meta(4)),
+             op("k", "torch.cos", "%t", out=meta(4)))  # fmt: skip
+    body = SubGraph("body", ("t", "u"), inner, {"tuple": [r("k")]})
+    held = op("w", "torch.ops.higher_order.wrap", {"graph": "body"}, "%x", "%y", out=[meta(4)])
+    graph = case([tensor("x", 4), tensor("y", 4)], [held], "w", subgraphs=(body,))
+    left = {
+        choice.slot: [node.name for node in choice.edits[0].apply(graph).subgraphs[0].nodes]
+        for choice in bodies.propose(graph)
+    }
+    assert left == {"inner body k": ["i", "j"], "inner body j": ["k"], "inner body i": ["j", "k"]}
+
+
 def test_a_body_called_with_trailing_operands_is_written_out_too():
     body = SubGraph("body", ("t",), (op("i", "torch.sin", "%t", out=meta(4)),), {"tuple": [r("i")]})
     nodes = [
