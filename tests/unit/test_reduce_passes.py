@@ -418,6 +418,15 @@ def test_a_body_without_an_operation_still_changes_what_it_is_given():
     assert left == {"inner body k": ["i", "j"], "inner body j": ["k"], "inner body i": ["j", "k"]}
 
 
+def test_inside_a_body_of_one_element_a_reduction_is_bypassed_whatever_rank_is_recorded():
+    body = SubGraph("body", ("t",), (op("i", "torch.mean", "%t", 0, out=meta(1)),), {"tuple": [r("i")]}, (meta(1, 1),))
+    held = op("w", "torch.ops.higher_order.wrap", {"graph": "body"}, "%x", out=[meta(1)])
+    graph = case([tensor("x")], [held], "w", subgraphs=(body,))
+    assert slots(bodies.propose(graph)) == ["inner body i"]
+    wider = replace(body, metas=(meta(2, 1),))
+    assert not slots(bodies.propose(replace(graph, subgraphs=(wider,))))
+
+
 def test_a_body_called_with_trailing_operands_is_written_out_too():
     body = SubGraph("body", ("t",), (op("i", "torch.sin", "%t", out=meta(4)),), {"tuple": [r("i")]})
     nodes = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.model import trees
-from triage.model.graphcase import GraphCase, SubGraph
+from triage.model.graphcase import GraphCase, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked, same_kind
 from triage.reduce.graph.nested import operands_of, rewired
 from triage.reduce.graph.passes.proposal import Choice
@@ -52,11 +52,17 @@ def propose(case: GraphCase) -> Iterator[Choice]:
             fitting = [
                 name
                 for name in dict.fromkeys(trees.refs([node.args, node.kwargs]))
-                if own is not None and ((meta := metas.get(name)) is None or same_kind(meta, own))
+                if own is not None and ((meta := metas.get(name)) is None or _may_stand_for(meta, own))
             ]
             if fitting:
                 edits: tuple[Edit, ...] = tuple(BypassInner(graph.name, node.name, name) for name in fitting)
                 yield Choice(f"inner {graph.name} {node.name}", edits)
+
+
+def _may_stand_for(meta: TensorMeta, own: TensorMeta) -> bool:
+    """Of one element the rank is not known: that of the inputs was reduced, what is recorded inside of bodies was not."""
+    single = meta.dtype == own.dtype and {*meta.shape, *own.shape} <= {1}
+    return single or same_kind(meta, own)
 
 
 def _metas_of_inputs(case: GraphCase, graph: SubGraph) -> dict[str, Any]:
