@@ -219,3 +219,4 @@ def test_a_graph_that_is_wrong_in_a_later_call_only_is_not_said_to_be_right():
     assert "an earlier call" in passes_alone(later)
     assert passes_alone(first).startswith("Graph 0/0 is wrong in the program and gives by itself what eager gives")
     assert passes_alone(None).startswith("Each captured graph gives by itself what eager gives")
+    assert passes_alone(None, [first]).startswith("What else the captured graph returns is by itself what eager gives")

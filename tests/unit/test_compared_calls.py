@@ -389,3 +389,17 @@ def test_integers_that_no_rounding_moves_are_none() -> None:
     made, wrong = judged(lambda x: (x * 2 + (x == 3),), lambda x: (x * 2,), x)
     assert [facts["item"] for facts in wrong] == ["output 0"]
     assert made.rounding() is None
+
+
+def test_an_input_that_eager_writes_its_old_values_to_is_changed_by_both() -> None:
+    def graph(kept: Any, line: Any) -> tuple[Any, ...]:
+        kept.copy_(line)
+        return (line + 1,)
+
+    def compiled(kept: Any, line: Any) -> tuple[Any, ...]:
+        kept.copy_(line + 1)
+        return (line + 1,)
+
+    for before in (torch.zeros(3), torch.full((3,), 5.0)):
+        _, wrong = judged(compiled, graph, before, torch.zeros(3))
+        assert [(facts["item"], facts["kind"]) for facts in wrong] == [("kept after the call", "values")]

@@ -16,6 +16,7 @@ from triage.reduce.graph.passes import (
     autograd,
     backward,
     bodies,
+    carried,
     config,
     dtypes,
     elements,
@@ -405,6 +406,28 @@ def test_operations_inside_a_body_are_bypassed():
     assert found.subgraphs[0].outputs == [r("i")]
 
 
+def test_a_body_without_an_operation_still_changes_what_it_is_given():
+    inner = (op("i", "torch.sin", "%t", out=meta(4)), op("j", "torch.Tensor.add_", "%u", "%i", out=meta(4)),
+             op("k", "torch.cos", "%t", out=meta(4)))  # fmt: skip
+    body = SubGraph("body", ("t", "u"), inner, {"tuple": [r("k")]})
+    held = op("w", "torch.ops.higher_order.wrap", {"graph": "body"}, "%x", "%y", out=[meta(4)])
+    graph = case([tensor("x", 4), tensor("y", 4)], [held], "w", subgraphs=(body,))
+    left = {
+        choice.slot: [node.name for node in choice.edits[0].apply(graph).subgraphs[0].nodes]
+        for choice in bodies.propose(graph)
+    }
+    assert left == {"inner body k": ["i", "j"], "inner body j": ["k"], "inner body i": ["j", "k"]}
+
+
+def test_inside_a_body_of_one_element_a_reduction_is_bypassed_whatever_rank_is_recorded():
+    body = SubGraph("body", ("t",), (op("i", "torch.mean", "%t", 0, out=meta(1)),), {"tuple": [r("i")]}, (meta(1, 1),))
+    held = op("w", "torch.ops.higher_order.wrap", {"graph": "body"}, "%x", out=[meta(1)])
+    graph = case([tensor("x")], [held], "w", subgraphs=(body,))
+    assert slots(bodies.propose(graph)) == ["inner body i"]
+    wider = replace(body, metas=(meta(2, 1),))
+    assert not slots(bodies.propose(replace(graph, subgraphs=(wider,))))
+
+
 def test_a_body_called_with_trailing_operands_is_written_out_too():
     body = SubGraph("body", ("t",), (op("i", "torch.sin", "%t", out=meta(4)),), {"tuple": [r("i")]})
     nodes = [
@@ -440,6 +463,44 @@ def test_captured_values_that_no_body_reads_go_with_their_inputs():
     assert input_names(found) == ["x", "v"]
     assert [one.inputs for one in found.subgraphs] == [("i", "d"), ("j", "g")]
     assert not list(operands.propose(found))
+
+
+def relaxing():
+    """`while i < 3: i, c, d = i + 1, relu(w), relu(w) - c`, of which only d is returned."""
+    going = SubGraph(
+        "going", ("i", "c", "d", "w"), (op("lt", "operator.lt", "%i", 3),), r("lt"), (None, *[meta(4)] * 3)
+    )
+    nodes = (op("next", "operator.add", "%j", 1), op("a", "torch.relu", "%v", out=meta(4)),
+             op("b", "torch.sub", "%a", "%e", out=meta(4)))  # fmt: skip
+    handed_on = {"tuple": [r("next"), r("a"), r("b")]}
+    body = SubGraph("body", ("j", "e", "g", "v"), nodes, handed_on, (None, *[meta(4)] * 3))
+    loop = op("loop", "torch.ops.higher_order.while_loop", {"graph": "going"}, {"graph": "body"},
+              {"tuple": [0, r("x"), r("y")]}, {"tuple": [r("z")]}, out=[None, meta(4), meta(4)])  # fmt: skip
+    last = op("last", "operator.getitem", "%loop", 2, kind="get_item", out=meta(4))
+    return case([tensor(name, 4) for name in "xyz"], [replace(loop, multi=True), last], "last", subgraphs=(going, body))
+
+
+def test_a_loop_hands_on_fewer_values_and_reads_another_in_their_place():
+    graph = relaxing()
+    choices = {choice.slot: choice.edits[0] for choice in carried.propose(graph)}
+    assert list(choices) == ["input 3 of loop", "input 2 of loop", "input 1 of loop"]
+    found = choices["input 1 of loop"].apply(graph)
+    loop, last = found.nodes
+    assert loop.args[2:] == [{"tuple": [0, r("y")]}, {"tuple": [r("z")]}]
+    assert last.args[1] == 1
+    assert [one.inputs for one in found.subgraphs] == [("i", "d", "w"), ("j", "g", "v")]
+    assert found.subgraphs[1].outputs == {"tuple": [r("next"), r("b")]}
+    assert found.subgraphs[1].nodes[-1].args == [r("a"), r("g")]
+    with pytest.raises(RefusedError):  # what is returned
+        choices["input 2 of loop"].apply(graph)
+
+
+def test_what_a_loop_captures_goes_where_another_value_does():
+    graph = relaxing()
+    found = next(iter(carried.propose(graph))).edits[0].apply(graph)
+    assert found.nodes[0].args[3] == {"tuple": []}
+    assert found.subgraphs[1].nodes[1].args == [r("e")]
+    assert input_names(found) == ["x", "y"]
 
 
 def test_the_table_names_each_pass_once_and_says_what_it_does():

@@ -93,8 +93,8 @@ def test_another_wrong_value_comes_with_scripts_that_hold_no_values_of_the_progr
     ("items", "wrongs", "passing"),
     [
         ((), (LOSS, ENERGY), BELOW),  # none of them is wrong there
-        (("output 0", "output 1"), (LOSS, ENERGY), BELOW),  # all of them are
-        (("output 0",), (LOSS,), BELOW),  # there is no other
+        (("output 0", "output 1"), (LOSS, ENERGY), BELOW),  # all of them are, and nothing else is returned
+        (("output 0",), (replace(LOSS, compiled_error=8.0),), BELOW),  # by another amount: the check may allow for that
         (("output 0",), (LOSS, replace(ENERGY, item="gradient of x")), BELOW),
         (("output 0",), (LOSS, ENERGY), UNCOMPILED),  # nothing is compared there
     ],
@@ -104,7 +104,18 @@ def test_where_that_cannot_be_told_the_likeliest_stays(
 ) -> None:
     found = findings(*wrongs)
     assert told_apart(found, concluded(passing), Runner(*items), 60.0).wrong == LOSS  # type: ignore[arg-type]
+    assert found.walk.checked.notes.wrongs == wrongs
     assert found.also_wrong == () and another_failure((), passing) is None
+
+
+def test_what_the_script_passes_with_on_the_passing_rung_is_not_what_it_fails_by() -> None:
+    found = findings(LOSS)
+    told = told_apart(found, concluded(), Runner("output 0"), 60.0)  # type: ignore[arg-type]
+    assert told.wrong is None and found.also_wrong == (LOSS,)
+    (left,) = cut_to_one(found)
+    assert [each.name for each in left.nodes] == ["energy"]
+    note = another_failure(found.also_wrong, told.passing, only=True)
+    assert note is not None and note.startswith("A value of a compiled graph is wrong, and is another failure")
 
 
 def test_the_graph_is_cut_to_the_value_that_is_told() -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase
-from triage.reduce.graph.edits import ReturnOnly
+from triage.reduce.graph.edits import DropOutput, ReturnOnly
 
 _OUTPUT = re.compile(r"output (\d+)")  # as the agent names it, in the order in which the graph returns them
 
@@ -34,6 +35,20 @@ def alone(cases: Sequence[GraphCase], wrong: WrongResult) -> tuple[GraphCase, ..
                 found.append(ReturnOnly(name).apply(case))
             except RefusedError:
                 continue
+    return tuple(found)
+
+
+def without(cases: Sequence[GraphCase], wrongs: Sequence[WrongResult]) -> tuple[GraphCase, ...]:
+    """The graphs of the call with what else they return; none where they return nothing else."""
+    found = []
+    for case in cases:
+        names = [output_of(case, wrong) for wrong in wrongs]
+        with suppress(RefusedError):
+            for name in names:
+                if name is None:
+                    raise RefusedError("an output that cannot be told")
+                case = DropOutput(name).apply(case)
+            found.append(case)
     return tuple(found)
 
 

@@ -41,11 +41,15 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
     return tuple(sorted(unique, key=lambda case: case.level != "dynamo")), note
 
 
-def passes_alone(wrong: WrongResult | None) -> str:
-    """What is said where each captured graph gives what eager gives; `wrong` is the call that was wrong in the program."""
+def passes_alone(wrong: WrongResult | None, besides: Sequence[WrongResult] = ()) -> str:
+    """What is said where each captured graph gives what eager gives; `wrong` is the call that was wrong in the program.
+
+    `besides`: what is another failure, and was not asked for.
+    """
     reduced = "the program's text was reduced."
     if wrong is None:
-        return f"Each captured graph gives by itself what eager gives, so {reduced}"
+        what = "What else the captured graph returns is by itself" if besides else "Each captured graph gives by itself"
+        return f"{what} what eager gives, so {reduced}"
     if wrong.call == 1:
         return f"Graph {wrong.graph} is wrong in the program and gives by itself what eager gives, so {reduced}"
     return (

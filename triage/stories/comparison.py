@@ -288,13 +288,17 @@ def another_operation(diverging: Diverging | None, shown: Sequence[str]) -> str 
     )
 
 
-def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None) -> str | None:
-    """What a reader must know of other values of the call that are wrong on the rung where the script passes."""
+def another_failure(wrongs: Sequence[WrongResult], passing: Rung | None, *, only: bool = False) -> str | None:
+    """What a reader must know of other values of the call that are wrong on the rung where the script passes.
+
+    `only`: no value is told as wrong besides.
+    """
     if not wrongs or passing is None:
         return None
     told = _some([wrong.sentence() for wrong in wrongs])
+    what = "A value of a compiled graph is wrong" if only else "Another value of the same call is wrong as well"
     return (
-        f"Another value of the same call is wrong as well, and is another failure: so it is with `{passing.name}`, where the "
+        f"{what}, and is another failure: so it is with `{passing.name}`, where the "
         f"script passes. {told[:1].upper()}{told[1:]}."
     )
 

@@ -64,7 +64,7 @@ def _of_other_wrong_values(found: Findings, conclusion: Conclusion) -> Told:
     speaks = apart is not None and told == (apart.wrong.graph if apart.wrong is not None else None)
     return [
         another_operation(found.diverging, shown),
-        another_failure(found.also_wrong, conclusion.passing),
+        another_failure(found.also_wrong, conclusion.passing, only=conclusion.wrong is None),
         wrong_besides(apart if speaks else None),
         begins_above(begin_above(found.walk), conclusion.failing),
     ]

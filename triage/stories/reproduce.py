@@ -99,7 +99,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
                 compared or conclusion.wrong or is_script_check(conclusion.outcome)
             ):
                 steady = repeats_for(conclusion) == Repeats()
-                if_none = passes_alone(conclusion.wrong)
+                if_none = passes_alone(conclusion.wrong, found.also_wrong)
                 problem, attempts = comparing(problem, attempts, runner, searching, found.passing, steady, if_none)
             elif any(case.setup for case in problem.cases):
                 limit = seconds_for(found) if patience is None else patience.seconds()

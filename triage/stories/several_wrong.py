@@ -1,17 +1,19 @@
 """Which of several wrong values of one call the script's check looks at: none that is wrong on the passing rung as well.
 
-There the script passes, so that one is another failure. Asked once, of the whole captured graph, where several outputs are wrong.
+There the script passes, so that one is another failure. Asked once, of the whole captured graph, where it has several outputs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.judge.signature import FailureSignature
 from triage.locate.conclude import Conclusion
+from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS
-from triage.reduce.alone import alone, of_one_call
+from triage.reduce.alone import alone, of_one_call, without
 from triage.reduce.compare import VALUES, forms_of
 from triage.reduce.graph.generated import made_up
 from triage.reduce.interface import Met
@@ -27,17 +29,19 @@ def told_apart(found: Findings, conclusion: Conclusion, runner: ForkServerRunner
     checked, below = found.walk.checked, conclusion.passing
     several = of_one_call(checked.notes.wrongs) if checked is not None else ()
     case = next((case for case in found.cases if several and _is_of(case, several[0].graph)), None)
-    if checked is None or below is None or below.force not in BACKENDS or len(several) < 2 or case is None:
+    if checked is None or below is None or below.force not in BACKENDS or case is None or len(case.outputs) < 2:
         return conclusion
-    found.session.emit("engine_step", text=f"several values are wrong: asking the captured graph with {below.name}")
+    found.session.emit(
+        "engine_step", text=f"which value does the check look at: asking the captured graph with {below.name}"
+    )
     try:
         result = runner.run(print_case(case, form=FORM), rung=below.name, timeout=timeout)
     except Unprintable:
         return conclusion
     there = {wrong.item for wrong in result.notes.wrongs}
     others = [wrong for wrong in several if wrong.item not in there]
-    if not others:  # which of them it is cannot be told this way
-        return conclusion
+    if not others:
+        return _none_of_them(found, conclusion, several, result.notes.wrongs)
     found.also_wrong = tuple(wrong for wrong in several if wrong.item in there)
     if checked.notes.wrong in others or found.asked is not None:
         return conclusion
@@ -47,8 +51,32 @@ def told_apart(found: Findings, conclusion: Conclusion, runner: ForkServerRunner
     return found.walk.conclusion()
 
 
+def _none_of_them(
+    found: Findings, conclusion: Conclusion, several: Sequence[WrongResult], there: Sequence[WrongResult]
+) -> Conclusion:
+    """Without a wrong value where each is wrong to the same amount on the passing rung: the check does not mind them.
+
+    Else which of them it looks at cannot be told this way.
+    """
+    checked = found.walk.checked
+    amounts = {wrong.item: (wrong.kind, wrong.wrong, wrong.compiled_error) for wrong in there}
+    alike = all(amounts[wrong.item] == (wrong.kind, wrong.wrong, wrong.compiled_error) for wrong in several)
+    if checked is None or not alike or found.asked is not None or checked.notes.wrongs != tuple(several):
+        return conclusion
+    if not without(found.cases, several):
+        return conclusion
+    found.also_wrong = tuple(several)
+    found.walk.checked = replace(checked, notes=replace(checked.notes, wrongs=()))
+    return found.walk.conclusion()
+
+
 def cut_to_one(found: Findings) -> tuple[GraphCase, ...]:
-    """The captured graphs, before them those that return only the value that is told as wrong, where others are besides."""
+    """The captured graphs, before them those that return only the value that is told as wrong, where others are besides.
+
+    Where what is wrong is another failure, the graphs that do not return it.
+    """
+    if found.also_wrong and found.walk.checked is not None and not found.walk.checked.notes.wrongs:
+        return without(found.cases, found.also_wrong)
     wrongs = found.walk.checked.notes.wrongs if found.walk.checked is not None else ()
     several = of_one_call(wrongs)
     return (*alone(found.cases, wrongs[0]), *found.cases) if len(several) > 1 else found.cases

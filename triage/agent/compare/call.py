@@ -249,12 +249,12 @@ class Call:
         self.by_chance += [(name, reason) for name in names]
 
     def _as_mutation(self, name, eager, compiled):
-        """Facts where one of the two changed an input and the other did not."""
+        """Facts where one of the two changed an input and the other did not. Eager changes what it writes its old values to."""
         if not name.endswith(AFTER):
             return None
         before = self.runner.before()[name]
         changed = [not measure.identical(given.tensors[name], before) for given in (eager, compiled)]
-        if changed[0] == changed[1]:
+        if changed[0] == changed[1] or (changed[1] and name in eager.written):
             return None
         words = "is changed in eager, not compiled" if changed[0] else "is changed compiled, not in eager"
         return {"kind": "mutation", "sense": "eager" if changed[0] else "compiled", "words": words}

@@ -20,11 +20,12 @@ GRADIENT = "gradient of "
 class Given:
     """What one run gave: `tensors` and `facts` by name, e.g. `output 0`, `gradient of l_x_`.
 
-    `absent` are gradients that were None: to most programs those are zeros, which stand for them.
+    `absent` are gradients that were None: to most programs those are zeros, which stand for them. `written` are inputs that
+    the run wrote to, also where they hold what they held before.
     """
 
     def __init__(self):
-        self.tensors, self.absent = collections.OrderedDict(), set()
+        self.tensors, self.absent, self.written = collections.OrderedDict(), set(), set()
         self.facts = {}
 
 
@@ -61,7 +62,13 @@ class Runner:
             if seed is not None:
                 torch.manual_seed(OTHER_SEED + seed)
             with self._as_called(double), mode or contextlib.nullcontext():
+                versions = [_version(argument) for argument in arguments]
                 given = self._gather(function(*arguments), arguments)
+                given.written = {
+                    name + AFTER
+                    for name, argument, before in zip(self.names, arguments, versions)  # noqa: B905 - not in Python 3.9
+                    if _version(argument) != before
+                }
                 if self.gradients:
                     with self._casts_of_backward(double):
                         self._backward(given, leaves)
@@ -176,6 +183,14 @@ def _facts(item, storages):
 def _has_grad_fn(item):
     """Whether a backward pass goes on from it. Compiled code may return what requires a gradient, and has nowhere to send it."""
     return bool(item.requires_grad) and not item.is_leaf
+
+
+def _version(item):
+    """How often a tensor was written to in place; None where nobody counts (an inference tensor, no tensor)."""
+    try:
+        return item._version
+    except (AttributeError, RuntimeError):
+        return None
 
 
 def _address(item):

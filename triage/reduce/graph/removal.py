@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from triage.judge.asking import Judge
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Bypass, Cut, DropContext, Edit, Merge
-from triage.reduce.graph.passes import bodies, inline
+from triage.reduce.graph.passes import bodies, carried, inline
 from triage.reduce.graph.wiring import Wiring
 
 
@@ -52,7 +52,7 @@ def removable(driver: Judge[Candidate], current: Candidate) -> Candidate | None:
     edits = [edit for unit in wiring.units for edit in removals([unit])]
     edits += [DropContext(unit) for unit in wiring.contexts]
     edits += [
-        edit for choice in (*inline.propose(current.case), *bodies.propose(current.case)) for edit in choice.edits
+        edit for nested in (inline, bodies, carried) for choice in nested.propose(current.case) for edit in choice.edits
     ]
     return driver.first(candidate for _, candidate in lighter(current, edits))
 

@@ -10,6 +10,7 @@ from triage.reduce.graph.passes import (
     autograd,
     backward,
     bodies,
+    carried,
     config,
     dtypes,
     elements,
@@ -36,6 +37,7 @@ STRUCTURE = (
     Pass("outputs", "fewer returned values", outputs.propose),
     Pass("inline", "nested graphs written out", inline.propose),
     Pass("elements", "fewer tensors in lists of them", elements.propose),
+    Pass("carried", "fewer values handed on and captured by loops", carried.propose),
     Pass("operands", "fewer values captured by nested graphs", operands.propose),
     Pass("bodies", "fewer operations inside nested graphs", bodies.propose),
 )

@@ -7,16 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.model import trees
-from triage.model.graphcase import GraphCase, GraphNode, SubGraph
+from triage.model.graphcase import GraphCase, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked, same_kind
 from triage.reduce.graph.nested import operands_of, rewired
 from triage.reduce.graph.passes.proposal import Choice
 from triage.reduce.graph.wiring import Wiring
+from triage.reduce.printing.body import live_nodes
 
 
 @dataclass(frozen=True)
 class BypassInner:
-    """In the body `graph`, `node` is replaced by one of its arguments of the same shape and dtype."""
+    """In the body `graph`, `node` is replaced by one of its arguments of the same shape and dtype.
+
+    What the body does to values from outside is done still.
+    """
 
     graph: str
     node: str
@@ -33,7 +37,7 @@ class BypassInner:
             replaced = {self.node: trees.ref(self.by)}
             nodes = tuple(rewired(node, replaced) for node in graph.nodes if node.name != self.node)
             outputs = trees.rewrite(graph.outputs, lambda name: replaced.get(name, trees.ref(name)))
-            return replace(graph, nodes=_alive(nodes, outputs), outputs=outputs)
+            return replace(graph, nodes=tuple(live_nodes(nodes, outputs)), outputs=outputs)
 
         return checked(case, replace(case, subgraphs=tuple(shorter(graph) for graph in case.subgraphs)))
 
@@ -48,11 +52,17 @@ def propose(case: GraphCase) -> Iterator[Choice]:
             fitting = [
                 name
                 for name in dict.fromkeys(trees.refs([node.args, node.kwargs]))
-                if own is not None and ((meta := metas.get(name)) is None or same_kind(meta, own))
+                if own is not None and ((meta := metas.get(name)) is None or _may_stand_for(meta, own))
             ]
             if fitting:
                 edits: tuple[Edit, ...] = tuple(BypassInner(graph.name, node.name, name) for name in fitting)
                 yield Choice(f"inner {graph.name} {node.name}", edits)
+
+
+def _may_stand_for(meta: TensorMeta, own: TensorMeta) -> bool:
+    """Of one element the rank is not known: that of the inputs was reduced, what is recorded inside of bodies was not."""
+    single = meta.dtype == own.dtype and {*meta.shape, *own.shape} <= {1}
+    return single or same_kind(meta, own)
 
 
 def _metas_of_inputs(case: GraphCase, graph: SubGraph) -> dict[str, Any]:
@@ -67,13 +77,3 @@ def _metas_of_inputs(case: GraphCase, graph: SubGraph) -> dict[str, Any]:
             names = [trees.as_ref(tree) for tree in given]
             return {inner: outer[name] for inner, name in zip(graph.inputs, names, strict=False) if name in outer}
     return {}
-
-
-def _alive(nodes: tuple[GraphNode, ...], outputs: Any) -> tuple[GraphNode, ...]:
-    """The nodes of a body that its outputs need."""
-    needed, kept = set(trees.refs(outputs)), []
-    for node in reversed(nodes):
-        if node.name in needed:
-            needed.update(trees.refs([node.args, node.kwargs]))
-            kept.append(node)
-    return tuple(reversed(kept))
