@@ -30,6 +30,7 @@ from . import boundary, built_kernels, confine, doors, frames, imports, optimize
 from .channel import Channel
 from .leaving import Leaving
 from .recorder import Recorder
+from .settled import times_count
 
 
 def install(config):
@@ -97,6 +98,8 @@ def install(config):
         from ..explain import watch  # only where it is asked for
 
         imports.after_import(watch.patches(recorder))
+    if config.get("turns") or config.get("explain"):
+        times_count()
     lines.install(recorder)
     return recorder
 
