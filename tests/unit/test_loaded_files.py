@@ -1,5 +1,6 @@
 """Which loaded files are the user's, and what is read of torch's settings: both are asked for each graph."""
 
+import functools
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +11,7 @@ from triage.agent.capture import surroundings, units
 
 @pytest.fixture(autouse=True)
 def _torch_lies_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "_standard_directories", lambda: ["/opt/torch/"])
+    monkeypatch.setattr(units, "_standard_directories", lambda: ("/opt/torch/",))
     units.is_users.cache_clear()
 
 
@@ -31,3 +32,18 @@ def test_a_config_module_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "config.py").unlink()
     assert surroundings.settings_of(config, ["THREADS", "X"]) == ["cpp.threads"]
     assert surroundings.settings_of(config, ["X"]) == []
+
+
+def test_a_directory_is_resolved_once_and_a_link_to_a_file_still_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "installed.py").touch()
+    (tmp_path / "here").symlink_to(tmp_path)
+    (tmp_path / "linked.py").symlink_to(tmp_path / "site-packages" / "installed.py")
+    real = units.os.path.realpath
+    monkeypatch.setattr(units, "_real_directory", functools.lru_cache(lambda path: asked.append(path) or real(path)))
+    own = [units.is_users(str(tmp_path / "here" / f"{name}.py")) for name in ("a", "b", "linked")]
+    assert own == [True, True, False]
+    assert asked.count(str(tmp_path / "here")) == 1

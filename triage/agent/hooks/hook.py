@@ -30,6 +30,7 @@ from . import boundary, built_kernels, confine, doors, frames, imports, optimize
 from .channel import Channel
 from .leaving import Leaving
 from .recorder import Recorder
+from .settled import times_count
 
 
 def install(config):
@@ -41,7 +42,7 @@ def install(config):
     channel = Channel(config["channel"])
     recorder = Recorder(channel, config)
     channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
-    _last_words(recorder)
+    _last_words(recorder, ours=config.get("rung") is not None or bool(config.get("overlay")))
     _stacks(config)
     shared, kernels = config.get("shared"), config.get("kernels")
     places = (shared, shared_cache.headers_below(shared)) if shared else ()
@@ -98,6 +99,8 @@ def install(config):
         from ..explain import watch  # only where it is asked for
 
         imports.after_import(watch.patches(recorder))
+    if config.get("turns") or config.get("explain"):
+        times_count()
     lines.install(recorder)
     return recorder
 
@@ -112,9 +115,9 @@ def _argv():
     return [str(word)[:200] for word in getattr(sys, "orig_argv", getattr(sys, "argv", []))][:40]
 
 
-def _last_words(recorder):
-    """Record the uncaught exception whatever the program made of `sys.excepthook`."""
-    previous, leaving = sys.excepthook, Leaving()
+def _last_words(recorder, ours):
+    """Record the uncaught exception whatever the program made of `sys.excepthook`. `ours`: not the program as it is."""
+    previous, leaving = sys.excepthook, Leaving(ours)
 
     def excepthook(kind, error, trace):
         leaving.printing()

@@ -10,6 +10,8 @@ import importlib.abc
 import importlib.util
 import sys
 
+from . import settled
+
 # A quarter of the time that these take goes into looking for garbage among what they define, which is none.
 LARGE = ("torch", "torch._dynamo", "torch._inductor", "torch._inductor.compile_fx")
 
@@ -38,8 +40,11 @@ class _PatchingLoader(importlib.abc.Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
+        aside = module.__name__ == "torch" and settled.can_be_set_aside()
         with garbage_kept() if module.__name__ in LARGE else contextlib.nullcontext():
             self._loader.exec_module(module)
+        if aside:
+            settled.set_aside()
         _safely(self._patch, module)
 
     def __getattr__(self, name):

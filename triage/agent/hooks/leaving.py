@@ -1,16 +1,17 @@
 """The end of a program that died of an exception, or was told to end: it is not taken to pieces, which costs torch a second.
 
 All that the program asked for at its end has happened by then: its last thread has ended, its exit handlers have run, and what
-it wrote is flushed. Left out is the work of the interpreter: it looks for garbage, and empties every module.
+it wrote is flushed. Left out is the work of the interpreter: it looks for garbage, and empties every module. Where a program
+ends well, only the interpreter knows its status: in a run that is ours alone it has nothing to look through then.
 """
 
 import atexit
-import gc
-import io
 import os
 import signal
 import sys
 import threading
+
+from . import settled
 
 LAST_SECONDS = 5.0  # for exit handlers of a program that is ended early
 
@@ -18,10 +19,11 @@ LAST_SECONDS = 5.0  # for exit handlers of a program that is ended early
 class Leaving(object):
     """Whether this program may be left so. Made before the program starts, and told when its exit handlers have run."""
 
-    def __init__(self):
+    def __init__(self, ours=False):
         # Exit handlers run in reverse order. What was there before us (of a .pth file, a sitecustomize) comes after us.
         self._first = getattr(atexit, "_ncallbacks", lambda: 1)() == 0
         self._died = False
+        self._ours = ours
 
     def printing(self):
         """Called by the excepthook itself: that of a dying program is called by the interpreter, alone on the stack."""
@@ -37,6 +39,11 @@ class Leaving(object):
             if by_signal:
                 os.kill(os.getpid(), signal.SIGTERM)
             os._exit(1)
+        if self._first and self._ours and settled.can_be_set_aside():
+            settled.flush()
+            settled.set_aside()
+        else:
+            settled.give_back()
 
 
 def let_go(status):
@@ -57,12 +64,7 @@ def let_go(status):
 
 
 def _flush():
-    for thing in gc.get_objects():
-        try:
-            if issubclass(type(thing), io.IOBase) and not thing.closed:
-                thing.flush()
-        except Exception:  # of a file of the program's own
-            continue
+    settled.flush()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -6,6 +6,7 @@ Facts that cannot be had are left out, or null with a reason beside them; nothin
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -56,11 +57,30 @@ def _dynamo_error():
 
 def _collect_env():
     try:
-        from torch.utils.collect_env import get_pretty_env_info
+        from torch.utils import collect_env
 
-        return get_pretty_env_info()
+        run = collect_env.run
+        collect_env.run = lambda command: _listed_here(command) or run(command)
+        return collect_env.get_pretty_env_info()
     except Exception as error:
         return "torch.utils.collect_env failed: %s: %s" % (type(error).__name__, error)
+
+
+def _listed_here(command):
+    """What `pip list` would print, as `collect_env.run` gives it; None for another command.
+
+    This interpreter knows it in a tenth of pip's time, and also where no pip is installed.
+    """
+    if not (isinstance(command, list) and command[1:] == ["-mpip", "list", "--format=freeze"]):
+        return None
+    from importlib.metadata import distributions
+
+    found = {}
+    for each in distributions():
+        name = each.metadata["Name"]
+        if name:
+            found.setdefault(re.sub("[-_.]+", "-", name).lower(), "%s==%s" % (name, each.version))
+    return 0, "\n".join(found[name] for name in sorted(found)), ""
 
 
 def _compiler():
