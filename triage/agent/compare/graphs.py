@@ -8,6 +8,7 @@ compared, too), `seconds` that comparisons may take. The program itself goes on 
 call is judged stands in `call`.
 """
 
+import contextlib
 import json
 import threading
 import time
@@ -164,7 +165,8 @@ class Comparer:
             if rounding["eager_wrong"]:
                 rounding["eager_operation"] = call.first_overflow()
             if rounding["steps"] or rounding["tolerances"] > 1.0:
-                rounding["file"] = self._capture(kept, graph, call, "graph-rounded-dynamo.json") or ""
+                with contextlib.suppress(Exception):  # the call was compared, whether its graph can be told or not
+                    rounding["file"] = self._written(kept, graph, call, "graph-rounded-dynamo.json") or ""
             self.recorder.channel.say("rounding", result=dict(rounding, graph=graph["id"], call=number))
 
     def _tell(self, found, kept, graph, number, call):
@@ -178,24 +180,24 @@ class Comparer:
         if self.told > TOLD_AT_MOST:
             return
         backward = any(facts["direction"] == "backward" for facts in found)
-        file = self._capture(kept, graph, call, "graph-wrong-%d-dynamo.json" % self.told, backward)
+        file = None
+        try:
+            file = self._written(kept, graph, call, "graph-wrong-%d-dynamo.json" % self.told, backward)
+        except Exception as error:
+            self._not_compared(graph["id"], error)
         for facts in found:
             self.recorder.channel.say("wrong", file=file, result=dict(facts, graph=graph["id"], call=number))
         if file is not None:
             self.recorder.channel.say("graph_failed", graph=graph["id"], file=file, when="compare")
 
-    def _capture(self, kept, graph, call, file, backward=False):
+    def _written(self, kept, graph, call, file, backward=False):
         """The graph with the values of this call, as data; and the gradients it was sent, where one that it gave is wrong."""
         if not self.recorder.config.get("capture"):
             return None
-        try:
-            case = self._described(kept, graph, call.inputs())
-            if backward:
-                case["inputs"] += described(case, call.runner.sent)
-            return self.recorder.channel.put(file, json.dumps(case))
-        except Exception as error:
-            self._not_compared(graph["id"], error)
-            return None
+        case = self._described(kept, graph, call.inputs())
+        if backward:
+            case["inputs"] += described(case, call.runner.sent)
+        return self.recorder.channel.put(file, json.dumps(case))
 
     def _described(self, kept, graph, given):
         """The graph with what a call of it was given; as it was compiled for, without values, where that is not to be had."""
