@@ -172,6 +172,7 @@ def test_what_is_forgotten_is_as_it_was_before_it_was_found(walk: Make) -> None:
         "walk",
         "environment",
         "passing",
+        "silent",
         "notes",
         "incomplete",
         "bug",
