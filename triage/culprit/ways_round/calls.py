@@ -74,6 +74,14 @@ def respelled_calls(
             yield found
 
 
+def lines_doing(source: Source, line: int, names: Collection[str]) -> list[int]:
+    """The lines of the function around this one with a call or operator that does an operation of these `names`."""
+    wanted = {_plain(name) for name in names}
+    nodes = [node for function in functions_around(source, line)[:1] for node in ast.walk(function)]
+    calls = [node for node in nodes if isinstance(node, ast.Call | ast.BinOp)]
+    return sorted({node.lineno for node in calls if wanted & set(_names_of_node(node))})
+
+
 def _on_line(source: Source, line: int, names: set[str]) -> list[ast.Call | ast.BinOp]:
     found: list[tuple[tuple[bool, bool, bool, int], ast.Call | ast.BinOp]] = []
     compiles = {id(use) for use in compile_uses(source)}
