@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -96,7 +96,8 @@ def test_the_title_tells_what_the_compiler_believed_before_what_fails() -> None:
     assert title(report) == f"[dynamo] `aten.copysign`: {told}"
 
 
-def test_a_call_of_it_before_the_line_that_fails_is_guilty_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("operation", ["copysign", "copy_sign_forward"])
+def test_a_call_of_it_before_the_line_that_fails_is_guilty_first(operation: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import torch\n\ndef step(x, y):\n    z = torch.copysign(x, y)\n    return z.view(-1)\n")
     frame = Frame(str(script), 5, "step")
@@ -104,8 +105,9 @@ def test_a_call_of_it_before_the_line_that_fails_is_guilty_first(tmp_path: Path)
     found = SimpleNamespace(
         target=SimpleNamespace(cwd=tmp_path, script=script),
         walk=SimpleNamespace(seen={"eager": [SimpleNamespace(notes=AgentNotes(raised=(error,)))]}),
-        cases=(), diverging=None, first_wrong=None, given_wrong=None, reproduced=None, fake_wrong=COPYSIGN,
+        cases=(), diverging=None, first_wrong=None, given_wrong=None, reproduced=None,
+        fake_wrong=replace(COPYSIGN, operation=f"aten.{operation}"),
     )  # fmt: skip
     conclusion = Conclusion(Stage.DYNAMO, Symptom.EXCEPTION, None, Outcome(OutcomeKind.EXCEPTION, exception=error))
     spots = guilty_lines(found, conclusion, Files(found))  # type: ignore[arg-type]
-    assert [(spot.line, spot.names) for spot in spots] == [(4, ("copysign",)), (5, ())]
+    assert [(spot.line, spot.names) for spot in spots] == [(4, (operation,)), (5, ())]
