@@ -6,11 +6,25 @@ import sys
 from typing import Any
 
 import pytest
-from blame_programs import CHECK, DISPATCHED, FUSION, GUARDS, HOOKED, LOWERING, PASS, PATTERN, STAND_IN, VECTORISATION
+from blame_programs import (
+    CHECK,
+    DISPATCHED,
+    FAKE,
+    FUSION,
+    GUARDS,
+    HOOKED,
+    LOWERING,
+    PASS,
+    PATTERN,
+    STAND_IN,
+    VECTORISATION,
+)
 from stand_ins import inquiry
 
 from triage.culprit.conditions import of_parts
+from triage.culprit.fake_results import FakeWrong, fake_wrong
 from triage.culprit.guards import does_not_matter, search_guards
+from triage.culprit.inquiry import Inquiry
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.oracle import SignatureOracle
 from triage.trial.runner import ForkServerRunner
@@ -26,15 +40,16 @@ def runner():
     runner.close()
 
 
-def searched(program: str, runner: ForkServerRunner, rung: str = "inductor") -> Searched:
-    source = program.lstrip() + (CHECK if rung == "inductor" else "")
+def asking_of(source: str, runner: ForkServerRunner, rung: str, **others: Any) -> Inquiry:
     signature = runner.run(source, rung=rung).signature
     assert signature is not None, "the planted fault does not show"
+    return inquiry(runner, rung=rung, oracle=SignatureOracle(signature), seconds=120.0, **others)
+
+
+def searched(program: str, runner: ForkServerRunner, rung: str = "inductor") -> Searched:
+    source = program.lstrip() + (CHECK if rung == "inductor" else "")
     told: list[Any] = []
-    asking = inquiry(
-        runner, rung=rung, oracle=SignatureOracle(signature), seconds=120.0,
-        emit=lambda kind, **facts: told.append(facts["part"]),
-    )  # fmt: skip
+    asking = asking_of(source, runner, rung, emit=lambda kind, **facts: told.append(facts["part"]))
     found = search_parts(source, asking)
     assert found is not None and found.search.queries == len(told) <= MOST_QUESTIONS
     return found
@@ -106,3 +121,8 @@ def test_a_decomposition_that_every_backend_from_aot_eager_on_uses(runner):
     found = searched(DISPATCHED, runner, "aot_eager")
     assert found.search.names == ("py_impl decomposition",) and found.search.application == 2
     assert found.search.what == "aten.softshrink.default"
+
+
+def test_an_operation_that_gives_fake_tensors_other_strides(runner):
+    told = FakeWrong("aten.hypot", "strides", "(2, 1)", "(1, 3)")
+    assert fake_wrong(FAKE, asking_of(FAKE, runner, "eager")) == told

@@ -173,3 +173,23 @@ def f(x):
 fast = torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "eager"))
 torch.testing.assert_close(fast(torch.ones(2)), f(torch.ones(2)))
 """
+
+FAKE = """
+import os
+import torch
+from torch._subclasses.fake_impls import register_op_impl
+
+
+@register_op_impl(torch.ops.aten.hypot.default)
+def hypot(mode, func, x, y):
+    with mode:
+        return torch.empty(x.shape)  # eager keeps the strides
+
+
+def f(x):
+    return torch.hypot(x.t(), x.t()).t().view(-1)
+
+
+fast = torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "eager"))
+fast(torch.ones(2, 3))
+"""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from types import CodeType
+from types import CodeType, ModuleType
 
 import typer
 
@@ -115,7 +115,10 @@ def _lose_no_interrupt() -> None:
         # On a busy machine it takes longer to return, and what arrives in it is lost too.
         while _is_running(hook.__code__, main):
             time.sleep(0.01)
-        signal.pthread_kill(main, signal.SIGINT)
+        heard = [
+            each for each in _ending(signal) if callable(signal.getsignal(each))
+        ]  # one that is ignored ends nothing
+        signal.pthread_kill(main, heard[0] if heard else signal.SIGINT)
 
     otherwise = sys.unraisablehook
 
@@ -136,13 +139,17 @@ def _is_running(code: CodeType, thread: int) -> bool:
     return frame is not None
 
 
+def _ending(signal: ModuleType) -> list[int]:
+    """The signals that end a run, as far as this system has them. A job of a shell in the background ignores the first."""
+    return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
 def _end_undisturbed() -> None:
     """One more ctrl-C while the interpreter ends would take the exit status with it."""
     import signal
 
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for number in _ending(signal):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _tell(error: TriageError) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from triage.culprit.called_as import method_operator, other_name
+from triage.culprit.fake_results import FakeWrong
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.matching import lies_in_environment
 from triage.judge.signature import torch_frame
@@ -42,6 +43,7 @@ _PREFIXES = {  # of the operator's name, by the module of the function
     "torch.fft": "fft_",
 }
 _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a node of the backward graph
+FAKE_TENSORS = "fake tensors"
 MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
 _ONLY = "the only operation left in the reproducer"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
@@ -75,14 +77,14 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
     ("_functorch/", "aot_autograd"),
     ("fx/experimental/symbolic_shapes", "symbolic shapes"),
     ("_subclasses/functional_tensor", "functionalization"),
-    ("_subclasses/fake_tensor", "fake tensors"),
+    ("_subclasses/fake_tensor", FAKE_TENSORS),
     ("_dynamo/guards", "guards"),
     ("_dynamo/variables/", "variable tracking"),
     ("_dynamo/symbolic_convert", "bytecode"),
     ("_dynamo/", "dynamo"),
 )
 # They raise for the part of Inductor that traces something with them.
-_CALLED_BY_PARTS = ("fake tensors", "functionalization")
+_CALLED_BY_PARTS = (FAKE_TENSORS, "functionalization")
 
 
 def culprit_of(
@@ -95,13 +97,15 @@ def culprit_of(
     by_itself: bool = True,
     broken: Sequence[str] = (),
     given: GivenWrong | None = None,
+    fake: FakeWrong | None = None,
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
-    Of several that are left, it is the custom operator that was seen to break what it promises (`broken`, as `ns::name`), else
-    the one that gives the wrong value which the failure comes of (`given`; no operation, where that value only rounds otherwise),
-    else the one at which values go wrong in the program's own graph (`diverging`). None where the
-    machine is to blame: the operation that is left only has something built. What a reproducer needs is known of a `minimal` one.
+    One whose `fake` result the failure was seen to come of is to blame, whatever is left. Of several that are left, it is the
+    custom operator that was seen to break what it promises (`broken`, as `ns::name`), else the one that gives the wrong value
+    which the failure comes of (`given`; no operation, where that value only rounds otherwise), else the one at which values go
+    wrong in the program's own graph (`diverging`). None where the machine is to blame: the operation that is left only has
+    something built. What a reproducer needs is known of a `minimal` one.
     Where the graph does not fail `by_itself`, its order tells nothing: a text was reduced, whose own check shows a wrong result,
     or a pass of the program's own fails, to which the whole graph is given.
     """
@@ -109,6 +113,8 @@ def culprit_of(
         return None
     if lies_in_environment(conclusion.outcome, conclusion.stage):
         return None
+    if fake is not None:
+        return Culprit(fake.operation, graph, FAKE_TENSORS, f"{fake.sentence()}; with eager's in their place it passes")
     frames = conclusion.signature.frames if conclusion.signature and conclusion.stage is not Stage.BACKEND else ()
     subsystem = subsystem_of(frames)  # a backend of the program's own is called by Dynamo, which is not to blame
     if conclusion.stage is Stage.INDUCTOR and subsystem in _CALLED_BY_PARTS:

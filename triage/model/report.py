@@ -219,6 +219,9 @@ class TriageReport:
     regression: dict[str, Any] | None = None
     accuracy: dict[str, Any] | None = None  # what comparing graphs with eager showed; null where it was not done
     given_wrong: dict[str, Any] | None = None  # the reproducer's operation whose wrong value what is raised comes of
+    fake_wrong: dict[str, Any] | None = (
+        None  # the operation whose fake result is not eager's, where the failure comes of that
+    )
     graph_breaks: int = 0
     recompiles: int = 0
     environment: dict[str, str] = field(default_factory=dict)

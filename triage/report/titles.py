@@ -59,12 +59,21 @@ def _title(report: TriageReport) -> str:
         return f"{in_title(verdict)}: {_what(report)}"
     if verdict.symptom is Symptom.NONDETERMINISTIC:
         return f"Fails in {verdict.failures} of {verdict.runs} runs under torch.compile: {_what(report)}"
+    if report.fake_wrong is not None:
+        return _by_fake(report, report.fake_wrong)
     op = _operator(report)
     told = f"{_tag(report)}{f'`{op}`: ' if op else ''}"
     if report.given_wrong is None:
         return f"{told}{_what(report)}"
     wrong = report.given_wrong["wrong"]
     return f"{told}{wrong['face']}, then {_what(report)}" if wrong else f"{told}{_what(report)}, by rounding"
+
+
+def _by_fake(report: TriageReport, fake: dict[str, Any]) -> str:
+    """What the compiler is told of a result, and what fails then."""
+    kind = "" if fake["kind"] == "aliasing" else f"{fake['kind']} "
+    told = f"{_tag(report)}`{fake['operation']}`: fake kernel gives {kind}{fake['fake']}, eager {fake['eager']}"
+    return told if _fact_of(report) else f"{told}, then {_what(report)}"
 
 
 def _tag(report: TriageReport) -> str:

@@ -324,7 +324,7 @@ def reproducer_claim(reproducer: Reproducer, signature: ReportSignature | None =
         return f"**NOT verified.**{reason}"
     if not reproducer.same_signature:
         return f"**Fails in {same} of {runs} runs in fresh processes, but NOT with the error of this report.**{note}"
-    minimal = " Nothing more can be taken away without losing the failure." if reproducer.minimal else ""
+    minimal = " No single thing more can be taken away without losing the failure." if reproducer.minimal else ""
     passes = _passes(reproducer.control)
     how = "fails with this error" if reproducer.same_text else "fails the same way"
     if signature is not None and signature.wrong is not None:

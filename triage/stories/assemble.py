@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import triage
@@ -44,6 +44,7 @@ from triage.stories.findings import Findings
 from triage.stories.headline import (
     sentence_before_the_first,
     summary_sentence,
+    what_fakes_say,
     what_it_comes_of,
     whose_headline,
     with_headline,
@@ -100,7 +101,7 @@ def assemble(found: Findings) -> TriageReport:
                 if first is not None
                 else sentence_before_the_first(walk, incomplete),
             )
-            + what_it_comes_of(found.given_wrong),
+            + (what_it_comes_of(found.given_wrong) or what_fakes_say(found.fake_wrong)),
             runs=conclusion.runs,
             failures=conclusion.failures,
             door=conclusion.door.name if conclusion.door is not None else None,
@@ -123,6 +124,7 @@ def assemble(found: Findings) -> TriageReport:
                 by_itself=fails_by_itself(found, own),
                 broken=[check.operator for check in found.operator_checks if broken_by(check)],
                 given=found.given_wrong,
+                fake=found.fake_wrong,
             ),
             found.subsystem,
             found.lowered,
@@ -153,6 +155,7 @@ def assemble(found: Findings) -> TriageReport:
         findings=mend,
         operator_checks=found.operator_checks,
         given_wrong=given_wrong_facts(found),
+        fake_wrong=asdict(found.fake_wrong) if found.fake_wrong is not None else None,
         graph_breaks=first.notes.graph_breaks if first else 0,
         recompiles=first.notes.recompiles if first else 0,
         environment=(environment.summary() if environment else _bare_environment(first)) | _libraries(conclusion),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from triage.culprit import conditions
 from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, variants_of_graph, variants_of_text
+from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.given_wrong import given_wrong
@@ -74,6 +75,9 @@ def blame(
         if parts is not None:
             parts.take()
     inquiry = replace(inquiry, budget=share_of(session.clock, made.seconds))
+    if not hangs and problem.stage is not Stage.BACKEND:
+        with session.timed("fakes"):
+            found.fake_wrong = fake_wrong(made.source, inquiry)
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
         with session.timed("diverge"), runner.signs_compared(by_sign):
             _diverging(found, made, problem, inquiry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
+from triage.culprit.fake_results import FakeWrong
 from triage.culprit.first_diverging import Diverging
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.settings import Setting
@@ -94,6 +95,9 @@ class Findings:
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
     diverging: Diverging | None = None  # and that of the program's own graph
     given_wrong: GivenWrong | None = None  # of what is raised: the value of the reproducer that it comes of
+    fake_wrong: FakeWrong | None = (
+        None  # the operation whose fake result is not eager's, where the failure comes of that
+    )
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
     bug: Exception | None = None  # of our own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triage.culprit.fake_results import FakeWrong
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.operation import operator_name
 from triage.judge.signature import asserted, first_words, headline
@@ -166,6 +167,11 @@ def what_it_comes_of(given: GivenWrong | None) -> str:
     if given.wrong is None:
         return f" It comes of rounding: {name} gives another value than in eager, which eager's own rounding explains."
     return f" It comes of a wrong value, the result of {name}: {_sentence(given.wrong.face())}"
+
+
+def what_fakes_say(fake: FakeWrong | None) -> str:
+    """The sentence that follows, where the compiler was told something else of a result than eager gives; else empty."""
+    return f" It comes of {fake.operation}: {fake.sentence()}." if fake is not None else ""
 
 
 def _sentence(text: str) -> str:

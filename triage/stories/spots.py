@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from triage.culprit.compile_arguments import uses_on
-from triage.culprit.operation import operators_in
+from triage.culprit.operation import operator_name, operators_in
+from triage.culprit.ways_round.calls import lines_doing
 from triage.culprit.ways_round.changes import Program, Spot
 from triage.culprit.ways_round.source import Source, functions_called
 from triage.judge.signature import is_user_frame
@@ -163,6 +164,8 @@ def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[S
         yield _of_node(found.first_wrong, files)
     if found.given_wrong is not None:
         yield _of_node(found.given_wrong.node, files)
+    if found.fake_wrong is not None:
+        yield from _doing(found, conclusion, files, found.fake_wrong.operation)
     made = found.reproduced
     if made is not None and made.graph is not None:
         yield from (_of_node(node, files) for node in _ordered(made.graph, named))
@@ -172,6 +175,19 @@ def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[S
     for case in found.cases[:1]:
         if named:
             yield from (_of_node(node, files) for node in _ordered(case, named) if _names((node.target,)) & named)
+
+
+def _doing(found: Findings, conclusion: Conclusion, files: Files, operation: str) -> Iterator[Spot | None]:
+    """Where an operation is done that fails by nothing itself: as the graph says, else in the functions that fail after it."""
+    names = _names((operation,))
+    made = found.reproduced
+    for node in made.graph.nodes if made is not None and made.graph is not None else ():
+        if names <= _names((operator_name(node),)):
+            yield _of_node(node, files)
+    for spot in outer_lines(conclusion, files) or traced_lines(found, files):
+        source = files.read(spot.path)
+        for line in lines_doing(source, spot.line, names) if source is not None else ():
+            yield Spot(spot.path, line, tuple(sorted(names)))
 
 
 def _ordered(case: GraphCase, named: set[str]) -> list[GraphNode]:

@@ -32,7 +32,9 @@ from .installed import default_setting, home_of_torch, imported_when_named, load
 from .operators import (
     custom_op_definition,
     dispatcher_text,
+    fake_call,
     fake_results,
+    fake_tensor_mode,
     known_operators,
     loaded_libraries,
     opcheck,

@@ -66,13 +66,24 @@ def opcheck():
     return check if check is not None else Missing("this torch has no torch.library.opcheck (2.4 and newer)")
 
 
-def fake_results(operator, args, kwargs):
-    """What the fake kernel of an operator gives, as a list of leaves."""
+def fake_tensor_mode():
+    """The class whose `dispatch(func, types, args, kwargs)` gives the fake result of every operation."""
     from torch._subclasses import FakeTensorMode
 
-    mode = FakeTensorMode()
+    return FakeTensorMode
+
+
+def fake_call(operator, args, kwargs):
+    """(the leaves of its arguments as fake tensors, those of what its fake kernel gives)."""
+    mode = fake_tensor_mode()()
     flat, put_back = flattened((args, kwargs))
     tensor = sys.modules["torch"].Tensor
-    args, kwargs = put_back([mode.from_tensor(item) if isinstance(item, tensor) else item for item in flat])
+    inputs = [mode.from_tensor(item.detach()) if isinstance(item, tensor) else item for item in flat]
+    args, kwargs = put_back(inputs)
     with mode:
-        return flattened(operator(*args, **kwargs))[0]
+        return inputs, flattened(operator(*args, **kwargs))[0]
+
+
+def fake_results(operator, args, kwargs):
+    """What the fake kernel of an operator gives, as a list of leaves."""
+    return fake_call(operator, args, kwargs)[1]

@@ -74,6 +74,21 @@ def respelled_calls(
             yield found
 
 
+def lines_doing(source: Source, line: int, names: Collection[str]) -> list[int]:
+    """The lines of the function around this one with a call or operator that may do an operation of these `names`.
+
+    Those that are called so come first, then what is called alike: `logsigmoid` does a log_sigmoid_forward.
+    """
+    wanted = {_plain(name) for name in names}
+    found: dict[int, bool] = {}
+    for node in [each for function in functions_around(source, line)[:1] for each in ast.walk(function)]:
+        if isinstance(node, ast.Call | ast.BinOp):
+            called = _names_of_node(node)
+            if any(_alike(*(name.replace("_", "") for name in pair)) for pair in product(wanted, called)):
+                found[node.lineno] = found.get(node.lineno, False) or bool(wanted & set(called))
+    return sorted(found, key=lambda number: (not found[number], number))
+
+
 def _on_line(source: Source, line: int, names: set[str]) -> list[ast.Call | ast.BinOp]:
     found: list[tuple[tuple[bool, bool, bool, int], ast.Call | ast.BinOp]] = []
     compiles = {id(use) for use in compile_uses(source)}
