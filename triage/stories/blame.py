@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 
 from triage.culprit import conditions
-from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, variants_of_graph, variants_of_text
+from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.given_wrong import given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
-from triage.culprit.inquiry import Inquiry
+from triage.culprit.inquiry import Inquiry, seconds_of
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.environments.files import write_whole
@@ -56,7 +56,7 @@ def blame(
 ) -> None:
     """Fill what the findings say of the culprit. `oracle` is the one that judged `made`, reduced from the `problem`."""
     session, rung = found.session, problem.rung
-    limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
+    limit = seconds_of(made.slowest) if patience is None else patience.seconds()
     outcome = found.walk.conclusion().outcome
     error = outcome.exception if outcome is not None else None
     ends = error is not None and not error.swallowed
