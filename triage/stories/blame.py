@@ -60,7 +60,8 @@ def blame(
     outcome = found.walk.conclusion().outcome
     error = outcome.exception if outcome is not None else None
     ends = error is not None and not error.swallowed
-    inquiry = Inquiry(rung, runner, oracle, share_of(session.clock, made.seconds), session.emit, limit, ends)
+    share = share_of(session.clock, made.seconds, made.slowest)
+    inquiry = Inquiry(rung, runner, oracle, share, session.emit, limit, ends)
     hangs, by_sign = patience is not None, False
     with session.timed("ablate"):
         # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.
