@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from triage.culprit.inquiry import Inquiry
@@ -15,10 +16,18 @@ from triage.model.stage import OutcomeKind
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)
 PASSED = Outcome(OutcomeKind.OK, 0.1, 0)
+LATE = Outcome(OutcomeKind.HANG, 60.2, detail="call")
+NOT_KNOWN = "not known: it had not ended after 60 s"
 
 
 def result(outcome: Outcome, **notes: Any) -> CandidateResult:
     return CandidateResult(outcome, AgentNotes(**notes), signature_of(outcome), compiled=True, seconds=0.1)
+
+
+def late(*, compiled: bool = True) -> CandidateResult:
+    """What was ended at its limit."""
+    assert SIGNATURE is not None
+    return CandidateResult(LATE, AgentNotes(), replace(SIGNATURE, kind=OutcomeKind.HANG), compiled, 60.2)
 
 
 class Runner:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from printer_cases import case, meta, node, tensor
-from stand_ins import BOOM, PASSED, Runner, inquiry, result
+from stand_ins import BOOM, PASSED, Runner, inquiry, late, result
 
 from triage.culprit.given_wrong import GivenWrong, given_wrong
 from triage.judge.judgement import CandidateResult
@@ -160,3 +160,13 @@ def test_what_comes_of_rounding_is_no_bug() -> None:
     assert dict(facts(rounds))["Where"] == "Inductor"
     face = face_of(rounds)  # `verify` and `bisect` look for what is raised
     assert face is not None and face.signature.kind is OutcomeKind.CRASH
+
+
+def test_no_value_is_blamed_that_comes_of_one_that_is_not_known() -> None:
+    class SlowAtFirst(Compiler):
+        def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+            if ".long" in source:
+                return super().ended(source, rung)
+            return late() if self.compares else PASSED
+
+    assert asked(SlowAtFirst(WRONG)) is None

@@ -170,6 +170,12 @@ def test_what_follows_a_reduction_may_take_half_as_long_and_a_minute_at_least() 
     assert 400 < long.end - short.end - (LEAST_SECONDS - 60) < 441
 
 
+def test_a_reproducer_that_takes_long_is_asked_some_questions_all_the_same() -> None:
+    whole: Any = Clock(0.0)
+    short, dear = share_of(whole, 1.0), share_of(whole, 1.0, 50.0)
+    assert 139 < dear.end - short.end < 141
+
+
 def of_one_dtype(source: str, rung: str | None) -> Outcome:
     """What refers to double precision dies of a tensor that the graph makes itself; all else passes."""
     error = RaisedException("RuntimeError", "mat1 and mat2 must have the same dtype, but got Float and Double")

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from stand_ins import BOOM, PASSED, Questions, inquiry, result
+from stand_ins import BOOM, NOT_KNOWN, PASSED, Questions, inquiry, late, result
 
 from triage.culprit.parts import COUNTS, applications
 from triage.culprit.settings import SWITCHES, inserted, switches_for, why_not
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.judgement import CandidateResult
 from triage.model.outcome import Outcome, RaisedException
+from triage.model.report import SubsystemRow
 from triage.model.stage import OutcomeKind
 
 SOURCE = "import torch\ng = torch.compile(f)\n"
@@ -222,3 +223,37 @@ def test_a_part_that_is_seen_and_never_applied_differs_from_one_that_is_not_seen
         "fusion": {},
         "lowerings": {1: "x"},
     }
+
+
+class Slow(Machine):
+    """It does not end where one of these words stands in the script."""
+
+    def __init__(self, part: str, *words: str) -> None:
+        super().__init__(part, 2, COUNTED)
+        self.words = words
+
+    def run(self, source: str, **how: Any) -> CandidateResult:
+        ended = super().run(source, **how)
+        return late() if any(word in source for word in self.words) else ended
+
+
+def searched(machine: Machine) -> tuple[Searched, dict[str, SubsystemRow]]:
+    found = search(machine)
+    return found, {row.subsystem: row for row in found.search.rows}
+
+
+def test_a_part_without_which_it_does_not_end_is_not_known() -> None:
+    found, rows = searched(Slow("fusion", "('lowerings',)"))
+    assert (rows["lowerings"].outcome, rows["lowerings"].note) == ("not_run", NOT_KNOWN)
+    assert found.search.names == ("fusion",) and found.search.application == 2
+
+
+def test_a_group_that_does_not_end_is_taken_apart() -> None:
+    found, rows = searched(Slow("index propagation", "inplace_buffers = "))
+    assert found.search.names == ("index propagation",)
+    assert (rows["in-place buffers"].outcome, rows["in-place buffers"].note) == ("not_run", NOT_KNOWN)
+
+
+def test_where_the_run_that_counts_does_not_end_no_torch_is_blamed_for_it() -> None:
+    _, rows = searched(Slow("fusion", "install((), None, None, None)"))
+    assert "did not fail the same way" in (rows["lowerings"].note or "")

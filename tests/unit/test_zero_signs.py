@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from printer_cases import case, meta, node, tensor
-from stand_ins import Runner, failing, inquiry
+from stand_ins import PASSED, Runner, failing, inquiry, late
 
 from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle
+from triage.judge.judgement import CandidateResult
 from triage.judge.signature import FailureSignature
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -21,6 +24,7 @@ GRAPH = case(
 )
 SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "no", "no", (), None)
 FAILS = RaisedException("AssertionError", "eager: 1, compiled: 2", (Frame("repro.py", 9, "<module>"),))
+WRONG = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=FAILS)
 
 
 def compiler(wrong: tuple[str, ...], right: tuple[str, ...]) -> Runner:
@@ -54,3 +58,31 @@ def test_an_operation_that_reads_only_inputs_is_not_asked_for_signs() -> None:
     runner = compiler(("relu",), ())
     first_wrong(GRAPH, Form(check="values"), inquiry(runner, oracle=CheckOracle(SIGNATURE)))
     assert len(runner.asked) == 1
+
+
+@pytest.mark.parametrize(("slow", "told"), [("relu", None), ("nothing of it", "torch.relu")])
+def test_the_first_wrong_value_is_not_known_where_one_before_it_is_not(slow: str, told: str | None) -> None:
+    nodes = [node("up", "torch.sigmoid", "%y", out=meta(4)), node("over", "torch.relu", "%up", out=meta(4))]
+    graph = case([tensor("y", 4)], [*nodes, node("end", "torch.cos", "%over", out=meta(4))], "%end")
+
+    def ends(source: str, rung: str | None) -> Outcome | CandidateResult:
+        return late() if slow in source and "cos" not in source else WRONG if "relu" in source else PASSED
+
+    found = first_wrong(graph, Form(check="values"), inquiry(Runner(ends), oracle=CheckOracle(SIGNATURE)))
+    assert (found.node.target if found else None) == told
+
+
+def test_who_made_the_zeros_is_not_known_where_one_before_is_not() -> None:
+    def ends(source: str, rung: str | None) -> Outcome | CandidateResult:
+        if "signbit" in source:
+            return WRONG if "cos" in source else late()
+        return WRONG if "atan2" in source and "where" not in source else PASSED
+
+    before = [GRAPH.nodes[0], node("more", "torch.cos", "%up", out=meta(4))]
+    last = node("angle", "torch.atan2", "%more", "%x", out=meta(4))
+    found = first_wrong(
+        replace(GRAPH, nodes=(*before, last)),
+        Form(check="values"),
+        inquiry(Runner(ends), oracle=CheckOracle(SIGNATURE)),
+    )
+    assert found is not None and (found.node.target, found.by_sign) == ("torch.atan2", False)

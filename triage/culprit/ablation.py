@@ -23,7 +23,6 @@ from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.script import Script
 
 SOON = 0.5  # of the limit of a hang: what ends so soon does not hang
-TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from triage.culprit.inquiry import Inquiry
+from triage.culprit.inquiry import Inquiry, ended_by_time
 from triage.culprit.zero_signs import signed_by
 from triage.judge.judgement import CandidateResult
 from triage.model import trees
@@ -19,7 +19,6 @@ from triage.model.stage import Verdict
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
 
 MOST = 12
-TIMEOUT_SECONDS = 120.0
 
 
 class FirstWrong(NamedTuple):
@@ -42,11 +41,12 @@ def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWr
             source = None if inquiry.budget.spent() else print_case(case, form=form)
         except Unprintable:
             return None
-        limit = min(TIMEOUT_SECONDS, inquiry.budget.left())
-        return None if source is None else inquiry.runner.run(source, rung=inquiry.rung, timeout=limit)
+        return None if source is None else inquiry.runner.run(source, rung=inquiry.rung, timeout=inquiry.limit())
 
     for node in inner:
         result = run(replace(case, outputs=(trees.ref(node.name),)), form)
+        if result is not None and ended_by_time(result):
+            return None  # it may be this one
         if result is not None and inquiry.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
             signed = signed_by(case, node, form, run)
             return FirstWrong(made_by(case, signed or node), by_sign=signed is not None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from triage.culprit.first_wrong import made_by
-from triage.culprit.inquiry import Inquiry, TellingRunner
+from triage.culprit.inquiry import Inquiry, TellingRunner, ended_by_time
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.model import trees
@@ -57,8 +57,8 @@ def given_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: Comparing
     for node in inner:
         with runner.comparing(Comparison()):
             result = _run(_only(whole, node), inquiry)
-        if result is None or inquiry.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
-            break  # it dies by then
+        if result is None or ended_by_time(result) or inquiry.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
+            break  # it dies by then, or whether this one is wrong is not known
         if result.notes.wrongs:
             seen = seen or observed(whole, inquiry.runner)
             if _passes_with_eagers(seen, node, inquiry):

@@ -8,10 +8,11 @@ from typing import Protocol
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
-from triage.model.stage import Verdict
+from triage.model.stage import OutcomeKind, Verdict
 from triage.model.text import clip
 from triage.trial.interface import CandidateRunner
 
+LEAST_SECONDS, FACTOR = 60.0, 3.0  # what a question may take, of what the reproducer itself did where it was verified
 _OUTCOMES = {Verdict.SAME_FAILURE: "same_failure", Verdict.NO_FAILURE: "ok"}
 
 
@@ -58,7 +59,19 @@ class Inquiry:
             return _OUTCOMES[judgement.verdict], ""
         if self.ends and _went_on(result):
             return "ok", ""
+        if ended_by_time(result):
+            return "not_run", f"not known: it had not ended after {result.outcome.seconds:.0f} s"
         return "other_failure" if result.compiled else "not_run", clip(judgement.reason, 200)
+
+
+def seconds_of(slowest: float) -> float:
+    """The limit of a question about a reproducer that failed within so many seconds, when it was verified."""
+    return max(LEAST_SECONDS, FACTOR * slowest)
+
+
+def ended_by_time(result: CandidateResult) -> bool:
+    """Whether it was ended at its limit: where the failure is no hang, nothing was learned of it."""
+    return result.outcome.kind is OutcomeKind.HANG
 
 
 def _went_on(result: CandidateResult) -> bool:

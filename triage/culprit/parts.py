@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.culprit.inquiry import Inquiry, TellingRunner
+from triage.culprit.inquiry import Inquiry, TellingRunner, ended_by_time
 from triage.culprit.settings import KNOWN_FILE, inserted, question_of_torch
 from triage.judge.judgement import CandidateResult
 
@@ -60,6 +60,7 @@ class Asking:
     inquiry: Inquiry
     queries: int = 0
     took: dict[str, float] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)  # what had not ended in its time
 
     def spent(self) -> bool:
         """Whether there is no time for another."""
@@ -78,6 +79,8 @@ class Asking:
     def _outcome(self, result: CandidateResult, what: str) -> tuple[str, str]:
         outcome, why = self.inquiry.judged(result)
         self.queries += 1
+        if outcome == "not_run" and ended_by_time(result):
+            self.late.add(what)
         self.took[what] = round(result.seconds, 2)
         self.inquiry.emit("part_asked", part=what, outcome=outcome, seconds=self.took[what])
         return outcome, why

@@ -34,6 +34,8 @@ from triage.model.report import AblationRow, SubsystemRow, SubsystemSearch
 LOWERINGS = "lowerings"
 SHOW_GRAPHS = (*GRAPH_PASSES, "pattern matcher")
 NO_TIME = "there was no time left for it"
+UNTOLD = "this torch does not say how often it is applied"
+NOT_COUNTED = "how often it is applied is not known: the run that counts did not fail the same way"
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def search_parts(source: str, inquiry: Inquiry, *, refused: bool = False) -> Sea
     if result == "ok":  # nothing was switched off yet: such runs show nothing (the program brings a backend of its own)
         return None
     counts = applications(files.get(COUNTS, "")) if result == "same_failure" else {}
-    search = _Search(asking, switches, known, counts, refused=refused)
+    untold = UNTOLD if result == "same_failure" else NOT_COUNTED
+    search = _Search(asking, switches, known, counts, refused=refused, untold=untold)
     search.walk()
     return search.result()
 
@@ -86,8 +89,9 @@ class _Search:
         counts: Mapping[str, Mapping[int, str]],
         *,
         refused: bool = False,
+        untold: str = UNTOLD,
     ) -> None:
-        self._refused = refused
+        self._refused, self._untold = refused, untold
         self._asking, self._switches, self._known, self._counts = asking, switches, known, counts
         self._outcomes: dict[str, tuple[str, str]] = {}
         self._dear: dict[str, tuple[str, str]] = {}  # of the option itself, where the part was stopped by the agent
@@ -165,7 +169,7 @@ class _Search:
         again: list[Switch] = []
         for group, _ in questions:
             outcome, why = answers.get(_named(group), ("not_run", NO_TIME))
-            if len(group) > 1 and outcome in ("ok", "other_failure"):
+            if len(group) > 1 and (outcome in ("ok", "other_failure") or _named(group) in self._asking.late):
                 again += group
             else:
                 together = f"asked at once: {_named(group)}" if len(group) > 1 and not why else why
@@ -197,7 +201,7 @@ class _Search:
         why = why_not(switch, self._asking.source, self._known)
         if self._by_option(switch) or switch.part in self._counts:
             return ""
-        return why or "this torch does not say how often it is applied"
+        return why or self._untold
 
     def _by_option(self, switch: Switch) -> bool:
         """Whether its option turns it off, and not the agent."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from triage.culprit.inquiry import ended_by_time
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.model import trees
@@ -33,6 +34,8 @@ def signed_by(case: GraphCase, wrong: GraphNode, form: Form, run: Run) -> GraphN
         return None
     for node in filter(_is_floating, before):
         alone = run(replace(case, outputs=(trees.ref(node.name),)), replace(form, check="zero_sign"))
+        if alone is not None and ended_by_time(alone):
+            return None  # it may be this one
         error = alone.outcome.exception if alone is not None else None
         if error is not None and is_own_comparison(error):
             return node

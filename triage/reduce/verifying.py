@@ -51,6 +51,7 @@ class Count:
     error: str = ""  # the error on one line, where it was the same each time
     doubt: str = ""  # why it may show another failure than the program does, in words
     prints: bool = False  # it raises nothing: its numbers are others than uncompiled
+    slowest: float = 0.0  # seconds that one of those runs took at most, until it had failed
 
     @property
     def holds(self) -> bool:
@@ -140,7 +141,8 @@ def counted(
     control, doubt = _control(shown.control, problem.passing), _doubt(shown.own, problem, oracle)
     raised = [result.outcome.exception for result in same]
     prints = any(each is not None and each.phase == PRINTED for each in raised)
-    count = Count(len(same), len(ran), graph, control, same_text, error, doubt, prints)
+    slowest = max((result.outcome.seconds for result in same), default=0.0)
+    count = Count(len(same), len(ran), graph, control, same_text, error, doubt, prints, slowest)
     emit("verify_facts", digest=key, count=count)
     return count
 

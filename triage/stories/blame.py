@@ -15,13 +15,13 @@ from functools import partial
 from pathlib import Path
 
 from triage.culprit import conditions
-from triage.culprit.ablation import TIMEOUT_SECONDS, Variant, ablate, cures_of, variants_of_graph, variants_of_text
+from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import first_wrong
 from triage.culprit.given_wrong import given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
-from triage.culprit.inquiry import Inquiry
+from triage.culprit.inquiry import Inquiry, seconds_of
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.environments.files import write_whole
@@ -57,11 +57,12 @@ def blame(
 ) -> None:
     """Fill what the findings say of the culprit. `oracle` is the one that judged `made`, reduced from the `problem`."""
     session, rung = found.session, problem.rung
-    limit = TIMEOUT_SECONDS if patience is None else patience.seconds()
+    limit = seconds_of(made.slowest) if patience is None else patience.seconds()
     outcome = found.walk.conclusion().outcome
     error = outcome.exception if outcome is not None else None
     ends = error is not None and not error.swallowed
-    inquiry = Inquiry(rung, runner, oracle, share_of(session.clock, made.seconds), session.emit, limit, ends)
+    share = share_of(session.clock, made.seconds, made.slowest)
+    inquiry = Inquiry(rung, runner, oracle, share, session.emit, limit, ends)
     hangs, by_sign = patience is not None, False
     with session.timed("ablate"):
         # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.

@@ -14,6 +14,9 @@ from triage.judge.asking import Budget
 
 LEAST_SECONDS = 60.0
 MOST_KEPT_SECONDS = 10.0
+QUESTIONS = (
+    4.0  # one after the other until a part is named: counted, without it, with fewer applications, and that again
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,6 @@ class Limit:
         return self.left() <= 0
 
 
-def share_of(whole: Budget, seconds: float) -> Share:
-    """Half of what the reduction took in `seconds`, and a minute at least."""
-    return Share(whole, time.monotonic() + max(LEAST_SECONDS, seconds / 2))
+def share_of(whole: Budget, seconds: float, one: float = 0.0) -> Share:
+    """Half of what the reduction took in `seconds`, a minute at least, and time for some questions of `one` each."""
+    return Share(whole, time.monotonic() + max(LEAST_SECONDS, seconds / 2, QUESTIONS * one))
