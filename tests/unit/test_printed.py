@@ -83,9 +83,14 @@ def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..
     walk = begun(uncompiled=[RIGHT], eager=[RIGHT])
     assert compare_printed(walk) == "" and walk.conclusion().symptom is Symptom.NONE
     unexplained = note_of_others(walk, Symptom.NONE)
-    assert "with `eager` it prints what the uncompiled run prints. That is a wrong value, or rounding that grew" in unexplained
+    assert (
+        "with `eager` it prints what the uncompiled run prints. That is a wrong value, or rounding that grew"
+        in unexplained
+    )
     assert "prints. That is rounding that grew" in note_of_others(walk, Symptom.ROUNDING)
-    assert note_of_others(walk, Symptom.WRONG_RESULT).endswith("it prints what the uncompiled run prints.")  # told elsewhere
+    assert note_of_others(walk, Symptom.WRONG_RESULT).endswith(
+        "it prints what the uncompiled run prints."
+    )  # told elsewhere
 
 
 def test_nothing_is_noted_of_a_script_that_prints_the_same(begun: Callable[..., Walk]) -> None:
