@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from triage.culprit.operation import with_part
+from triage.culprit.subsystem import shown_of
 from triage.model.report import AblationRow, Culprit, SubsystemSearch
 from triage.report.wording import ablation_table, part
 
@@ -14,6 +15,12 @@ SEARCH = SubsystemSearch(
     before="subsystem/before.txt",
     after="subsystem/after.txt",
 )
+
+
+def test_the_boundary_is_told_in_words():
+    assert shown_of("fusion", 1) == "with fusion switched off it passes, with its first application it fails"
+    assert shown_of("fusion", 2) == "with the first application of fusion it passes, with 2 it fails"
+    assert shown_of("fusion", 9) == "with the first 8 applications of fusion it passes, with 9 it fails"
 
 
 def test_a_short_table_has_a_line_per_setting():

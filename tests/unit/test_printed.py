@@ -8,7 +8,7 @@ import pytest
 from walk_machine import RUNGS, Machine, walk_of
 
 from triage.judge.printed import differing, lines_of
-from triage.locate.printed import compare_printed, worth_reading
+from triage.locate.printed import compare_printed, note_of_others, worth_reading
 from triage.locate.walk import Walk
 from triage.model.outcome import CompileCall
 from triage.model.rungs import AS_IS
@@ -81,9 +81,21 @@ def test_a_program_that_is_compiled_with_dynamo_alone(tmp_path: Path) -> None:
 
 def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..., Walk]) -> None:
     walk = begun(uncompiled=[RIGHT], eager=[RIGHT])
-    note = compare_printed(walk)
-    assert "with `eager` it prints what the uncompiled run prints" in note
-    assert walk.conclusion().symptom is Symptom.NONE
+    assert compare_printed(walk) == "" and walk.conclusion().symptom is Symptom.NONE
+    unexplained = note_of_others(walk, Symptom.NONE)
+    assert (
+        "with `eager` it prints what the uncompiled run prints. That is a wrong value, or rounding that grew"
+        in unexplained
+    )
+    assert "prints. That is rounding that grew" in note_of_others(walk, Symptom.ROUNDING)
+    assert note_of_others(walk, Symptom.WRONG_RESULT).endswith(
+        "it prints what the uncompiled run prints."
+    )  # told elsewhere
+
+
+def test_nothing_is_noted_of_a_script_that_prints_the_same(begun: Callable[..., Walk]) -> None:
+    walk = begun(uncompiled=[WRONG])
+    assert compare_printed(walk) == "" and note_of_others(walk, Symptom.NONE) == ""
 
 
 def test_why_a_script_that_passes_is_run_again_is_told(tmp_path: Path) -> None:

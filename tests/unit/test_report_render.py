@@ -18,6 +18,7 @@ from triage.model.formats import FORMATS
 from triage.model.own_code import OwnCode
 from triage.model.report import (
     AblationRow,
+    Condition,
     Control,
     Culprit,
     LadderRow,
@@ -161,6 +162,13 @@ def test_a_script_that_passes_is_nothing_to_report() -> None:
     assert "> **Nothing to report.** No failure was seen." in text
     assert "### Error logs\n\nNone.\n" in text
     assert "so far" in md(replace(report, complete=False), Sources())
+
+
+def test_what_is_needed_is_called_a_bug_where_it_is_one() -> None:
+    needed = replace(BUG, conditions=(Condition("the values of the inputs", "with random values it passes"),))
+    rounding = replace(needed, verdict=ReportVerdict(Symptom.ROUNDING, Stage.INDUCTOR, None, "", 2, 2))
+    assert "All of the following are necessary to trigger the bug:\n\n- the values of the inputs (with" in md(needed)
+    assert "All of the following are necessary for the results to differ:\n" in md(rounding)
 
 
 def test_a_flaky_failure_has_its_rate_and_blames_nobody() -> None:

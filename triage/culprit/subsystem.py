@@ -295,7 +295,8 @@ def shown_of(part: str, application: int) -> str:
     """In words: what the two runs at the boundary showed."""
     if application == 1:
         return f"with {part} switched off it passes, with its first application it fails"
-    return f"with the first {application - 1} applications of {part} it passes, with {application} it fails"
+    first = "the first application" if application == 2 else f"the first {application - 1} applications"
+    return f"with {first} of {part} it passes, with {application} it fails"
 
 
 def _without_pass(names: Sequence[str], what: str | None) -> Setting | None:

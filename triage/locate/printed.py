@@ -16,7 +16,7 @@ from triage.judge.signature import signature_of
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.visits import Visits
 from triage.model.rungs import AS_IS, UNCOMPILED
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 
 MOST_TEXT = 1 << 20
@@ -24,6 +24,11 @@ NUMPYS = (
     "It depends on NumPy's random numbers in compiled functions, which Dynamo draws from torch's stream "
     "(torch._dynamo.config.use_numpy_random_stream = True gives NumPy's), so nobody is blamed for it."
 )
+_GROWN = (
+    "rounding that grew over many steps, or other random numbers, which Inductor draws from a stream of its own "
+    "(torch._inductor.config.fallback_random = True gives eager's)"
+)
+MAY_BE = {Symptom.NONE: f"That is a wrong value, or {_GROWN}", Symptom.ROUNDING: f"That is {_GROWN}"}
 RUNS = 6  # what asking may take, in runs of the script: more than is left of a budget is not begun
 
 
@@ -56,7 +61,7 @@ def worth_reading(walk: Visits) -> bool:
 
 
 def compare_printed(walk: Visits) -> str:
-    """Make what is printed the failure, where it is wrong with Dynamo alone; else a note of it, empty where all is well."""
+    """Make what is printed the failure, where it is wrong with Dynamo alone; what hangs on NumPy alone is a note."""
     top, dynamo = walk.rungs[walk.top], next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
     if not _uncompiled(walk, 1):
         return ""
@@ -98,12 +103,18 @@ def compare_printed(walk: Visits) -> str:
     keys = alike(right, one, mine, again)
     if not keys:
         return ""
-    return (
+    walk.prints_others = (
         f"The script raises nothing, but {words_of(one, mine, keys[0])}; with `{dynamo.name}` it prints what the uncompiled run "
-        "prints. That is a wrong value, or rounding that grew over many steps, or other random numbers, which Inductor draws "
-        "from a stream of its own (torch._inductor.config.fallback_random = True gives eager's): compare single steps from the "
-        "same state."
+        "prints."
     )
+    return ""
+
+
+def note_of_others(walk: Visits, symptom: Symptom) -> str:
+    """That a backend above Dynamo alone prints others, and what it may come of where no value is told as wrong."""
+    if not walk.prints_others or symptom not in MAY_BE:
+        return walk.prints_others
+    return f"{walk.prints_others} {MAY_BE[symptom]}: compare single steps from the same state."
 
 
 def _uncompiled(walk: Visits, runs: int) -> bool:

@@ -52,6 +52,7 @@ class Visits(ABC):
     idle: dict[str, list[Probe]] = field(default_factory=dict)  # runs that passed and had compiled nothing, by rung
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     printed: Callable[[Probe], Probe] | None = None  # where what is printed is wrong: fails runs that print it, too
+    prints_others: str = ""  # the sentence for it where what is printed is others from a backend above Dynamo on
     probe: Callable[..., Probe] = run_probe
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     first_cut: float | None = None  # seconds that the first run had taken when a budget or an interrupt ended it

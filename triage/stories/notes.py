@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from triage.culprit.operation import operators_of
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion
+from triage.locate.printed import note_of_others
 from triage.locate.which_value import begin_above
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
@@ -43,9 +44,12 @@ def notes_of(found: Findings, conclusion: Conclusion) -> list[str]:
 
 
 def _of_comparing(found: Findings, conclusion: Conclusion) -> Told:
-    """What comparing compiled graphs with eager showed."""
+    """What comparing with eager showed: what the script prints, and its compiled graphs."""
     compared = found.walk.compared
-    return [comparison_note(compared, found.walk.graphs) if compared is not None else None]
+    return [
+        note_of_others(found.walk, conclusion.symptom),
+        comparison_note(compared, found.walk.graphs) if compared is not None else None,
+    ]
 
 
 def _of_rounding(found: Findings, conclusion: Conclusion) -> Told:

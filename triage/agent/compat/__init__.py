@@ -10,6 +10,7 @@ from .dynamo import (
     compile_phases,
     forget_compiles,
     graph_break_id,
+    leave_unnamed,
     recompile_limit,
     registered_backend,
     repro_input_reader,

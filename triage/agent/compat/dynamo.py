@@ -40,6 +40,16 @@ def forget_compiles():
             function.cache_clear()
 
 
+def leave_unnamed(path):
+    """Have Dynamo take this file for one without functions in the headers of its log, for which it tokenizes all of it.
+
+    It does so whether anybody logs or not, and a table of some ten thousand numbers takes it longer than the rest of a compile.
+    """
+    cache = getattr(sys.modules.get("torch._dynamo.funcname_cache"), "cache", None)
+    if isinstance(cache, dict):
+        cache[path] = {}
+
+
 def recompile_limit():
     """How many compiled versions of one function Dynamo keeps; None where this torch does not say."""
     config = sys.modules.get("torch._dynamo.config")

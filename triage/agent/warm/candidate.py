@@ -12,6 +12,7 @@ import signal
 import sys
 import types
 
+from .. import compat
 from ..capture.exception import exit_status
 from ..hooks import confine, hook, shared_cache
 from . import modules, phases, proc
@@ -100,6 +101,7 @@ def _execute(source, path, recorder):
     """Run the text as `__main__` from a file, so that Dynamo, inspect and tracebacks can read it. The exit status."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
+    compat.leave_unnamed(path)
     main = types.ModuleType("__main__")
     main.__file__ = path
     main.__builtins__ = __builtins__
