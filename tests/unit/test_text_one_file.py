@@ -433,10 +433,13 @@ def test_what_is_found_by_its_name_at_run_time_is_kept(call, found):
 
 
 @pytest.mark.parametrize(
-    "fake", ["@doubled.register_fake", '@doubled.register_kernel("cpu")', '@torch.library.register_fake("own::doubled")']
+    "fake",
+    ["@doubled.register_fake", '@doubled.register_kernel("cpu")', '@torch.library.register_fake("own::doubled")'],
 )
 def test_what_is_registered_for_a_kept_operator_is_kept(fake):
-    operator = 'import torch\n@torch.library.custom_op("own::doubled", mutates_args=())\ndef doubled(x):\n    return 2 * x\n'
+    operator = (
+        'import torch\n@torch.library.custom_op("own::doubled", mutates_args=())\ndef doubled(x):\n    return 2 * x\n'
+    )
     registered = f"{fake}\ndef _(x):\n    return torch.empty_like(x)\n"
     assert "".join(needed(Script(operator + registered), "doubled(1)\n")) == operator + registered
 
