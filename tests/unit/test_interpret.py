@@ -362,6 +362,15 @@ def test_events_of_a_killed_process_are_read_up_to_the_torn_line(tmp_path: Path)
     assert read_events(tmp_path / "missing") == []
 
 
+def test_what_a_program_does_when_it_is_told_to_end_is_not_its_failure(tmp_path: Path) -> None:
+    ended = {**raised(at="uncaught", message="exit status 143"), "t": 121.0}
+    said = [{"e": "start", "t": 1.0}, {"e": "breadcrumb", "text": "compile graph 0/0", "t": 2.0}, ended]
+    (tmp_path / "events-7.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said))
+    done = Exit(143, 120.0, timed_out=True, late=True, told_at=120.5)
+    found = outcome_of(done, notes_of(read_events(tmp_path, until=done.told_at)), "", "")
+    assert (found.kind, found.detail) == (OutcomeKind.HANG, "compile graph 0/0")
+
+
 def test_a_byte_that_is_no_utf8_does_not_cost_the_report(tmp_path: Path) -> None:
     message = "caf" + b"\xe9".decode("utf-8", "surrogateescape") + " \N{GRINNING FACE}"
     (tmp_path / "events-1.jsonl").write_text(json.dumps(raised(at="uncaught", message=message)) + "\n")

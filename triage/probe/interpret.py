@@ -89,11 +89,14 @@ _ENDS = ("uncaught", "test")
 _BOUNDARY = ("compile", "call", "backward")
 
 
-def read_events(channel: Path) -> list[Event]:
-    """All events of all processes, in order of time. A torn last line is left out. Last, which graph ran at its process's end."""
+def read_events(channel: Path, until: float | None = None) -> list[Event]:
+    """All events of all processes (`until` a time), in order of time. A torn last line is left out.
+
+    Last, which graph ran at its process's end.
+    """
     events: list[Event] = []
     for path in sorted(channel.glob("events-*.jsonl")):
-        events += events_in(path)
+        events += [event for event in events_in(path) if until is None or event.get("t", 0.0) <= until]
     return [*sorted(events, key=lambda event: event.get("t", 0.0)), *_left_running(channel)]
 
 
