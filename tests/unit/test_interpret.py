@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from triage.judge.signature import signature_of
+from triage.judge.signature import ENDED, headline, signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.interpret import graph_order, notes_of, outcome_of, read_events, read_stacks
@@ -132,6 +132,16 @@ def test_the_telling_line_of_an_abort() -> None:
 def test_an_abort_after_an_uncaught_exception_is_its_aftermath() -> None:
     found = outcome(-6, raised(), again(), stderr="terminate called without an active exception\n")
     assert (found.kind, found.signal) == (OutcomeKind.EXCEPTION, "SIGABRT")
+
+
+def test_a_crash_while_python_lets_go_is_not_laid_to_what_was_compiled_last() -> None:
+    said = event("breadcrumb", text="inductor compiles backward graph 0/0")
+    for events, told in (
+        ([said], "SIGALRM while compiling"),
+        ([said, event("main_ended", pid=10)], f"SIGALRM {ENDED}"),
+    ):
+        signature = signature_of(outcome(-14, *events))
+        assert signature is not None and headline(signature.exception_type, signature.message) == told
 
 
 def test_a_crash_after_a_handled_exception_is_a_crash() -> None:

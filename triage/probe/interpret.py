@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from triage.judge.equivalences import TORN
-from triage.judge.signature import is_user_frame
+from triage.judge.signature import ENDED, is_user_frame
 from triage.judge.skeleton import short_type
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
@@ -357,7 +357,7 @@ def _crash(
         return Outcome(
             OutcomeKind.OOM, detail=f"killed by SIGKILL (out of memory?), last seen: {notes.last_breadcrumb}", **base
         )
-    detail = telling or notes.last_breadcrumb or base["signal"]
+    detail = telling or (ENDED if notes.main_ended else notes.last_breadcrumb) or base["signal"]
     return Outcome(OutcomeKind.CRASH, detail=detail[:2000], exception=exception, **base)
 
 
