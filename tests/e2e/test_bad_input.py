@@ -138,6 +138,8 @@ def test_a_target_that_keeps_the_agent_out(triage: Command) -> None:
     triage.script("pass\n")
     done = triage("run", "--quiet", "--", sys.executable, "-I", "train.py")
     refused(done, 4, "could not get into the target process", "-I")
+    done = triage("run", "--quiet", "ls")
+    refused(done, 2, "ls started no Python", "/ls was run")
 
 
 def test_a_compiler_that_is_not_there_is_told_by_the_doctor(triage: Command) -> None:

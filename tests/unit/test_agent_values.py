@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from triage.agent.capture.values import UNBACKED_HINT, hint
+
 AGENT = Path(__file__).parents[2] / "triage" / "agent"
 
 
@@ -99,3 +101,21 @@ def test_a_copy_of_a_module_is_made_as_the_last_of_its_class_was():
         speller.spell(copied)
     speller.made[id(made)] = (made, f"<<{__name__}:Net>>(3)", None)
     assert speller.spell(copied) == f"<<{__name__}:Net>>(3).eval()"
+
+
+def test_the_number_behind_a_symbol_is_asked_for_without_a_warning_of_torch():
+    class Older:
+        def size_hint(self, expression, allow_none):
+            return 7 if allow_none else None
+
+    class Newer:
+        def size_hint(self, expression, allow_none):
+            raise FutureWarning("use guarding_hint_or_throw instead")
+
+        def guarding_hint_or_throw(self, expression):
+            return {"s0": 7}[expression]
+
+    def size(env, expression):
+        return types.SimpleNamespace(node=types.SimpleNamespace(hint=None, shape_env=env, expr=expression))
+
+    assert [hint(size(Older(), "s0")), hint(size(Newer(), "s0")), hint(size(Newer(), "u0"))] == [7, 7, UNBACKED_HINT]

@@ -157,6 +157,16 @@ def test_it_is_kept_for_a_wrong_result_where_it_has_ended(walk: Callable[..., Wa
     assert machine.visited().count("uncompiled") == 1 and len(found.seen["uncompiled"]) == 1
 
 
+def test_what_passed_beside_a_script_that_passes_is_in_the_table(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    found = walk(Compiling(tmp_path, {}), jobs=2)
+    found.first()
+    found._ahead["uncompiled"].join()
+    found.settle()
+    found.stop()
+    rows = assemble(Findings(found.session, found.target, ("train.py",), found)).ladder
+    assert [(row.rung, row.outcome) for row in (rows[0], rows[1])] == [("uncompiled", "ok"), ("eager", "not_run")]
+
+
 def test_a_run_that_ended_while_it_was_looked_at_has_said_nothing_more(tmp_path: Path) -> None:
     channel = tmp_path / "channel"
     channel.mkdir()

@@ -368,6 +368,33 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
     assert found is not None and shown in found.source and found.notes[-1] == note
 
 
+@pytest.mark.parametrize(("whole", "verifications"), [(False, 4), (True, 1)])
+def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(whole: bool, verifications: int) -> None:
+    class Nothing(Finds):
+        def reduce(self, *_: Any) -> Any:
+            return NoReduction("native", "nothing was found", passes_whole=whole)
+
+    def case(value: float) -> GraphCase:
+        given = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[value, 2.5])
+        node = GraphNode("y", "call_function", "torch.relu", [{"ref": "x"}], out=[TensorMeta((2,), (1,), "float32")])
+        return GraphCase("dynamo", (given,), (node,), ({"ref": "y"},))
+
+    asked: list[str] = []
+
+    def verify(source: str, runs: int) -> Shown:
+        asked.append(source)
+        return Shown([PASSES] * runs)
+
+    assert SIGNATURE is not None
+    cases = (case(0.125), case(0.25))
+    choose(
+        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path(), passing="aot_eager"),
+        [Attempt(Nothing(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        verify, Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert len(asked) == verifications and "0.125" in asked[-1 if whole else 1]
+
+
 def found_beside(engine: Any) -> Reproduced | None:
     """What is chosen where this engine alone is tried, and each script holds."""
     assert SIGNATURE is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from triage.judge.signature import signature_of
+from triage.judge.signature import ENDED, headline, signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.interpret import graph_order, notes_of, outcome_of, read_events, read_stacks
@@ -132,6 +132,16 @@ def test_the_telling_line_of_an_abort() -> None:
 def test_an_abort_after_an_uncaught_exception_is_its_aftermath() -> None:
     found = outcome(-6, raised(), again(), stderr="terminate called without an active exception\n")
     assert (found.kind, found.signal) == (OutcomeKind.EXCEPTION, "SIGABRT")
+
+
+def test_a_crash_while_python_lets_go_is_not_laid_to_what_was_compiled_last() -> None:
+    said = event("breadcrumb", text="inductor compiles backward graph 0/0")
+    for events, told in (
+        ([said], "SIGALRM while compiling"),
+        ([said, event("main_ended", pid=10)], f"SIGALRM {ENDED}"),
+    ):
+        signature = signature_of(outcome(-14, *events))
+        assert signature is not None and headline(signature.exception_type, signature.message) == told
 
 
 def test_a_crash_after_a_handled_exception_is_a_crash() -> None:
@@ -360,6 +370,15 @@ def test_events_of_a_killed_process_are_read_up_to_the_torn_line(tmp_path: Path)
     (tmp_path / "events-8.jsonl").write_text(json.dumps({"e": "torch", "t": 1.0}) + "\n")
     assert [found["e"] for found in read_events(tmp_path)] == ["torch", "start"]
     assert read_events(tmp_path / "missing") == []
+
+
+def test_what_a_program_does_when_it_is_told_to_end_is_not_its_failure(tmp_path: Path) -> None:
+    ended = {**raised(at="uncaught", message="exit status 143"), "t": 121.0}
+    said = [{"e": "start", "t": 1.0}, {"e": "breadcrumb", "text": "compile graph 0/0", "t": 2.0}, ended]
+    (tmp_path / "events-7.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said))
+    done = Exit(143, 120.0, timed_out=True, late=True, told_at=120.5)
+    found = outcome_of(done, notes_of(read_events(tmp_path, until=done.told_at)), "", "")
+    assert (found.kind, found.detail) == (OutcomeKind.HANG, "compile graph 0/0")
 
 
 def test_a_byte_that_is_no_utf8_does_not_cost_the_report(tmp_path: Path) -> None:

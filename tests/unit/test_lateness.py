@@ -1,11 +1,12 @@
 """When the first run of a script is waited for no longer: it takes many times what the uncompiled one did, in silence."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from triage.locate.lateness import Lateness
+from triage.locate.lateness import Lateness, _goes_on
 
 LIMIT = 300.0
 
@@ -51,3 +52,63 @@ def test_a_slow_compile_that_goes_on_is_left_its_whole_limit(late_at: Callable[.
 
 def test_silence_counts_from_what_was_heard_last(late_at: Callable[..., float | None]) -> None:
     assert late_at(5.0, lambda second: second % 10 == 0 and second < 145) == 180.0
+
+
+def at_standstill(folder: Path, line: Callable[[int], str], breadcrumb: str, every: int = 5) -> float | None:
+    """The second at which a run is late that prints this line now and then, and whose agent said this last."""
+    out, events = folder / "out.log", folder / "channel"
+    events.mkdir()
+    (events / "events-1.jsonl").write_text(
+        '{"e": "start"}\n' + json.dumps({"text": breadcrumb, "e": "breadcrumb"}) + "\n"
+    )
+    out.write_text("")
+    now = [0.0]
+    late = Lateness(LIMIT, lambda: 5.0, lambda: now[0])
+    for second in range(int(LIMIT)):
+        now[0] = float(second)
+        if second % every == 0:
+            with out.open("a") as file:
+                file.write(line(second) + "\n")
+        if late((out, folder / "err.log", folder / "torch.log", events)):
+            return now[0]
+    return None
+
+
+BEATS: dict[str, Callable[[int], str]] = {
+    "seconds": lambda second: f"[{second}s] step 0",
+    "clock": lambda second: f"2026-11-26 01:{second // 60:02}:{second % 60:02},257 INFO alive, step 0",
+    "the same": lambda second: "waiting",
+}
+
+
+@pytest.mark.parametrize("line", BEATS)
+def test_what_repeats_by_the_clock_while_something_compiles_is_no_progress(tmp_path: Path, line: str) -> None:
+    late = at_standstill(tmp_path, BEATS[line], "compile graph 0/0")
+    assert late is not None and late <= 130.0
+
+
+def test_a_graph_that_failed_to_compile_is_compiled_no_longer(tmp_path: Path) -> None:
+    told = tmp_path / "events-1.jsonl"
+    told.write_text('{"text": "compile graph 0/0", "e": "breadcrumb"}\n{"graph": "0/0", "e": "other"}\n')
+    assert _goes_on(tmp_path)
+    with told.open("a") as file:
+        file.write('{"graph": "0/0", "e": "graph_failed"}\n')
+    assert not _goes_on(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "breadcrumb", "every"),
+    [
+        (BEATS["seconds"], "graph 0/0 ran", 5),
+        (BEATS["the same"], "graph 0/0 compiled", 5),
+        (BEATS["the same"], "inductor compiles backward graph 0/0", 5),
+        (lambda second: f"[{second}s] pass {second // 5} of 60", "compile graph 0/0", 5),
+        (lambda second: f"pass {second // 5}", "compile graph 0/0", 5),
+        (lambda second: f"node {second}", "inductor compiles forward graph 0/0", 1),
+        (lambda second: f"step {second // 10} loss {1 / (second + 1):.4f}", "run graph 0/0", 10),
+    ],
+)
+def test_what_says_something_else_each_time_is(
+    tmp_path: Path, line: Callable[[int], str], breadcrumb: str, every: int
+) -> None:
+    assert at_standstill(tmp_path, line, breadcrumb, every) is None

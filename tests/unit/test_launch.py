@@ -74,7 +74,7 @@ class Runner:
 
 def test_status_and_output(run: Runner) -> None:
     done = run("print('hello'); sys.stderr.write('trouble'); sys.exit(3)")
-    assert (done.code, done.timed_out, done.cancelled, done.error) == (3, False, False, None)
+    assert (done.code, done.timed_out, done.cancelled, done.error, done.told_at) == (3, False, False, None, None)
     assert (run.out.read_text(), run.err.read_text()) == ("hello\n", "trouble")
 
 
@@ -108,6 +108,7 @@ def test_nothing_is_read_from_the_terminal(run: Runner) -> None:
 def test_the_time_limit_is_told_to_the_target_first(run: Runner) -> None:
     done = run("signal.signal(signal.SIGTERM, lambda *_: (print('bye'), sys.exit(0)))\ntime.sleep(60)", timeout=3.0)
     assert done.timed_out and done.seconds < 20
+    assert done.told_at is not None and 0 <= time.time() - done.told_at < 20
     assert run.out.read_text() == "bye\n"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from triage.errors import TargetError, UsageError
-from triage.probe.target import Target, check_syntax, find_python, make_target, run_python
+from triage.probe.target import Target, check_program, check_syntax, find_python, make_target, run_python
 
 
 @pytest.fixture
@@ -124,6 +124,50 @@ def test_a_program_needs_no_dashes_before_it(place: Path) -> None:
 def test_a_command_that_is_not_there(place: Path) -> None:
     with pytest.raises(UsageError, match="was not found"):
         made(place, "no-such-command", raw=True)
+
+
+def refusal(place: Path, *words: str, python: str = sys.executable) -> str:
+    with pytest.raises(UsageError) as told:
+        made(place, *words, python=python)
+    return str(told.value)
+
+
+def test_a_name_that_was_mistyped_is_told_with_what_is_like_it(place: Path) -> None:
+    assert refusal(place, "trian.py").endswith("Did you mean train.py?")
+    assert refusal(place, "package/__mian__.py").endswith("Did you mean package/__main__.py?")
+    assert "-m package.module" in refusal(place, "other.py")
+    assert "and for a program of that name on PATH" in refusal(place, "pytset", "tests")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("python", "trian.py"), ("python3", "-u", "-W", "error", "trian.py", "train.py"), (sys.executable, "trian.py")],
+)
+def test_a_script_that_python_is_given_and_that_is_not_there(place: Path, words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=r"There is no script trian\.py"):
+        made(place, *words, raw=True, python=sys.executable)
+
+
+@pytest.mark.parametrize("words", [("-m", "trian"), ("-uc", "1"), ("-",), ("-V",), ("package",), ()])
+def test_python_that_is_given_no_file_of_that_name_is_run(place: Path, words: tuple[str, ...]) -> None:
+    assert made(place, "python", *words).command == ("/venv/bin/python", *words)
+
+
+def test_a_directory_that_may_not_be_entered(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    assert "cannot be read" in refusal(place, "shut/train.py")
+
+
+def test_a_program_that_is_no_python_is_told_by_its_path(place: Path) -> None:
+    with pytest.raises(UsageError, match=r"sh started no Python(.|\n)*/sh was run"):
+        check_program(made(place, "sh", raw=True))
+    launcher = place / "launcher"
+    launcher.write_text("#!/usr/bin/env python3\n")
+    for program in (str(launcher), "/venv/bin/python", "/other/bin/python3"):
+        check_program(Target("/venv/bin/python", (program, "x"), place))
 
 
 def target(place: Path, source: str) -> Target:

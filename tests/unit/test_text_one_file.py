@@ -432,6 +432,18 @@ def test_what_is_found_by_its_name_at_run_time_is_kept(call, found):
     assert {name for name in ("Kind", "Base", "Soft", "Other", "TABLE", "put", "by_name") if name in kept} == found
 
 
+@pytest.mark.parametrize(
+    "fake",
+    ["@doubled.register_fake", '@doubled.register_kernel("cpu")', '@torch.library.register_fake("own::doubled")'],
+)
+def test_what_is_registered_for_a_kept_operator_is_kept(fake):
+    operator = (
+        'import torch\n@torch.library.custom_op("own::doubled", mutates_args=())\ndef doubled(x):\n    return 2 * x\n'
+    )
+    registered = f"{fake}\ndef _(x):\n    return torch.empty_like(x)\n"
+    assert "".join(needed(Script(operator + registered), "doubled(1)\n")) == operator + registered
+
+
 def test_nothing_below_the_failing_lines_is_needed():
     text = (
         "def g(x):\n    for n in x:\n        if n:\n            fail(n)\n            x.a()\n        x.b()\n    return x\n\n"

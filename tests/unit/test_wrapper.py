@@ -53,8 +53,9 @@ def findings(tmp_path: Path, *without: RaisedException | OutcomeKind | None, aga
     ("without", "again", "fault"),
     [
         ((None, None), True, OwnFault.WRAPPER),
-        ((None, OWN), True, OwnFault.WRAPPED),  # by chance
-        ((None, None), False, OwnFault.WRAPPED),
+        ((None, OWN), True, OwnFault.BY_CHANCE),
+        ((None, OTHER), True, OwnFault.WRAPPED),
+        ((None, None), False, OwnFault.BY_CHANCE),
         ((OWN,), True, OwnFault.UNCOMPILED),
         ((OTHER,), True, OwnFault.WRAPPED),
         ((OutcomeKind.HANG,), True, OwnFault.WRAPPED),

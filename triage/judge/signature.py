@@ -53,7 +53,8 @@ RAISES = re.compile(r"(?:raise|assert)\b")  # a line that raises by itself
 # Files of functions that compare for a program.
 _CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|unittest|_pytest)/")
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
-# What the agent last said before a crash or a hang, as three phases: the words for them differ from process to process.
+ENDED = "after the end of the program"  # while Python lets go of what it held
+# What the agent last said before a crash or a hang, as phases: the words for them differ from process to process.
 _PHASES = (
     (re.compile(r"\b(?:run graph \S+|run of the \w+ graph(?: \S+)?)"), "running compiled code"),
     (
@@ -63,6 +64,7 @@ _PHASES = (
         "compiling",
     ),
     (re.compile(r"\bgraph \S+ (?:compiled|ran)\b"), "outside compiled code"),
+    (re.compile(ENDED), ENDED),
 )
 
 
@@ -205,7 +207,7 @@ def headline(kind: str, message: str) -> str:
     """
     phase = next((name for pattern, name in _PHASES if pattern.fullmatch(message)), None)
     if phase is not None:
-        return f"{kind} {phase}" if phase.startswith("outside") else f"{kind} while {phase}"
+        return f"{kind} {phase}" if phase.startswith(("outside", "after")) else f"{kind} while {phase}"
     return kind if message in ("", kind) else f"{kind}: {message}"
 
 

@@ -2,12 +2,16 @@
 
 That is known once the uncompiled run beside it has passed. The first one is late when it takes many times as long, a good part of
 the limit besides, and nothing has been heard of it lately: no output, no log of the compiler's, no event of the agents. A slow
-compile is heard of graph by graph and pass by pass, and is left its whole limit.
+compile is heard of graph by graph and pass by pass, and is left its whole limit. A line that says again what it said before,
+but for the time, is no progress while something is compiled or a compiled graph runs: a loop of the program's that goes on
+prints between these.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,10 +20,18 @@ FACTOR = 10.0  # times what the uncompiled run took
 SHARE_OF_LIMIT = 0.4
 SILENT_SECONDS = 40.0
 LOOK_SECONDS = 1.0
+PRINTED = 2  # files of what the program prints
+BEAT_SECONDS = 4.0  # between two lines that are alike, at least: what counts by one is told from what counts seconds
+SLACK_SECONDS = 2.0  # of what has passed between two looks
+MOST_READ = 1 << 16
+_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d\d)(?:[.,](\d+))?(?![\d:])")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# As the agent writes them down. Of what is compiled in a backward pass the end is not told.
+_GOES_ON = ("compile graph ", "inductor compiles forward ", "run graph ")
 
 
 class Lateness:
-    """Asked again and again while the run goes on, with the files and folders that it writes into.
+    """Asked again and again while the run goes on, with what it writes into: the files of what it prints, others, a folder.
 
     `limit` is that of the run in seconds, `passed` gives the seconds that the uncompiled run took, once it has passed.
     """
@@ -32,16 +44,20 @@ class Lateness:
         self._clock = clock
         self._began = self._heard = clock()
         self._next_look = self._began + self._least - SILENT_SECONDS  # nothing that is heard until then counts
-        self._sizes: list[tuple[Path, int]] = []
+        self._sizes: dict[Path, int] = {}
+        self._beats = _Beats()
 
     def __call__(self, written: Sequence[Path]) -> bool:
         now = self._clock()
         if now < self._next_look:
             return False
         self._next_look = now + LOOK_SECONDS
-        sizes = sorted(_sizes(written))
-        if sizes != self._sizes:
-            self._sizes, self._heard = sizes, now
+        before, self._sizes = self._sizes, dict(_sizes(written))
+        grown = [path for path, size in self._sizes.items() if size != before.get(path)]
+        printed = [path for path in grown if path in written[:PRINTED]]
+        beats = [self._beats.only(path, now) for path in printed]
+        if len(grown) > len(printed) or (beats and not (all(beats) and _goes_on(written[-1]))):
+            self._heard = now
         seconds = self._passed()
         if seconds is None:
             return False
@@ -53,3 +69,56 @@ def _sizes(written: Sequence[Path]) -> Iterator[tuple[Path, int]]:
         with contextlib.suppress(OSError):
             for file in path.iterdir() if path.is_dir() else (path,):
                 yield file, file.stat().st_size
+
+
+class _Beats:
+    """What a program prints by the clock, while it may stand still."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, int] = {}
+        self._last: dict[str, tuple[float, list[float]]] = {}  # by what a line says besides numbers
+
+    def only(self, path: Path, now: float) -> bool:
+        """Whether what the file has grown by are lines that were there before, but for the time that has passed."""
+        begin = self._read.get(path, 0)
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            file.seek(begin)
+            text = file.read(MOST_READ)
+            self._read[path] = path.stat().st_size
+            lines = [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+            beats = [self._is_beat(line, now) for line in lines]  # each is remembered
+            return all(beats) and len(text) < MOST_READ
+        return False
+
+    def _is_beat(self, line: str, now: float) -> bool:
+        line = _CLOCK.sub(_seconds, line)
+        numbers = [float(number) for number in _NUMBER.findall(line)]
+        words = _NUMBER.sub("0", line)
+        then, before = self._last.get(words, (now, []))
+        self._last[words] = now, numbers
+        passed = now - then
+        moved = [new - old for new, old in zip(numbers, before, strict=False) if new != old]
+        return passed >= BEAT_SECONDS and all(abs(by - passed) <= SLACK_SECONDS for by in moved)
+
+
+def _seconds(clock: re.Match[str]) -> str:
+    hours, minutes, seconds, rest = clock.groups()
+    return f"{(int(hours or 0) * 60 + int(minutes)) * 60 + int(seconds)}.{rest or 0}"
+
+
+def _goes_on(channel: Path) -> bool:
+    """Whether a process is compiling, or in a compiled graph, by the last word of its agent."""
+    try:
+        return any(_last_breadcrumb(path).startswith(_GOES_ON) for path in channel.glob("events-*.jsonl"))
+    except OSError:
+        return False
+
+
+def _last_breadcrumb(events: Path) -> str:
+    for line in reversed(events.read_text(encoding="utf-8", errors="replace").splitlines()):
+        if '"graph_failed"' in line:  # and the program goes on
+            return ""
+        if '"breadcrumb"' in line:
+            with contextlib.suppress(ValueError):
+                return str(json.loads(line).get("text", ""))
+    return ""

@@ -33,7 +33,7 @@ def worth_checking(walk: Walk, found: Conclusion) -> bool:
     """Whether such memory may be what decides: the program's text asks for it, and its graphs are not known to be wrong."""
     if walk.unwritten is not None or walk.spoiled is not None or found.outcome is None or found.stage is Stage.NONE:
         return False
-    own = found.own_fault in (OwnFault.UNCOMPILED, OwnFault.WRAPPED)
+    own = found.own_fault in (OwnFault.UNCOMPILED, OwnFault.WRAPPED, OwnFault.BY_CHANCE)
     if not (own or found.stage is not Stage.SCRIPT) or found.door is not None or not is_script_check(found.outcome):
         return False
     wrong = walk.checked_first is not None and walk.checked_first.notes.wrong is not None

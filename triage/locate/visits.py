@@ -58,6 +58,7 @@ class Visits(ABC):
     first_cut: float | None = None  # seconds that the first run had taken when a budget or an interrupt ended it
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
+    passed_beside: dict[str, Probe] = field(default_factory=dict)  # what of them passed and was asked for by nobody
     _dropped: list[Ahead] = field(default_factory=list)
     # Ends what asks of graphs, where the script fails uncompiled or meets itself.
     moot: Cancel = field(default_factory=Cancel)
@@ -208,6 +209,8 @@ class Visits(ABC):
         """End what was begun beside the first run, but on these rungs. It is not waited for (`_ended_ahead`)."""
         for name in set(self._ahead) - set(keep):
             ahead = self._ahead.pop(name)
+            if ahead.passed is not None:
+                self.passed_beside[name] = ahead.passed
             ahead.drop()
             self._dropped.append(ahead)
 

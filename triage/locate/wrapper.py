@@ -37,9 +37,15 @@ def check(walk: Walk) -> None:
 
     fault = _without(run("unwrapped", unwrapped=True), failed)
     walk.unwrapped = fault if fault is not OwnFault.WRAPPER else OwnFault.WRAPPED  # until it has come again
-    if fault is OwnFault.WRAPPER and looks_alike(run("wrapped-again", unwrapped=False), failed):
+    if fault is not OwnFault.WRAPPER:
+        return
+    wrapped = run("wrapped-again", unwrapped=False)
+    if wrapped.outcome.kind is OutcomeKind.OK:
+        walk.unwrapped = OwnFault.BY_CHANCE
+    elif looks_alike(wrapped, failed):
         again = _without(run("unwrapped-again", unwrapped=True), failed)
-        walk.unwrapped = fault if again is fault else OwnFault.WRAPPED
+        others = {OwnFault.WRAPPER: fault, OwnFault.UNCOMPILED: OwnFault.BY_CHANCE}
+        walk.unwrapped = others.get(again, OwnFault.WRAPPED)
 
 
 def _without(probe: Probe, failed: Probe) -> OwnFault:

@@ -23,6 +23,7 @@ class OwnFault(str, Enum):
     UNCOMPILED = "uncompiled"  # it fails without torch.compile too
     WRAPPED = "wrapped"  # it fails where nothing is compiled; a module was wrapped by torch.compile all the same
     WRAPPER = "wrapper"  # so it does, and passes once torch.compile gives the module back as it is
+    BY_CHANCE = "by_chance"  # where nothing is compiled it fails in one run, and passes in another that is the same
     UNWRITTEN = "unwritten"  # it fails uncompiled where memory that it never wrote holds other values
     OWN_BRANCH = "own_branch"  # it fails uncompiled in the code that it has for compiled runs
     BEFORE_COMPILING = "before_compiling"  # it fails at times, and never after anything was compiled

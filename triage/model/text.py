@@ -30,7 +30,7 @@ def clip(text: str, length: int) -> str:
 def clip_sentences(text: str, length: int) -> str:
     """At most `length` characters of prose, cut behind a sentence where one ends in their second half; else as `clip` cuts it.
 
-    >>> clip_sentences("It passes alone. It was run with a time limit of 5 s.", 40)
+    >>> clip_sentences("It passes alone. It was run with a time limit of 5 s.", 30)
     'It passes alone. …'
     """
     if len(text) <= length:
@@ -42,8 +42,13 @@ def clip_sentences(text: str, length: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank, without what stands around it; empty where there is none."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    r"""The first line that says something, without what stands around it, else the first that is not blank, else nothing.
+
+    >>> first_line("\n=====\ntrain.py FAILED\n-----")
+    'train.py FAILED'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if any(map(str.isalnum, line))), next(iter(lines), ""))
 
 
 def some(items: Sequence[str], most: int) -> str:

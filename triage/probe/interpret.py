@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from triage.judge.equivalences import TORN
-from triage.judge.signature import is_user_frame
+from triage.judge.signature import ENDED, is_user_frame
 from triage.judge.skeleton import short_type
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
@@ -89,11 +89,14 @@ _ENDS = ("uncaught", "test")
 _BOUNDARY = ("compile", "call", "backward")
 
 
-def read_events(channel: Path) -> list[Event]:
-    """All events of all processes, in order of time. A torn last line is left out. Last, which graph ran at its process's end."""
+def read_events(channel: Path, until: float | None = None) -> list[Event]:
+    """All events of all processes (`until` a time), in order of time. A torn last line is left out.
+
+    Last, which graph ran at its process's end.
+    """
     events: list[Event] = []
     for path in sorted(channel.glob("events-*.jsonl")):
-        events += events_in(path)
+        events += [event for event in events_in(path) if until is None or event.get("t", 0.0) <= until]
     return [*sorted(events, key=lambda event: event.get("t", 0.0)), *_left_running(channel)]
 
 
@@ -354,7 +357,7 @@ def _crash(
         return Outcome(
             OutcomeKind.OOM, detail=f"killed by SIGKILL (out of memory?), last seen: {notes.last_breadcrumb}", **base
         )
-    detail = telling or notes.last_breadcrumb or base["signal"]
+    detail = telling or (ENDED if notes.main_ended else notes.last_breadcrumb) or base["signal"]
     return Outcome(OutcomeKind.CRASH, detail=detail[:2000], exception=exception, **base)
 
 

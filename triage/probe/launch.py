@@ -53,6 +53,9 @@ class Exit:
     cancelled: bool = False
     error: str | None = None
     late: bool = False  # `timed_out`, before the limit
+    told_at: float | None = (
+        None  # where `timed_out`: what it says later on the clock is what it does when it is told to end
+    )
 
     @property
     def signal_name(self) -> str | None:
@@ -140,6 +143,7 @@ def _converse(
             cancelled=bool(facts.get("cancelled")),
             error=facts.get("error"),
             late=bool(facts.get("late")),
+            told_at=facts.get("told_at"),
         )
     return Exit(None, time.monotonic() - began, error="the target killed the process that was watching it")
 

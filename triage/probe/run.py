@@ -104,7 +104,7 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         finally:  # also when we are interrupted: what was learned stays
             _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
             _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")
-        events = interpret.read_events(stage.channel)
+        events = interpret.read_events(stage.channel, until=done.told_at)
         notes = interpret.notes_of(events)
         graphs = _keep_graphs(stage.channel, request, events)
         outcome = interpret.outcome_of(

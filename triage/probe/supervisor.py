@@ -186,7 +186,7 @@ def ask_for_stacks(channel: Path) -> None:
 
 def supervise(request: dict[str, Any]) -> dict[str, Any]:
     """Run the request to its end. The answer has exit_code (negative for a signal), seconds, timed_out (late, where it was told
-    so before the limit), cancelled.
+    so before the limit, with told_at, the time on the clock when that began), cancelled.
     """
     began = time.monotonic()
     try:
@@ -217,7 +217,7 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
             break
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
-    seconds = time.monotonic() - began
+    seconds, told_at = time.monotonic() - began, time.time() if timed_out else None
     code = process.poll()
     if timed_out and request.get("channel"):
         ask_for_stacks(Path(request["channel"]))
@@ -233,6 +233,7 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
         "seconds": seconds,
         "timed_out": timed_out,
         "late": told == "late",
+        "told_at": told_at,
         "cancelled": cancelled,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import shutil
@@ -93,6 +94,9 @@ def _raw(words: Sequence[str], python: str, cwd: Path) -> Target:
     first = words[0]
     script = next((cwd / word for word in words if word.endswith(".py") and (cwd / word).is_file()), None)
     label = script.stem if script else Path(first).name
+    named = _script_of(words[1:]) if _is_python(Path(first).name) else None
+    if named is not None and not _is_zipapp(cwd / named):
+        _checked_script(named, cwd)
     if os.sep not in first and _is_python(first):
         return Target(python, (python, *words[1:]), cwd, script, label)
     found = _program(first, python)
@@ -116,6 +120,23 @@ def _is_command(name: str, python: str, cwd: Path) -> bool:
     """Whether it is a program's name and no file of this directory: `python -m pkg.train`, `torchrun train.py`."""
     plain = os.sep not in name and not name.endswith((".py", ".ipynb")) and not (cwd / name).exists()
     return plain and (_is_python(name) or _program(name, python) is not None)
+
+
+def _script_of(words: Sequence[str]) -> str | None:
+    """The script that Python is given, behind its own options; None where it is given a module, a text or its input.
+
+    >>> _script_of(("-O", "-W", "error", "train.py", "-m")), _script_of(("-Om", "pkg.train"))
+    ('train.py', None)
+    """
+    rest = iter(words)
+    for word in rest:
+        if word in ("-W", "-X", "--check-hash-based-pycs"):
+            next(rest, None)
+        elif word == "-" or re.match(r"-[bBdEhiIOPqsSuvVx?]*[cm]", word):
+            return None
+        elif not word.startswith("-"):
+            return word
+    return None
 
 
 def _interpreter_of(program: str, python: str) -> str:
@@ -142,8 +163,13 @@ def _is_zipapp(path: Path) -> bool:
 
 
 def _checked_script(name: str, cwd: Path) -> Path:
+    """Its path. Raises UsageError where it is no script that can be read."""
     path = cwd / name
-    if path.is_dir():
+    try:
+        is_directory, exists = path.is_dir(), path.exists()
+    except OSError as error:  # in a directory that may not be entered
+        raise _unreadable(name, error) from error
+    if is_directory:
         if (path / "__main__.py").is_file():
             return path / "__main__.py"
         raise UsageError(
@@ -151,18 +177,17 @@ def _checked_script(name: str, cwd: Path) -> Path:
             why="triage runs one script, a module (-m) or a command (after --), and this directory has no __main__.py.",
             next=f"Name the script in it, for example: triage run {name.rstrip('/')}/train.py",
         )
-    if not path.exists():
+    if not exists:
+        near, told = _alike(path), "Check the path, or use `triage run -m package.module` for a module."
         raise UsageError(
             what=f"There is no script {name}.",
-            why=f"Looked for {path}.",
-            next="Check the path, or use `triage run -m package.module` for a module.",
+            why=f"Looked for {path}{'' if os.sep in name or path.suffix else ', and for a program of that name on PATH'}.",
+            next=f"Did you mean {Path(name).with_name(near)}?" if near else told,
         )
     try:
         source = path.read_bytes()
     except OSError as error:
-        raise UsageError(
-            what=f"{name} cannot be read.", why=str(error), next="Check its permissions, then run the same command."
-        ) from error
+        raise _unreadable(name, error) from error
     if path.suffix == ".ipynb":
         raise UsageError(
             what=f"{name} is a notebook.",
@@ -172,6 +197,19 @@ def _checked_script(name: str, cwd: Path) -> Path:
     if b"\0" in source[:4096]:
         raise UsageError(what=f"{name} is not a Python script.", why="It holds binary data.", next="Name the script.")
     return path
+
+
+def _unreadable(name: str, error: OSError) -> UsageError:
+    return UsageError(f"{name} cannot be read.", str(error), "Check its permissions, then run the same command.")
+
+
+def _alike(path: Path) -> str:
+    """The Python file beside it whose name is most like it; empty where none is."""
+    try:
+        beside = [each.name for each in path.parent.iterdir() if each.suffix == ".py"]
+    except OSError:
+        return ""
+    return next(iter(difflib.get_close_matches(path.name, beside, n=1, cutoff=0.75)), "")
 
 
 def check_syntax(target: Target) -> None:
@@ -204,6 +242,30 @@ def check_module(target: Target, said: str) -> None:
         why=said.removeprefix(f"{words[0]}: "),
         next=f"Check its name and the directory: {Path(words[0]).name} -m {words[2]} must start from here.",
     )
+
+
+def check_program(target: Target) -> None:
+    """Raise UsageError where what was run, and started no Python that we got into, does not even say that it is one."""
+    program = target.command[0]
+    if program == target.python or _says_python(program):
+        return
+    raise UsageError(
+        what=f"{Path(program).name} started no Python.",
+        why=f"{program} was run, and no Python that it started loaded our sitecustomize.",
+        next="Name the script that is to be run, such as: triage run train.py",
+    )
+
+
+def _says_python(program: str) -> bool:
+    """Whether it is a Python interpreter, or a script of one by its first line."""
+    if _is_python(Path(program).name):
+        return True
+    try:
+        with Path(program).open("rb") as file:
+            first = file.readline(1000)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first
 
 
 def run_python(

@@ -89,6 +89,7 @@ def choose(
     spare: Reproduced | None = None  # what is shown, unless a text reads better
     # Failed each time, and where it must not as well: shown where an interrupt leaves no better.
     doubted: Reproduced | None = None
+    passes_whole = False  # the captured graphs, in the warm interpreter
     for attempt in attempts:
         if spare is not None and (not attempt.of_text or budget.spent()):
             continue
@@ -102,6 +103,7 @@ def choose(
             raise InterruptedReductionError(spare or doubted or left)
         if isinstance(found, NoReduction):
             subject = attempt.engine.subject
+            passes_whole = passes_whole or (found.passes_whole and not attempt.of_text)
             notes.append(f"{subject[0].upper()}{subject[1:]} could not be reduced: {found.reason}.".replace("..", "."))
             continue
         try:
@@ -136,7 +138,8 @@ def choose(
     if spare is None:
         try:
             counts = partial(counted, oracle=oracle, verify=verify, emit=emit, problem=problem)
-            fallback = _unreduced(problem, counts, header, unreduced, notes) or _script(script, counts, notes)
+            whole = problem.cases[:1] if passes_whole else tuple(_on_values(problem.cases[:3]))
+            fallback = _unreduced(problem, whole, counts, header, unreduced, notes) or _script(script, counts, notes)
         except KeyboardInterrupt:
             raise InterruptedReductionError(doubted) from None
         if fallback is None:
@@ -218,10 +221,15 @@ def _why_not(smaller: Reproduced) -> str:
 
 
 def _unreduced(
-    problem: Problem, counts: Callable[[str], Count], header: str, form: Form | None, notes: list[str]
+    problem: Problem,
+    cases: Sequence[GraphCase],
+    counts: Callable[[str], Count],
+    header: str,
+    form: Form | None,
+    notes: list[str],
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
-    for case in _on_values(problem.cases[:3]):
+    for case in cases:
         try:
             source = print_case(case, header=header, form=form)
         except Unprintable:

@@ -82,7 +82,10 @@ class Reduction:
 
 @dataclass(frozen=True)
 class NoReduction:
-    """No candidate failed the same way. `reason` is a sentence for the report."""
+    """No candidate failed the same way. `reason` is a sentence for the report.
+
+    `passes_whole`: what was to be reduced was asked as it is, too.
+    """
 
     engine: str
     reason: str
@@ -91,6 +94,7 @@ class NoReduction:
     siblings: tuple[Met, ...] = ()
     interrupted: bool = False
     bug: Exception | None = None
+    passes_whole: bool = False
 
 
 def header_of(problem: Problem) -> str:

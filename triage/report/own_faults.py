@@ -16,6 +16,10 @@ _TOLD = {
         "Fails by the wrapper around a module, not by compiling it",
         "{it} fails where nothing is compiled, and passes where its module is not wrapped by `torch.compile` either",
     ),
+    OwnFault.BY_CHANCE: (
+        "Fails by chance, also where nothing is compiled",
+        "{it} fails in some runs where nothing is compiled, and passes in others",
+    ),
     OwnFault.UNWRITTEN: (
         "Reads memory that nobody wrote",
         "{it} fails where nothing is compiled, too, once other values lie in memory that it never wrote",

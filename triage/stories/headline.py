@@ -63,6 +63,11 @@ def summary_sentence(
             f"The script fails with {face}, also where nothing is compiled, and passes where torch.compile gives the module back "
             "as it is: it is the wrapper around the module, and the compiler is not to blame."
         )
+    if conclusion.own_fault is OwnFault.BY_CHANCE:
+        return (
+            f"The script fails in some runs, with {face}, and passes in others, also where nothing is compiled: it is decided "
+            "by chance, and the compiler is not to blame."
+        )
     if conclusion.own_fault is OwnFault.WRAPPED:
         return (
             f"The script fails with {face}, also where nothing is compiled and the module is still wrapped by torch.compile: "

@@ -21,7 +21,7 @@ def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
     expected = expected_exceptions(walk.seen)
     rows: list[LadderRow] = []
     for rung in walk.rungs:
-        probes = walk.evidence.get(rung.name, [])
+        probes = walk.evidence.get(rung.name) or _passed_beside(rung, walk, conclusion)
         if not probes:
             why = _cut_short(rung, walk) or why_not_run(rung, walk.rungs, walk.evidence)
             unrun = LadderRow(rung.name, "script", "not_run", 0.0, note=why)
@@ -32,6 +32,13 @@ def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
                 continue  # a repeat that says the same
             rows.append(_row(rung, judged, conclusion, len(probes)))
     return tuple(rows)
+
+
+def _passed_beside(rung: Rung, walk: Walk, conclusion: Conclusion) -> list[Probe]:
+    """Of a script that passes, what passed on another rung while it ran, though nobody had to ask."""
+    probe = walk.passed_beside.get(rung.name)
+    told = probe is not None and conclusion.failing is None and not walk.compiled_nothing(rung, probe)
+    return [probe] if probe is not None and told else []
 
 
 def _cut_short(rung: Rung, walk: Walk) -> str | None:

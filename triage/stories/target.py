@@ -19,7 +19,7 @@ from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
-from triage.probe.target import Target, check_module
+from triage.probe.target import Target, check_module, check_program
 from triage.trial.runner import ForkServerRunner
 
 NO_PYTHON_SECONDS = 10.0  # what is waited for a target to say that it is no Python at all
@@ -37,9 +37,10 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
     check_module(target, probe.outcome.detail)
     if not probe.notes.started:
         ask()
+        check_program(target)
         raise TargetError(
             what="triage could not get into the target process.",
-            why="Python did not load our sitecustomize: it runs with -I, -E or -S, or the command is not a Python program.",
+            why="Python did not load our sitecustomize: it runs with -I, -E or -S.",
             next=f"Drop those flags, or name the script itself: triage {command} script.py",
         )
 

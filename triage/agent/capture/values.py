@@ -40,7 +40,7 @@ def hint(size: Any) -> Any:
         value = None
     if value is None:
         try:
-            value = node.shape_env.size_hint(node.expr, allow_none=True)
+            value = compat.hint_of(node.shape_env, node.expr)
         except Exception:
             value = None
     if value is None:

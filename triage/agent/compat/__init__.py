@@ -49,6 +49,7 @@ from .tensors import (
     dispatch_mode,
     file_writer,
     flattened,
+    hint_of,
     is_functional,
     left_undone,
     tracing_modes_off,

@@ -81,3 +81,12 @@ def file_writer(torch):
     if hasattr(getattr(torch, "_C", None), "PyTorchFileWriter"):
         return Feature(owner=torch._C, name="PyTorchFileWriter")
     return Missing("torch._C.PyTorchFileWriter is not there")
+
+
+def hint_of(env, expression):
+    """What a symbolic size stood for; None or an exception where nothing is known.
+
+    torch 2.13 warns of `size_hint`, and the program may turn warnings into errors (`symbolic_shapes.py`).
+    """
+    ask = getattr(env, "guarding_hint_or_throw", None)
+    return ask(expression) if ask is not None else env.size_hint(expression, allow_none=True)

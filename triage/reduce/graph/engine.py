@@ -226,8 +226,9 @@ class _Reducing:
         driver, seconds = self._driver, time.monotonic() - self._began
         held = driver.best
         if held is None:
+            asked = bool(self._groups) and not self._stopped
             return NoReduction(
-                "native", self._reason(), driver.queries, seconds, self._met(), self._interrupted, self._bug
+                "native", self._reason(), driver.queries, seconds, self._met(), self._interrupted, self._bug, asked
             )
         return replace(
             self._as_reduction(held, seconds),

@@ -202,12 +202,14 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
     places = {statement: list(seen.between(*bundled.lines_span(statement))) for statement in bundled.tree.body}
     uses = {statement: {item.name for item in found} for statement, found in places.items()}
     binds = {statement: {item.name for item in found if item.binds} for statement, found in places.items()}
+    texts = {statement: bundled.text[slice(*bundled.lines_span(statement))] for statement in bundled.tree.body}
     wanted = names_within(parse(text)) - set(elsewhere)
     chosen: set[ast.stmt] = set()
     grown = True
     while grown:
         grown = False
-        registered = "torch.ops." in "".join(bundled.source(item) for item in chosen)
+        kept = "".join(texts[item] for item in chosen)
+        registered = "torch.ops." in kept or "torch.library" in kept
         for statement in bundled.tree.body:
             if statement in chosen:
                 continue
@@ -216,7 +218,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
                 binds[statement] & wanted
                 or (acts and not binds[statement] and _acts_on(bundled, statement, wanted))
                 or (not acts and _is_registered(bundled, statement, wanted, uses))
-                or (registered and "torch.library" in bundled.source(statement))
+                or (registered and "torch.library" in texts[statement])
                 or is_future(statement)
             ):
                 chosen.add(statement)
@@ -224,8 +226,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
                 grown = True
     for statement in bundled.tree.body:
         if statement in chosen:
-            start, end = bundled.lines_span(statement)
-            yield bundled.text[start:end]
+            yield texts[statement]
 
 
 def _acts_on(script: Script, statement: ast.stmt, wanted: set[str]) -> bool:
@@ -248,7 +249,10 @@ def _acts_on(script: Script, statement: ast.stmt, wanted: set[str]) -> bool:
 
 
 def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: Mapping[ast.stmt, set[str]]) -> bool:
-    """A class that tells a wanted one of itself, or a definition whose decorator puts it into a wanted table."""
+    """A class that tells a wanted one of itself, or a definition whose decorator puts it into a wanted table or object.
+
+    A function that is decorated itself is such an object: `@op.register_fake` below `@torch.library.custom_op(...) def op`.
+    """
     if isinstance(statement, ast.ClassDef):
         bases = {item.id for item in statement.bases if isinstance(item, ast.Name)}
         if bases & wanted and tells_its_base(script, statement):
@@ -260,8 +264,16 @@ def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: 
         for target in (item.targets if isinstance(item, ast.Assign) else [item.target])
         if isinstance(target, ast.Name) and target.id in wanted
     }
+    objects = {
+        item.name
+        for item in script.tree.body
+        if isinstance(item, ast.FunctionDef) and item.decorator_list and item.name in wanted
+    }
     for decorator in getattr(statement, "decorator_list", ()):
         named = names_within(decorator)
+        method = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name) and method.value.id in objects:
+            return True
         made = [item for item in script.tree.body if isinstance(item, ast.FunctionDef) and item.name in named]
         if named & tables or any(uses[item] & tables for item in made):
             return True
