@@ -115,9 +115,7 @@ def _lose_no_interrupt() -> None:
         # On a busy machine it takes longer to return, and what arrives in it is lost too.
         while _is_running(hook.__code__, main):
             time.sleep(0.01)
-        heard = [
-            each for each in _ending(signal) if callable(signal.getsignal(each))
-        ]  # one that is ignored ends nothing
+        heard = [each for each in _ending(signal) if callable(signal.getsignal(each))]  # who ignores it is not ended
         signal.pthread_kill(main, heard[0] if heard else signal.SIGINT)
 
     otherwise = sys.unraisablehook

@@ -219,9 +219,7 @@ class TriageReport:
     regression: dict[str, Any] | None = None
     accuracy: dict[str, Any] | None = None  # what comparing graphs with eager showed; null where it was not done
     given_wrong: dict[str, Any] | None = None  # the reproducer's operation whose wrong value what is raised comes of
-    fake_wrong: dict[str, Any] | None = (
-        None  # the operation whose fake result is not eager's, where the failure comes of that
-    )
+    fake_wrong: dict[str, Any] | None = None  # the operation whose fake result, not eager's, the failure comes of
     graph_breaks: int = 0
     recompiles: int = 0
     environment: dict[str, str] = field(default_factory=dict)

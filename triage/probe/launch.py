@@ -53,9 +53,7 @@ class Exit:
     cancelled: bool = False
     error: str | None = None
     late: bool = False  # `timed_out`, before the limit
-    told_at: float | None = (
-        None  # where `timed_out`: what it says later on the clock is what it does when it is told to end
-    )
+    told_at: float | None = None  # where `timed_out`: what it says later, it says because it is told to end
 
     @property
     def signal_name(self) -> str | None:

@@ -95,9 +95,7 @@ class Findings:
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins
     diverging: Diverging | None = None  # and that of the program's own graph
     given_wrong: GivenWrong | None = None  # of what is raised: the value of the reproducer that it comes of
-    fake_wrong: FakeWrong | None = (
-        None  # the operation whose fake result is not eager's, where the failure comes of that
-    )
+    fake_wrong: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure comes of
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
     bug: Exception | None = None  # of our own

@@ -14,9 +14,8 @@ from triage.judge.asking import Budget
 
 LEAST_SECONDS = 60.0
 MOST_KEPT_SECONDS = 10.0
-QUESTIONS = (
-    4.0  # one after the other until a part is named: counted, without it, with fewer applications, and that again
-)
+# One after the other until a part is named: counted, without it, with fewer applications, and that again.
+QUESTIONS = 4.0
 
 
 @dataclass(frozen=True)
