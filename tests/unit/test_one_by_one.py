@@ -41,6 +41,7 @@ GRAPH = case(
 CHECK = RaisedException("AssertionError", "", (Frame("repro.py", 9, "<module>"),))
 DIFFERS = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
 OFF = WrongResult("0/0", 1, "output 1", "forward", dtype="float32", elements=4, wrong=1, compiled=10.0, eager=9.0)
+FAR = Rounding("0/0", 1, "output 0", "float32", difference=1.0, tolerances=65789.0, file="graph.json")
 STEPS = Rounding("0/0", 1, "output 0", "int64", difference=1.0, tolerances=1.0, steps=True, file="graph.json")
 
 
@@ -129,6 +130,29 @@ class OfOneDtype(Compiler):
 
 def test_a_graph_of_one_dtype_is_compared_with_eager_alone(tmp_path: Path) -> None:
     assert asked(tmp_path, OfOneDtype()).alone is not None
+
+
+class Lenient(Compiler):
+    """Its comparison lets the whole graph pass: eager is as far from double precision in another element. `left`: without it."""
+
+    def __init__(self, left: Rounding | None) -> None:
+        super().__init__()
+        self.left = left
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        if "def f(x, y, z):" in source:
+            return super().ended(source, rung)
+        return result(PASSED, rounding=FAR if "floor_divide" in source else self.left, compared=1)
+
+
+@pytest.mark.parametrize("left", [None, replace(FAR, tolerances=0.5)])
+def test_a_graph_may_differ_though_eager_is_as_far_from_double_precision(tmp_path: Path, left: Rounding | None) -> None:
+    found = asked(tmp_path, Lenient(left), FAR)
+    assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
+
+
+def test_no_operation_is_told_where_the_graph_differs_without_it_as_well(tmp_path: Path) -> None:
+    assert asked(tmp_path, Lenient(FAR), FAR).alone is None
 
 
 class Sorting(Compiler):

@@ -263,6 +263,11 @@ class Rounding:
     file: str = ""
 
     @property
+    def far(self) -> bool:
+        """Whether it is more than a tolerance of torch's tests, or of integers or booleans."""
+        return self.steps or self.tolerances > 1.0
+
+    @property
     def gross(self) -> bool:
         """Whether no digit is left: an operation whose result hangs on the last bits of what goes in, such as an inverse.
 

@@ -53,7 +53,7 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
     rounding, runner = probe.notes.rounding, found.runner
     if rounding is None or probe.notes.wrongs or runner is None or rounding.eager_wrong:
         return None
-    if not (rounding.steps or rounding.tolerances > 1.0):
+    if not rounding.far:
         return None
     cases = read_graphs([path for path in probe.graphs if path.name == rounding.file]).cases
     case = next((case for case in cases if len(case.nodes) <= MOST), None)
@@ -180,7 +180,13 @@ def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
     if whole.form.reference and needs_its_dtype(differs):
         return _agrees_without(found, replace(whole, form=replace(whole.form, reference=False)), node)
     error, agrees = differs.outcome.exception, _run(found, without)
-    return agrees is not None and not agrees.outcome.failed and error is not None and is_own_comparison(error)
+    if agrees is None or agrees.outcome.failed:
+        return False
+    if differs.outcome.failed:
+        return error is not None and is_own_comparison(error)
+    # It asks for no more than eager keeps of double precision, and eager may be as far from that in another element.
+    left = agrees.notes.rounding
+    return differs.notes.rounding is not None and differs.notes.rounding.far and not (left is not None and left.far)
 
 
 def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
