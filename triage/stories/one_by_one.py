@@ -63,10 +63,14 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
     whole = observed(Candidate(_returning_changes(case), VALUES), runner)
     apart, names = _apart(whole.case)
     result = _run(found, Candidate(apart, VALUES)) if names else None
-    for wrong in result.notes.wrongs if result is not None else ():
+    wrongs = result.notes.wrongs if result is not None else ()
+    differing = _differing(found, whole) if wrongs else None
+    if differing is None:
+        return None
+    for wrong in wrongs:
         node = _made(whole.case, names, wrong)
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
-        if node is not None and alone is not None and _agrees_without(found, whole, node):
+        if node is not None and alone is not None and _agrees_without(found, *differing, node):
             item = f"{RESULT_OF}{operator_name(node)}"
             told = replace(wrong, graph=rounding.graph, call=rounding.call, item=item, file=rounding.file)
             note = (
@@ -172,21 +176,29 @@ def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | 
     return next((made_by(case, node) for node in case.nodes if node.name == name), None)
 
 
-def _agrees_without(found: Findings, whole: Candidate, node: GraphNode) -> bool:
-    """Whether the graph differs from eager as a whole, and does not where it is given eager's result of this operation."""
-    without, differs = whole.maybe(Cut(frozenset([node.name]))), _run(found, whole)
-    if without is None or differs is None:
-        return False
-    if whole.form.reference and needs_its_dtype(differs):
-        return _agrees_without(found, replace(whole, form=replace(whole.form, reference=False)), node)
-    error, agrees = differs.outcome.exception, _run(found, without)
+def _differing(found: Findings, whole: Candidate) -> tuple[Candidate, CandidateResult] | None:
+    """The graph, so as it can be compared, and the run in which it differs from eager as a whole; None where it does not."""
+    result = _run(found, whole)
+    if result is None:
+        return None
+    if whole.form.reference and needs_its_dtype(result):
+        return _differing(found, replace(whole, form=replace(whole.form, reference=False)))
+    error, rounding = result.outcome.exception, result.notes.rounding
+    if result.outcome.failed:
+        differs = error is not None and is_own_comparison(error)
+    else:  # it asks for no more than eager keeps of double precision, and eager may be as far from that in another element
+        differs = rounding is not None and rounding.far
+    return (whole, result) if differs else None
+
+
+def _agrees_without(found: Findings, whole: Candidate, differs: CandidateResult, node: GraphNode) -> bool:
+    """Whether the graph that differs from eager does not where it is given eager's result of this operation."""
+    without = whole.maybe(Cut(frozenset([node.name])))
+    agrees = _run(found, without) if without is not None else None
     if agrees is None or agrees.outcome.failed:
         return False
-    if differs.outcome.failed:
-        return error is not None and is_own_comparison(error)
-    # It asks for no more than eager keeps of double precision, and eager may be as far from that in another element.
     left = agrees.notes.rounding
-    return differs.notes.rounding is not None and differs.notes.rounding.far and not (left is not None and left.far)
+    return differs.outcome.failed or not (left is not None and left.far)
 
 
 def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
