@@ -10,11 +10,12 @@ prints between these.
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+from triage.probe.interpret import events_in
 
 FACTOR = 10.0  # times what the uncompiled run took
 SHARE_OF_LIMIT = 0.4
@@ -115,10 +116,9 @@ def _goes_on(channel: Path) -> bool:
 
 
 def _last_breadcrumb(events: Path) -> str:
-    for line in reversed(events.read_text(encoding="utf-8", errors="replace").splitlines()):
-        if '"graph_failed"' in line:  # and the program goes on
+    for event in reversed(events_in(events)):
+        if event.get("e") == "graph_failed":  # and the program goes on
             return ""
-        if '"breadcrumb"' in line:
-            with contextlib.suppress(ValueError):
-                return str(json.loads(line).get("text", ""))
+        if event.get("e") == "breadcrumb":
+            return str(event.get("text", ""))
     return ""
