@@ -7,11 +7,12 @@ or of the graph, or a step before and after them. Nothing is run: the journals o
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from triage.environments.files import JOURNAL, read_journal
 
 HEADER = ("| reducer | phase | runs | paid in | smaller | candidates | seconds |", "|---|---|---|---|---|---|---|")
 
@@ -32,7 +33,7 @@ def gathered(journals: Iterable[Path]) -> dict[tuple[str, str], Phase]:
     found: dict[tuple[str, str], Phase] = {}
     for journal in journals:
         subject, name = "", str(journal.parent)
-        for event in events(journal):
+        for event in read_journal(journal.parent):
             kind = event.get("kind")
             if kind == "engine_started":
                 subject = str(event.get("subject"))
@@ -46,17 +47,6 @@ def gathered(journals: Iterable[Path]) -> dict[tuple[str, str], Phase]:
                     phase.paid.add(name)
                     phase.smaller += 1
     return found
-
-
-def events(journal: Path) -> Iterator[dict[str, object]]:
-    """The events of a journal; the last line of a run that was killed may be cut."""
-    for line in journal.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            yield event
 
 
 def table(found: dict[tuple[str, str], Phase]) -> str:
@@ -73,7 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("runs", nargs="+", type=Path)
     folders = parser.parse_args().runs
-    journals = sorted({journal for folder in folders for journal in folder.rglob("journal.jsonl")})
+    journals = sorted({journal for folder in folders for journal in folder.rglob(JOURNAL)})
     if not journals:
         print("There is no journal below these folders.", file=sys.stderr)
         return 2
