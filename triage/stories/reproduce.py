@@ -17,7 +17,7 @@ from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_scr
 from triage.model.accuracy import Comparison
 from triage.model.rungs import AS_IS, BACKENDS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, Stage, Symptom
-from triage.reduce.choose import BrokenReductionError, InterruptedReductionError, choose
+from triage.reduce.choose import BrokenReductionError, InterruptedReductionError, Means, Unreduced, choose
 from triage.reduce.compare import forms_of
 from triage.reduce.interface import Engine, Problem
 from triage.reduce.prepared import below_own_backend, failing_source, prepared
@@ -107,15 +107,13 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             found.reproduced, notes = choose(
                 problem,
                 [replace(attempt, engine=ready(attempt.engine)) for attempt in attempts],
-                runner,
-                oracle,
-                verified,
-                searching,
-                news.emit,
-                None if compared else _single_file(found),
-                header_of(found, conclusion),
-                forms_of(conclusion.signature.wrong)[0] if compared else None,
-                news.reduced,
+                Means(runner, verified, searching, news.emit, news.reduced),
+                Unreduced(
+                    oracle,
+                    script=None if compared else _single_file(found),
+                    header=header_of(found, conclusion),
+                    form=forms_of(conclusion.signature.wrong)[0] if compared else None,
+                ),
             )
             if found.reproduced is None:
                 last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
