@@ -41,7 +41,7 @@ from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
-from triage.stories.reproduce import problem_of
+from triage.stories.problem import problem_of
 from triage.trial.fresh import verify
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})

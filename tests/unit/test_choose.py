@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from choosing import BOOM, FAILS, ORACLE, PASSES, SIGNATURE, Finds, Passing, chosen
 from printer_cases import case, meta, node, tensor
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import FailureSignature, signature_of
+from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
@@ -22,58 +23,22 @@ from triage.reduce.choose import (
     SMALLER_FAILED,
     Attempt,
     InterruptedReductionError,
-    choose,
 )
 from triage.reduce.interface import Met, NoReduction, Problem, Reduction
-from triage.reduce.siblings import compilers_own, without_values
 from triage.reduce.verifying import Reproduced, Shown
 from triage.report.wording import reproducer_claim
 from triage.session.events import Emitter, Journal
 from triage.stories.resume import earlier_run
 from triage.trial.facts import not_run
 
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
-SIGNATURE = signature_of(BOOM)
-assert SIGNATURE is not None
-ORACLE = SignatureOracle(SIGNATURE)
-
-
-class Left:
-    """A budget with, or without, time left."""
-
-    def __init__(self, spent: bool) -> None:
-        self._spent = spent
-
-    def spent(self) -> bool:
-        return self._spent
-
-
-class Finds:
-    name = "native"
-    subject = "the captured graph"
-
-    def reduce(self, *_: Any) -> Reduction:
-        return Reduction("raise KeyError('boom')\n", "native", "source", None, 3, 1.0, True, True)
-
 
 def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -> None:
     def interrupted(source: str, runs: int) -> Shown:
         raise KeyboardInterrupt
 
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
     with pytest.raises(InterruptedReductionError) as caught:
-        choose(
-            problem,
-            [Attempt(Finds(), ORACLE)],
-            None,
-            ORACLE,
-            interrupted,
-            Left(spent=False),
-            lambda *_, **__: None,
-            None,
-            "",
-        )  # type: ignore[arg-type]
+        chosen(problem, [Finds()], interrupted)
     best = caught.value.best
     assert best is not None and best.source == "raise KeyError('boom')\n"
     assert not best.verified and best.verified_runs == 0
@@ -87,19 +52,8 @@ def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_gra
     nodes = [node("y", "torch.sin", "%x", out=meta(4)), node("z", "torch.cos", "%x", out=meta(4))]
     graph = case([tensor("x", 4)], nodes, "%y")  # nothing uses z, but it may be what the backend chokes on
     failing = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True, graph=graph)
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, stage, "eager", None, (), tmp_path)
-    found, _ = choose(
-        problem,
-        [Attempt(Finds(), ORACLE)],
-        None,
-        ORACLE,
-        lambda *_: Shown([failing] * 3),
-        Left(spent=False),
-        lambda *_, **__: None,
-        None,
-        "",
-    )  # type: ignore[arg-type]
+    found, _ = chosen(problem, [Finds()], lambda *_: Shown([failing] * 3))
     assert found is not None and found.verified
     assert found.ops == ops
 
@@ -118,31 +72,19 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
         asked.append(source)
         return Shown([failing if source == "large\n" else passing] * runs)
 
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
-    found, _ = choose(
-        problem, [Attempt(FindsTwo(), ORACLE)], None, ORACLE, verify, Left(spent=False), lambda *_, **__: None, None, ""
-    )  # type: ignore[arg-type]
+    found, _ = chosen(problem, [FindsTwo()], verify)
     assert found is not None and (found.source, found.ops, found.verified, found.minimal) == ("large\n", 3, True, False)
     assert SMALLER_FAILED in found.notes
     assert len(asked) == 2
 
 
-FAILS = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
-OTHERWISE = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("ValueError", "another"))
-OTHER = CandidateResult(OTHERWISE, AgentNotes(), signature_of(OTHERWISE), compiled=True)
-PASSES = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
-
-
 def controlled(engine: Any, controls: dict[str, CandidateResult], script: str | None = None) -> tuple[Any, list[str]]:
     """What is chosen where every script fails the same way, and ends like this on the passing rung."""
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager")
-    found, notes = choose(
-        problem, [Attempt(engine, ORACLE)], None, ORACLE,  # type: ignore[arg-type]
-        lambda source, runs: Shown([FAILS] * runs, controls[source]),
-        Left(spent=False), lambda *_, **__: None, script, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+    found, notes = chosen(
+        problem, [engine], lambda source, runs: Shown([FAILS] * runs, controls[source]), script=script
+    )
     return found, list(notes)
 
 
@@ -210,11 +152,13 @@ def test_the_comment_on_top_has_the_error_of_the_reproducer_itself(
 
     told: list[Any] = []
     oracle = SignatureOracle(wanted)
-    found, _ = choose(
-        Problem(wanted, Stage.DYNAMO, "eager", None, (), Path()), [Attempt(FindsCommented(), oracle)], None, oracle,  # type: ignore[arg-type]
+    found, _ = chosen(
+        Problem(wanted, Stage.DYNAMO, "eager", None, (), Path()),
+        [FindsCommented()],
         lambda source, runs: Shown([failing(message) for message in messages]),
-        Left(spent=False), lambda kind, **facts: told.append(facts.get("count")), None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+        oracle=oracle,
+        emit=lambda kind, **facts: told.append(facts.get("count")),
+    )
     assert found is not None and found.verified
     assert found.source == source.replace("# ValueError: rank 2 of 3", first, 1)
     assert private is None or not any(count.error for count in told if count is not None)
@@ -225,13 +169,8 @@ def test_the_comment_on_top_has_the_error_of_the_reproducer_itself(
 
 def on_its_own(engine: Any, own: dict[str, CandidateResult]) -> Any:
     """What is chosen where every script fails the same way, and ends like this with the program's own backend."""
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.AOT_AUTOGRAD, "aot_eager", None, (), Path(), own_rung="inductor")
-    found, _ = choose(
-        problem, [Attempt(engine, ORACLE)], None, ORACLE,  # type: ignore[arg-type]
-        lambda source, runs: Shown([FAILS] * runs, PASSES, own[source]),
-        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+    found, _ = chosen(problem, [engine], lambda source, runs: Shown([FAILS] * runs, PASSES, own[source]))
     return found
 
 
@@ -265,82 +204,6 @@ def test_a_run_with_the_programs_own_backend_that_was_not_made_says_nothing() ->
     assert (found.source, found.doubt) == ("small\n", "")
 
 
-# -- other failures ---------------------------------------------------------------------------------------------------
-
-
-class Passing:
-    """On the passing rung every text ends well that does not fail by itself."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str | None]] = []
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        self.asked.append((source, rung))
-        return FAILS if "by itself" in source else PASSES
-
-
-def sibling(name: str, *frames: str) -> FailureSignature:
-    return FailureSignature(OutcomeKind.EXCEPTION, name, name, frames=frames)
-
-
-def test_a_failure_that_the_reducer_made_itself_is_none_that_was_met_on_the_way() -> None:
-    runner = Passing()
-    met = [Met(sibling("NameError"), "fails by itself\n"), Met(sibling("LoweringError"), "compiled\n")]
-    kept = compilers_own([*met, met[1]], "aot_eager", runner, Left(spent=False))  # type: ignore[arg-type]
-    assert [each.signature.exception_type for each in kept] == ["LoweringError"]
-    # No kernels are built for the answer.
-    assert runner.asked == [("fails by itself\n", "eager"), ("compiled\n", "eager")]
-
-
-def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> None:
-    met = [Met(sibling("NameError"), "a\n"), Met(sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n")]
-    kept = compilers_own(met, "aot_eager", Passing(), Left(spent=True))  # type: ignore[arg-type]
-    assert [each.source for each in kept] == ["b\n"]
-
-
-@pytest.mark.parametrize(("seconds", "kept"), [(60.0, 0), (600.0, 1)])
-def test_what_ends_when_it_is_waited_for_longer_is_no_hang(seconds: float, kept: int) -> None:
-    class Slow(Passing):
-        def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-            hangs = rung == "inductor" and timeout is not None and timeout < seconds
-            return replace(PASSES, outcome=Outcome(OutcomeKind.HANG)) if hangs else PASSES
-
-    met = [Met(replace(sibling("hang"), kind=OutcomeKind.HANG), "slow\n")]
-    found = compilers_own(met, "aot_eager", Slow(), Left(spent=False), "inductor")  # type: ignore[arg-type]
-    assert len(found) == kept
-
-
-class Made:
-    """Fails in another way with what is written in `telling`, on the failing rung alone."""
-
-    def __init__(self, telling: str) -> None:
-        self.telling = telling
-
-    def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
-        return OTHER if self.telling in source and rung == "inductor" else PASSES
-
-
-@pytest.mark.parametrize(
-    ("telling", "include", "shown"),
-    [
-        ("x = ", False, "x = randn\n"),  # any values do
-        ("ones", False, "x = ones\n"),
-        ("nothing", False, None),  # only values of the program do, as far as is known
-        ("nothing", True, "x = 0.125\n"),
-        ("ones", True, "x = ones\n"),  # asked for, and not needed
-    ],
-)
-def test_another_failure_is_shown_on_made_up_values_or_not_at_all(
-    telling: str, include: bool, shown: str | None
-) -> None:
-    assert SIGNATURE is not None and OTHER.signature is not None
-    problem = Problem(
-        SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager", include_data=include
-    )
-    met = Met(OTHER.signature, "x = 0.125\n", ("x = randn\n", "x = ones\n"))
-    assert without_values(met, problem, Made(telling), Left(spent=False)) == shown  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("fails", "shown", "note"),
     [
@@ -358,13 +221,12 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
     recorded = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[0.125, 2.5])
     node = GraphNode("y", "call_function", "torch.relu", [{"ref": "x"}], out=[TensorMeta((2,), (1,), "float32")])
     case = GraphCase("dynamo", (recorded,), (node,), ({"ref": "y"},))
-    assert SIGNATURE is not None
-    found, _ = choose(
+    found, _ = chosen(
         Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (case,), Path(), passing="aot_eager"),
-        [Attempt(Nothing(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
+        [Nothing()],
         lambda source, runs: Shown([FAILS if fails in source else PASSES] * runs),
-        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+        runner=Passing(),
+    )
     assert found is not None and shown in found.source and found.notes[-1] == note
 
 
@@ -385,45 +247,14 @@ def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(who
         asked.append(source)
         return Shown([PASSES] * runs)
 
-    assert SIGNATURE is not None
     cases = (case(0.125), case(0.25))
-    choose(
+    chosen(
         Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path(), passing="aot_eager"),
-        [Attempt(Nothing(), ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
-        verify, Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+        [Nothing()],
+        verify,
+        runner=Passing(),
+    )
     assert len(asked) == verifications and "0.125" in asked[-1 if whole else 1]
-
-
-def found_beside(engine: Any) -> Reproduced | None:
-    """What is chosen where this engine alone is tried, and each script holds."""
-    assert SIGNATURE is not None
-    problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
-    found, _ = choose(
-        problem, [Attempt(engine, ORACLE)], Passing(), ORACLE,  # type: ignore[arg-type]
-        lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
-    return found
-
-
-def test_a_failure_whose_script_is_left_out_is_told_with_what_to_type_for_it() -> None:
-    class Meets(Finds):
-        def reduce(self, *_: Any) -> Reduction:
-            return replace(super().reduce(), siblings=(Met(sibling("ValueError"), "0.125\n", ()),))
-
-    found = found_beside(Meets())
-    assert found is not None and [text for _, text in found.others] == [None]
-    assert "(`ValueError`)" in found.notes[-1] and "`--include-data` keeps it" in found.notes[-1]
-
-
-def test_a_sibling_is_headed_by_its_own_failure() -> None:
-    class Meets(Finds):
-        def reduce(self, *_: Any) -> Reduction:
-            source = "# KeyError: boom\n# Stage dynamo.\ng()\n"
-            return replace(super().reduce(), siblings=(Met(sibling("ValueError"), source),))
-
-    found = found_beside(Meets())
-    assert found is not None and [text for _, text in found.others] == ["# ValueError\n# Stage dynamo.\ng()\n"]
 
 
 # -- the end of the budget ---------------------------------------------------------------------------------------------
@@ -431,11 +262,12 @@ def test_a_sibling_is_headed_by_its_own_failure() -> None:
 
 def test_what_the_budget_left_no_time_to_verify_is_kept_and_said_not_to_be_verified() -> None:
     ran = [FAILS, FAILS, not_run("the budget ended")]
-    assert SIGNATURE is not None
-    found, _ = choose(
-        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path()), [Attempt(Finds(), ORACLE)], None, ORACLE,  # type: ignore[arg-type]
-        lambda source, runs: Shown(ran), Left(spent=True), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+    found, _ = chosen(
+        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path()),
+        [Finds()],
+        lambda source, runs: Shown(ran),
+        spent=True,
+    )
     assert found is not None
     assert (found.verified, found.verified_runs, found.runs) == (False, 2, 2)
     assert "The budget ended before it was verified." in found.notes
@@ -469,13 +301,9 @@ def test_ctrl_c_while_other_failures_are_looked_at_keeps_what_was_verified(tmp_p
         def run(self, *_: Any, **__: Any) -> CandidateResult:
             raise KeyboardInterrupt
 
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
     with pytest.raises(InterruptedReductionError) as caught:
-        choose(
-            problem, [Attempt(MetAnother(), ORACLE)], Interrupted(), ORACLE,  # type: ignore[arg-type]
-            lambda source, runs: Shown([FAILS] * runs), Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-        )  # fmt: skip
+        chosen(problem, [MetAnother()], lambda source, runs: Shown([FAILS] * runs), runner=Interrupted())
     best = caught.value.best
     assert best is not None and best.verified and best.source == "raise KeyError('boom')\n"
 
@@ -523,7 +351,6 @@ def test_what_no_person_writes_gives_way_to_a_text_that_reads_better(
         outcome = BOOM if holds or "_make_dual" in source else Outcome(OutcomeKind.OK)
         return Shown([CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)] * runs, None)
 
-    assert SIGNATURE is not None
     graph = Ends("torch._C._functorch._make_dual(x)\n", 20, "the captured graph")
     attempts = [
         Attempt(graph, ORACLE),
@@ -536,13 +363,12 @@ def test_what_no_person_writes_gives_way_to_a_text_that_reads_better(
     def heard(kind: str, **facts: Any) -> None:
         asked.extend([facts["subject"]] if kind == "engine_started" else [])
 
-    found, _ = choose(problem, attempts, None, ORACLE, verify, Left(spent=False), heard, None, "")  # type: ignore[arg-type]
+    found, _ = chosen(problem, attempts, verify, emit=heard)
     assert found is not None and found.verified and asked == ["the captured graph", "text"]
     assert ("_make_dual" not in found.source) == (taken == "text")
 
 
 def test_a_reduction_is_told_before_it_is_verified(tmp_path: Path) -> None:
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
     order: list[str] = []
 
@@ -551,19 +377,7 @@ def test_a_reduction_is_told_before_it_is_verified(tmp_path: Path) -> None:
         return Shown([CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)] * runs)
 
     attempts = [Attempt(Finds(), ORACLE)]
-    budget, quiet = Left(spent=False), lambda *_, **__: None
-    choose(
-        problem,
-        attempts,
-        None,  # type: ignore[arg-type]
-        ORACLE,
-        verify,
-        budget,  # type: ignore[arg-type]
-        quiet,
-        None,
-        "",
-        news=lambda reduction: order.append(reduction.source),
-    )
+    chosen(problem, attempts, verify, news=lambda reduction: order.append(reduction.source))
     assert order == ["raise KeyError('boom')\n", "verified"]
 
 
@@ -577,16 +391,16 @@ def test_a_run_that_is_gone_on_with_verifies_anew_only_what_did_not_hold(tmp_pat
         asked.append(source)
         return Shown([failing] * failing_runs + [passing] * (runs - failing_runs))
 
-    def chosen(emit: Emitter, verified: Mapping[str, Any]) -> Reproduced | None:
+    def gone_on_with(emit: Emitter, verified: Mapping[str, Any]) -> Reproduced | None:
         assert SIGNATURE is not None
         problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path, verified=verified)
         attempts = [Attempt(Finds(), ORACLE)]
-        return choose(problem, attempts, None, ORACLE, verify, Left(spent=False), emit, None, "")[0]  # type: ignore[arg-type]
+        return chosen(problem, attempts, verify, emit=emit)[0]
 
     emit = Emitter(Journal(tmp_path / "journal.jsonl"))
     emit("run_started", command=["train.py"], python="/p", cwd=tmp_path, settings={})
-    first = chosen(emit, {})
-    second = chosen(emit, earlier_run(tmp_path).verified)
+    first = gone_on_with(emit, {})
+    second = gone_on_with(emit, earlier_run(tmp_path).verified)
     assert first == second and (first is not None and first.verified_runs == 3) == (failing_runs == 3)
     assert len(asked) == (1 if failing_runs == 3 else 2)
 
@@ -611,12 +425,8 @@ def test_among_many_larger_ones_the_smallest_that_holds_is_found_in_few_tries(le
         asked.append(source)
         return Shown([FAILS if len(source) >= len(lines(least)) else PASSES] * runs)
 
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path())
-    found, notes = choose(
-        problem, [Attempt(FindsMany(), ORACLE)], None, ORACLE, verify,  # type: ignore[arg-type]
-        Left(spent=False), lambda *_, **__: None, None, "",  # type: ignore[arg-type]
-    )  # fmt: skip
+    found, notes = chosen(problem, [FindsMany()], verify)
     assert len(asked) <= 1 + MOST_LARGER
     if shown is None:
         assert found is None and "0 of 3 fresh processes" in notes[0]
@@ -633,7 +443,6 @@ class GaveUp(Finds):
 
 @pytest.mark.parametrize("interrupted_in", ["the next engine", "the verification of the script"])
 def test_what_failed_each_time_is_kept_at_an_interrupt_also_where_it_fails_below_too(interrupted_in: str) -> None:
-    assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager")
 
     def verify(source: str, runs: int) -> Shown:
@@ -643,10 +452,7 @@ def test_what_failed_each_time_is_kept_at_an_interrupt_also_where_it_fails_below
 
     engines = [Finds(), GaveUp()] if interrupted_in == "the next engine" else [Finds()]
     with pytest.raises(InterruptedReductionError) as caught:
-        choose(
-            problem, [Attempt(engine, ORACLE) for engine in engines], Passing(), ORACLE,  # type: ignore[arg-type]
-            verify, Left(spent=False), lambda *_, **__: None, "the script\n", "",  # type: ignore[arg-type]
-        )  # fmt: skip
+        chosen(problem, engines, verify, runner=Passing(), script="the script\n")
     best = caught.value.best
     assert best is not None and best.source == "raise KeyError('boom')\n"
     assert (best.verified, best.verified_runs) == (False, 3)

@@ -37,7 +37,7 @@ NAMED = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`")
 
 
 @pytest.mark.parametrize(
-    "name", ["architecture", "extending", "why-small-graphs-first", "same-failure", "how-a-candidate-lies"]
+    "name", ["architecture", "in-detail", "extending", "why-small-graphs-first", "same-failure", "how-a-candidate-lies"]
 )
 def test_modules_that_are_named_exist(name):
     told = set(NAMED.findall((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")))

@@ -32,7 +32,7 @@ from triage.session.clock import Clock
 from triage.session.settings import Settings
 from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
 from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, patience_for, repeats_for
-from triage.stories.reproduce import compares, comparison_for, problem_of
+from triage.stories.problem import compares, comparison_for, problem_of
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 GRAPHS, MINIFIER, TEXT = NativeEngine, ReproAfterEngine, SourceEngine

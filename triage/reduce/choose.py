@@ -50,6 +50,27 @@ class Attempt:
     of_text: bool = False
 
 
+@dataclass(frozen=True)
+class Means:
+    """What engines and their results are judged with: who runs candidates, who verifies, until when, who is told."""
+
+    runner: CandidateRunner
+    verify: Verifier
+    budget: Budget
+    emit: Callable[..., None]
+    news: Callable[[Reduction], None] = lambda reduction: None  # told of each reduction before it is verified
+
+
+@dataclass(frozen=True)
+class Unreduced:
+    """What may be shown where no engine ends in a reproducer: the captured graph in this `form`, else the `script`."""
+
+    oracle: Oracle
+    script: str | None = None
+    header: str = ""  # of the printed graph
+    form: Form | None = None
+
+
 class InterruptedReductionError(KeyboardInterrupt):
     """Ctrl-C arrived during a reduction. `best` is what is shown; what speaks against it is in its notes."""
 
@@ -67,100 +88,126 @@ class BrokenReductionError(Exception):
 
 
 def choose(
-    problem: Problem,
-    attempts: Sequence[Attempt],
-    runner: CandidateRunner,
-    oracle: Oracle,
-    verify: Verifier,
-    budget: Budget,
-    emit: Callable[..., None],
-    script: str | None,
-    header: str,
-    unreduced: Form | None = None,
-    news: Callable[[Reduction], None] = lambda reduction: None,
+    problem: Problem, attempts: Sequence[Attempt], means: Means, unreduced: Unreduced
 ) -> tuple[Reproduced | None, tuple[str, ...]]:
-    """The best reproducer and sentences on how it was come by. None where nothing fails the same way.
-
-    `oracle` judges the fallbacks: the captured graph as it is (in the form `unreduced`), and the script itself. `news` is told
-    of each reduction before it is verified.
-    """
-    notes: list[str] = []
-    siblings = list(problem.met)
-    spare: Reproduced | None = None  # what is shown, unless a text reads better
-    # Failed each time, and where it must not as well: shown where an interrupt leaves no better.
-    doubted: Reproduced | None = None
-    passes_whole = False  # the captured graphs, in the warm interpreter
+    """The best reproducer and sentences on how it was come by. None where nothing fails the same way."""
+    choice = _Choice(problem, means)
     for attempt in attempts:
-        if spare is not None and (not attempt.of_text or budget.spent()):
-            continue
-        emit("engine_started", engine=attempt.engine.name, subject=attempt.engine.subject)
-        found = attempt.engine.reduce(problem, runner, attempt.oracle, budget, emit)
+        if choice.best is None or (attempt.of_text and not means.budget.spent()):
+            reduction = choice.reduced(attempt)
+            if reduction is not None and choice.settled_by(attempt, reduction):
+                break
+    if choice.best is None:
+        choice.fall_back(unreduced)
+    if choice.best is None:
+        return None, tuple(choice.notes)
+    return choice.with_others(choice.best), tuple(choice.notes)
+
+
+class _Choice:
+    """What the attempts have come to so far. `best` is what is shown, unless a text reads better."""
+
+    def __init__(self, problem: Problem, means: Means) -> None:
+        self.best: Reproduced | None = None
+        self.notes: list[str] = []
+        self._problem, self._means = problem, means
+        self._siblings = list(problem.met)
+        # Failed each time, and where it must not as well: shown where an interrupt leaves no better.
+        self._doubted: Reproduced | None = None
+        self._passes_whole = False  # the captured graphs, in the warm interpreter
+
+    def reduced(self, attempt: Attempt) -> Reduction | None:
+        """What the engine ends in; a note says why where that is nothing."""
+        engine, means, problem = attempt.engine, self._means, self._problem
+        means.emit("engine_started", engine=engine.name, subject=engine.subject)
+        ended = engine.reduce(problem, means.runner, attempt.oracle, means.budget, means.emit)
         own_backend = problem.stage is Stage.BACKEND and (attempt.of_text or not problem.rung)
         if not own_backend:  # else its own text was changed
-            siblings += found.siblings
-        if found.interrupted:
-            left = None if isinstance(found, NoReduction) else _with_notes(as_it_is(found, Count()), notes)
-            raise InterruptedReductionError(spare or doubted or left)
-        if isinstance(found, NoReduction):
-            subject = attempt.engine.subject
-            passes_whole = passes_whole or (found.passes_whole and not attempt.of_text)
-            notes.append(f"{subject[0].upper()}{subject[1:]} could not be reduced: {found.reason}.".replace("..", "."))
-            continue
+            self._siblings += ended.siblings
+        if ended.interrupted:
+            raise self._interrupted(None if isinstance(ended, NoReduction) else ended)
+        if isinstance(ended, Reduction):
+            return ended
+        self._passes_whole = self._passes_whole or (ended.passes_whole and not attempt.of_text)
+        subject = engine.subject[0].upper() + engine.subject[1:]
+        self.notes.append(f"{subject} could not be reduced: {ended.reason}.".replace("..", "."))
+        return None
+
+    def settled_by(self, attempt: Attempt, reduction: Reduction) -> bool:
+        """Verify the reduction, and take it if it holds and nothing better is known; whether no other attempt is needed."""
         try:
-            if spare is None:
-                news(found)
-            first = verified(found, problem, attempt.oracle, verify, emit)
-            result = first
-            late = budget.spent() and _out_of_time(first)
-            if not (late or (first.holds and not first.doubt)):
-                said = (*found.notes, _why_not(first))
-                larger = [replace(other, notes=said) for other in found.larger]
-                ask = partial(verified, problem=problem, oracle=attempt.oracle, verify=verify, emit=emit)
-                held = _smallest_that_holds(larger, ask, budget)
-                result = held or first
+            if self.best is None:
+                self._means.news(reduction)
+            smallest = self._verified(reduction, attempt.oracle)
+            late = self._means.budget.spent() and _out_of_time(smallest)
+            result = smallest if late else self._larger_if_need_be(smallest, reduction, attempt.oracle)
         except KeyboardInterrupt:
-            left = _with_notes(as_it_is(found, Count()), notes)
-            raise InterruptedReductionError(spare or doubted or left) from None
+            raise self._interrupted(reduction) from None
         except Exception as error:
-            raise BrokenReductionError(spare or _with_notes(as_it_is(found, Count()), notes)) from error
+            raise BrokenReductionError(self.best or self._unverified(reduction)) from error
         if not (result.holds or late):
-            if doubted is None and first.verified_runs >= VERIFY_RUNS:
-                doubted = _with_notes(first, [*notes, _why_doubted(first)])
-            told = f"ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
-            notes.append(f"Reducing {attempt.engine.subject} {told}")
-            continue
-        said = (*notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
-        made = replace(result, notes=said, oracle=attempt.oracle)
-        if spare is None or _reads_better(made, spare):
-            spare = made
-        if late or attempt.of_text or not _of_transforms(made):
-            break
-    if spare is None:
+            if self._doubted is None and smallest.verified_runs >= VERIFY_RUNS:
+                self._doubted = _with_notes(smallest, [*self.notes, _why_doubted(smallest)])
+            ended = f"ended in a script that {_shortcoming(smallest)}; it is not shown as a reproducer."
+            self.notes.append(f"Reducing {attempt.engine.subject} {ended}")
+            return False
+        notes = (*self.notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
+        made = replace(result, notes=notes, oracle=attempt.oracle)
+        if self.best is None or _reads_better(made, self.best):
+            self.best = made
+        return late or attempt.of_text or not _of_transforms(made)
+
+    def fall_back(self, unreduced: Unreduced) -> None:
+        """Show the captured graph as it is, else the script, if one of them fails the same way in fresh processes."""
+        problem, means = self._problem, self._means
+        counts = partial(counted, oracle=unreduced.oracle, verify=means.verify, emit=means.emit, problem=problem)
+        whole = problem.cases[:1] if self._passes_whole else tuple(_on_values(problem.cases[:3]))
         try:
-            counts = partial(counted, oracle=oracle, verify=verify, emit=emit, problem=problem)
-            whole = problem.cases[:1] if passes_whole else tuple(_on_values(problem.cases[:3]))
-            fallback = _unreduced(problem, whole, counts, header, unreduced, notes) or _script(script, counts, notes)
+            shown = _graph(problem, whole, counts, unreduced, self.notes) or _script(
+                unreduced.script, counts, self.notes
+            )
         except KeyboardInterrupt:
-            raise InterruptedReductionError(doubted) from None
-        if fallback is None:
-            return None, tuple(notes)
-        spare = replace(fallback, notes=(*notes, *fallback.notes))
-    if siblings and not budget.spent():
-        emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
-    try:
-        met = compilers_own(siblings, problem.passing, runner, budget, problem.rung or None)
-        others = [(each.signature, without_values(each, problem, runner, budget)) for each in met]
-    except KeyboardInterrupt:  # what was verified is not lost by it
-        raise InterruptedReductionError(spare) from None
-    except Exception as error:
-        raise BrokenReductionError(spare) from error
-    # Their first line is the script's failure, as that of every candidate is.
-    kept = tuple(
-        (signature, text and with_own_error(text, problem.signature, one_line(signature))) for signature, text in others
-    )
-    left_out = [one_line(signature) for signature, text in others if text is None]
-    said = (*spare.notes, *([told_of(left_out)] if left_out else []))
-    return replace(spare, others=kept, notes=said), tuple(notes)
+            raise InterruptedReductionError(self._doubted) from None
+        self.best = _with_notes(shown, self.notes) if shown is not None else None
+
+    def with_others(self, best: Reproduced) -> Reproduced:
+        """The reproducer with the other failures that were met on the way, each with a script that may be shown."""
+        problem, means = self._problem, self._means
+        if self._siblings and not means.budget.spent():
+            means.emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
+        try:
+            met = compilers_own(self._siblings, problem.passing, means.runner, means.budget, problem.rung or None)
+            others = [(each.signature, without_values(each, problem, means.runner, means.budget)) for each in met]
+        except KeyboardInterrupt:  # what was verified is not lost by it
+            raise InterruptedReductionError(best) from None
+        except Exception as error:
+            raise BrokenReductionError(best) from error
+        # Their first line is the script's failure, as that of every candidate is.
+        kept = tuple(
+            (signature, text and with_own_error(text, problem.signature, one_line(signature)))
+            for signature, text in others
+        )
+        left_out = [one_line(signature) for signature, text in others if text is None]
+        return replace(best, others=kept, notes=(*best.notes, *([told_of(left_out)] if left_out else [])))
+
+    def _verified(self, reduction: Reduction, oracle: Oracle) -> Reproduced:
+        return verified(reduction, self._problem, oracle, self._means.verify, self._means.emit)
+
+    def _larger_if_need_be(self, smallest: Reproduced, reduction: Reduction, oracle: Oracle) -> Reproduced:
+        """Where the smallest does not hold, or may show another failure: a larger one that does not, if there is one."""
+        if smallest.holds and not smallest.doubt:
+            return smallest
+        notes = (*reduction.notes, _why_not(smallest))
+        larger = [replace(other, notes=notes) for other in reduction.larger]
+        ask = partial(self._verified, oracle=oracle)
+        return _smallest_that_holds(larger, ask, self._means.budget) or smallest
+
+    def _unverified(self, reduction: Reduction) -> Reproduced:
+        return _with_notes(as_it_is(reduction, Count()), self.notes)
+
+    def _interrupted(self, reduction: Reduction | None) -> InterruptedReductionError:
+        left = self._unverified(reduction) if reduction is not None else None
+        return InterruptedReductionError(self.best or self._doubted or left)
 
 
 def _smallest_that_holds(
@@ -220,18 +267,17 @@ def _why_not(smaller: Reproduced) -> str:
     return f"A smaller script {told}." if told else SMALLER_FAILED
 
 
-def _unreduced(
+def _graph(
     problem: Problem,
     cases: Sequence[GraphCase],
     counts: Callable[[str], Count],
-    header: str,
-    form: Form | None,
+    unreduced: Unreduced,
     notes: list[str],
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
     for case in cases:
         try:
-            source = print_case(case, header=header, form=form)
+            source = print_case(case, header=unreduced.header, form=unreduced.form)
         except Unprintable:
             continue
         count = counts(source)

@@ -22,6 +22,7 @@ from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.model.own_code import OwnCode
 from triage.model.report import (
+    Culprit,
     NearestPassing,
     ReportSignature,
     ReportVerdict,
@@ -31,15 +32,14 @@ from triage.model.report import (
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe
+from triage.reduce.verifying import Reproduced
 from triage.report.duplicates import duplicates_of
 from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.captured import guilty_graph, only_line
-from triage.stories.comparison import (
-    accuracy_facts,
-)
+from triage.stories.comparison import accuracy_facts
 from triage.stories.findings import Findings
 from triage.stories.headline import (
     sentence_before_the_first,
@@ -69,21 +69,16 @@ EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 3, 5, 
 
 def assemble(found: Findings) -> TriageReport:
     """The report of what is known now."""
-    walk = found.walk
-    conclusion = walk.conclusion()
-    session = found.session
-    made = found.reproduced
-    reduced = made.graph if made is not None else None
-    reproducer = reproducer_facts(found)
-    doubted = reproducer is not None and reproducer.doubt is not None
-    shown = reduced or (made.seen_graph if made is not None and not doubted else None)
-    environment = found.environment
+    walk, session, conclusion = found.walk, found.session, found.walk.conclusion()
     first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
     own = own_code(found, conclusion)
     mend = what_to_mend(found, conclusion, own)
-    graph = guilty_graph(walk, conclusion, reduced)
     unsettled = why_unsettled(walk, conclusion) if found.incomplete is None else None
     incomplete = found.incomplete or unsettled
+    made = found.reproduced
+    graph = guilty_graph(walk, conclusion, made.graph if made is not None else None)
+    reproducer = reproducer_facts(found)
+    doubted = reproducer is not None and reproducer.doubt is not None
     signature = _signature(
         conclusion, _reduced_line(found) or only_line(found.cases, graph) or _exit_line(found, conclusion), own
     )
@@ -91,45 +86,16 @@ def assemble(found: Findings) -> TriageReport:
     report = TriageReport(
         tool={"name": "triage", "version": triage.__version__},
         command=found.command,
-        verdict=ReportVerdict(
-            symptom=symptom_of(conclusion, found.given_wrong),
-            stage=conclusion.stage if conclusion.settled or conclusion.stage is Stage.NONE else Stage.NONE,
-            direction=conclusion.direction.value if conclusion.direction else None,
-            summary=with_headline(
-                whose_headline(own, mend),
-                summary_sentence(conclusion, first, incomplete, walk.compared.notes if walk.compared else None)
-                if first is not None
-                else sentence_before_the_first(walk, incomplete),
-            )
-            + (what_it_comes_of(found.given_wrong) or what_fakes_say(found.fake_wrong)),
-            runs=conclusion.runs,
-            failures=conclusion.failures,
-            door=conclusion.door.name if conclusion.door is not None else None,
+        verdict=replace(
+            _verdict(found, conclusion),
+            summary=_summary(found, whose_headline(own, mend), first, incomplete),
             line=signature.user_line if signature else None,
             unsettled=unsettled,
-            own_fault=conclusion.own_fault,
-            compiled_nothing=conclusion.compiled_nothing,
-            compares_random=conclusion.random_check,
         ),
         signature=signature,
         ladder=ladder_rows(walk, conclusion),
         ablation=found.ablation,
-        culprit=with_part(
-            culprit_of(
-                conclusion,
-                shown,
-                graph,
-                _diverging(found),
-                minimal=made is None or made.minimal,
-                by_itself=fails_by_itself(found, own),
-                broken=[check.operator for check in found.operator_checks if broken_by(check)],
-                given=found.given_wrong,
-                fake=found.fake_wrong,
-            ),
-            found.subsystem,
-            found.lowered,
-            conclusion.direction,
-        ),
+        culprit=_culprit(found, conclusion, own, graph, doubted=doubted),
         workarounds=workaround_texts(found, conclusion),
         ways_round=found.ways_round,
         conditions=found.conditions,
@@ -138,17 +104,8 @@ def assemble(found: Findings) -> TriageReport:
         subsystem=found.subsystem,
         reproducer=reproducer,
         reproducer_note=reproducer_note(found, unsettled),
-        nearest_passing=NearestPassing("passing.py", made.passing_difference or "")
-        if made is not None and made.passing is not None
-        else None,
-        siblings=tuple(
-            Sibling(
-                signature.fingerprint,
-                headline(signature.exception_type, clip(signature.message, 200)),
-                f"siblings/{signature.fingerprint}.py" if source is not None else None,
-            )
-            for signature, source in (made.others if made else ())
-        ),
+        nearest_passing=_nearest_passing(made),
+        siblings=_siblings(made),
         accuracy=accuracy_facts(found),
         raised_in=raised_in(raised_by(conclusion), own),
         own_code=own,
@@ -158,8 +115,8 @@ def assemble(found: Findings) -> TriageReport:
         fake_wrong=asdict(found.fake_wrong) if found.fake_wrong is not None else None,
         graph_breaks=first.notes.graph_breaks if first else 0,
         recompiles=first.notes.recompiles if first else 0,
-        environment=(environment.summary() if environment else _bare_environment(first)) | _libraries(conclusion),
-        collect_env=environment.collect_env if environment else "",
+        environment=_environment(found, first) | _libraries(conclusion),
+        collect_env=found.environment.collect_env if found.environment else "",
         repository=repository_state(found.target.script.parent if found.target.script else found.target.cwd),
         compile_calls=tuple(encode(call) for call in first.notes.compile_calls) if first else (),
         timings=dict(session.timings),
@@ -170,6 +127,72 @@ def assemble(found: Findings) -> TriageReport:
         notes=tuple(dict.fromkeys([*found.notes, *notes_of(found, conclusion)])),
     )
     return replace(report, duplicates=duplicates_of(report, own_names(found, conclusion)))
+
+
+def _verdict(found: Findings, conclusion: Conclusion) -> ReportVerdict:
+    """What the conclusion says by itself; its sentence and its line are told by more than that."""
+    return ReportVerdict(
+        symptom=symptom_of(conclusion, found.given_wrong),
+        stage=conclusion.stage if conclusion.settled else Stage.NONE,
+        direction=conclusion.direction.value if conclusion.direction else None,
+        summary="",
+        runs=conclusion.runs,
+        failures=conclusion.failures,
+        door=conclusion.door.name if conclusion.door is not None else None,
+        own_fault=conclusion.own_fault,
+        compiled_nothing=conclusion.compiled_nothing,
+        compares_random=conclusion.random_check,
+    )
+
+
+def _summary(found: Findings, whose: str, first: Probe | None, incomplete: str | None) -> str:
+    """What was found: whose code it is, the failure in one sentence, and what that comes of."""
+    walk = found.walk
+    if first is None:
+        sentence = sentence_before_the_first(walk, incomplete)
+    else:
+        sentence = summary_sentence(
+            walk.conclusion(), first, incomplete, walk.compared.notes if walk.compared else None
+        )
+    return with_headline(whose, sentence) + (what_it_comes_of(found.given_wrong) or what_fakes_say(found.fake_wrong))
+
+
+def _culprit(
+    found: Findings, conclusion: Conclusion, own: OwnCode | None, graph: str | None, *, doubted: bool
+) -> Culprit | None:
+    """The operation and the part to blame. Of a reproducer that is `doubted`, the graph that it compiles tells nothing."""
+    made = found.reproduced
+    reduced = made.graph or (made.seen_graph if not doubted else None) if made is not None else None
+    culprit = culprit_of(
+        conclusion,
+        reduced,
+        graph,
+        _diverging(found),
+        minimal=made is None or made.minimal,
+        by_itself=fails_by_itself(found, own),
+        broken=[check.operator for check in found.operator_checks if broken_by(check)],
+        given=found.given_wrong,
+        fake=found.fake_wrong,
+    )
+    return with_part(culprit, found.subsystem, found.lowered, conclusion.direction)
+
+
+def _nearest_passing(made: Reproduced | None) -> NearestPassing | None:
+    if made is None or made.passing is None:
+        return None
+    return NearestPassing("passing.py", made.passing_difference or "")
+
+
+def _siblings(made: Reproduced | None) -> tuple[Sibling, ...]:
+    """The other failures that were met."""
+    return tuple(
+        Sibling(
+            signature.fingerprint,
+            headline(signature.exception_type, clip(signature.message, 200)),
+            f"siblings/{signature.fingerprint}.py" if source is not None else None,
+        )
+        for signature, source in (made.others if made else ())
+    )
 
 
 def exit_code(report: TriageReport, interrupted: bool) -> int:
@@ -257,11 +280,12 @@ def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | 
     )
 
 
-def _bare_environment(first: Probe | None) -> dict[str, str]:
-    if first is None:
-        return {}
-    found = {"torch": first.notes.torch_version, "python": first.notes.python_version}
-    return {name: value for name, value in found.items() if value}
+def _environment(found: Findings, first: Probe | None) -> dict[str, str]:
+    """The target's own description; where there is none, the versions that the first run told."""
+    if found.environment is not None:
+        return found.environment.summary()
+    versions = {"torch": first.notes.torch_version, "python": first.notes.python_version} if first else {}
+    return {name: version for name, version in versions.items() if version}
 
 
 def _libraries(conclusion: Conclusion) -> dict[str, str]:

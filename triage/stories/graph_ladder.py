@@ -28,7 +28,7 @@ from triage.reduce.prepared import failing_source, prepared
 from triage.stories.captured import captured
 from triage.stories.findings import Asked, Findings
 from triage.stories.limits import seconds_for
-from triage.stories.reproduce import compares, comparison_for, problem_of
+from triage.stories.problem import compares, comparison_for, problem_of
 from triage.trial.pool import Query
 from triage.trial.share import Limit
 

@@ -20,85 +20,35 @@ from triage.probe.run import Probe
 
 _CHECKS = ("AssertionError", "Failed")  # what a check raises: assert, torch.testing, unittest, pytest.fail
 
+# Where the program itself is to blame.
+_OWN_FAULTS = {
+    OwnFault.OWN_BRANCH: "The script fails with {face}, and so it does without torch.compile where "
+    "`torch.compiler.is_compiling()` says yes: its own code for compiled runs is what fails, the compiler is not to blame.",
+    OwnFault.UNWRITTEN: "The script fails with {face}, and so it does without torch.compile where other values lie in the "
+    "memory of {unwritten}, which nobody wrote; with zeros in there it passes: the compiler is not to blame.",
+    OwnFault.WRAPPER: "The script fails with {face}, also where nothing is compiled, and passes where torch.compile gives the "
+    "module back as it is: it is the wrapper around the module, and the compiler is not to blame.",
+    OwnFault.BY_CHANCE: "The script fails in some runs, with {face}, and passes in others, also where nothing is compiled: it "
+    "is decided by chance, and the compiler is not to blame.",
+    OwnFault.BEFORE_COMPILING: "The script fails in {failures} of {runs} runs, with {face}, and no run that fails had called "
+    "by then what it gives to torch.compile: the compiler is not to blame.",
+    OwnFault.WRAPPED: "The script fails with {face}, also where nothing is compiled and the module is still wrapped by "
+    "torch.compile: the compiler is not to blame.",
+}
+
 
 def summary_sentence(
     conclusion: Conclusion, first: Probe, incomplete: str | None, compared: AgentNotes | None = None
 ) -> str:
     """What fails, on which rung first, and with what; what was left out where graphs were `compared` with eager."""
     if conclusion.symptom is Symptom.NONE:
-        if not first.notes.compile_calls:
-            return "The script passes, and it never calls torch.compile."
-        runs = conclusion.runs
-        often = f" in {runs} runs" if runs > 1 else ""
-        if conclusion.compiled_nothing:
-            which = f"none of {runs} runs compiled anything" if runs > 1 else "its run compiled nothing"
-            return (
-                f"The script passes, but {which}: what it gives to torch.compile was not called, or there is nothing in it to "
-                "compile."
-            )
-        left_out = not_compared_words(compared)
-        if left_out:
-            return f"The script passes{often}, and what was compared with eager agrees, but not all was: {left_out}."
-        return f"The script passes{often}: nothing to report."
+        return _passes(conclusion, first, compared)
     face = _face(conclusion)
     if conclusion.door is not None:
         return _door_sentence(conclusion.door, face)
-    if conclusion.own_fault is OwnFault.OWN_BRANCH:
-        return (
-            f"The script fails with {face}, and so it does without torch.compile where `torch.compiler.is_compiling()` says yes: "
-            "its own code for compiled runs is what fails, the compiler is not to blame."
-        )
-    if conclusion.own_fault is OwnFault.UNWRITTEN:
-        return (
-            f"The script fails with {face}, and so it does without torch.compile where other values lie in the memory of "
-            f"{conclusion.unwritten[0]}, which nobody wrote; with zeros in there it passes: the compiler is not to blame."
-        )
-    if conclusion.compiled_nothing:
-        return (
-            f"The script fails in {conclusion.failures} of {conclusion.runs} runs, with {face}, and no run that fails had called "
-            "by then what it gives to torch.compile: the compiler is not to blame."
-        )
-    if conclusion.own_fault is OwnFault.WRAPPER:
-        return (
-            f"The script fails with {face}, also where nothing is compiled, and passes where torch.compile gives the module back "
-            "as it is: it is the wrapper around the module, and the compiler is not to blame."
-        )
-    if conclusion.own_fault is OwnFault.BY_CHANCE:
-        return (
-            f"The script fails in some runs, with {face}, and passes in others, also where nothing is compiled: it is decided "
-            "by chance, and the compiler is not to blame."
-        )
-    if conclusion.own_fault is OwnFault.WRAPPED:
-        return (
-            f"The script fails with {face}, also where nothing is compiled and the module is still wrapped by torch.compile: "
-            "the compiler is not to blame."
-        )
-    if conclusion.stage is Stage.SCRIPT:
-        return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."
-    if conclusion.random_check:
-        return (
-            f"The script's own check fails with {face}, and so it does without torch.compile when the function draws other "
-            "random numbers: it compares random streams that torch.compile does not keep, not a compiler bug."
-        )
-    if conclusion.unsteady:
-        return (
-            f"The script's own check fails with {face}, but eager gives something else itself when memory that nobody wrote "
-            "holds other values: no part of the compiler is blamed."
-        )
-    if conclusion.rounding is not None and conclusion.rounding.eager_wrong:
-        first_rung = f" `{conclusion.failing.name}` is the first backend that differs." if conclusion.failing else ""
-        return (
-            f"It is eager that is wrong, not the compiler: the script's own check fails with {face}, and eager gives "
-            f"{conclusion.rounding.eager_gives} where double precision and the compiled code agree.{first_rung}"
-        )
-    if conclusion.rounding is not None:
-        first_rung = (
-            f" `{conclusion.failing.name}` is the first backend that rounds otherwise." if conclusion.failing else ""
-        )
-        return (
-            f"It is rounding: the script's own check fails with {face}, but no compiled graph is further from double "
-            f"precision than eager's own rounding explains.{first_rung}"
-        )
+    innocent = _fails_by_itself(conclusion, face) or _comparison_blames_nothing(conclusion, face)
+    if innocent is not None:
+        return innocent
     if not conclusion.settled or conclusion.failing is None:
         reason = f" ({incomplete})" if incomplete else ""
         return f"The script fails with {face}; the stage to blame was not settled{reason}."
@@ -109,10 +59,65 @@ def summary_sentence(
         if conclusion.failing.stage is Stage.BACKEND
         else f"`{conclusion.failing.name}` is the first backend that fails"
     )
-    face += failing_ranks(conclusion.outcome, first)
-    if conclusion.symptom is Symptom.NONDETERMINISTIC:
-        return _sentence(f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}")
-    return _sentence(f"{good}, {bad}, with {face}")
+    chance = conclusion.symptom is Symptom.NONDETERMINISTIC
+    often = f", in {conclusion.failures} of {conclusion.runs} runs" if chance else ""
+    return _sentence(f"{good}, {bad}{often}, with {face}{failing_ranks(conclusion.outcome, first)}")
+
+
+def _passes(conclusion: Conclusion, first: Probe, compared: AgentNotes | None) -> str:
+    """Of a script that does not fail."""
+    if not first.notes.compile_calls:
+        return "The script passes, and it never calls torch.compile."
+    runs = conclusion.runs
+    often = f" in {runs} runs" if runs > 1 else ""
+    if conclusion.compiled_nothing:
+        which = f"none of {runs} runs compiled anything" if runs > 1 else "its run compiled nothing"
+        return (
+            f"The script passes, but {which}: what it gives to torch.compile was not called, or there is nothing in it to "
+            "compile."
+        )
+    left_out = not_compared_words(compared)
+    if left_out:
+        return f"The script passes{often}, and what was compared with eager agrees, but not all was: {left_out}."
+    return f"The script passes{often}: nothing to report."
+
+
+def _fails_by_itself(conclusion: Conclusion, face: str) -> str | None:
+    """Of a script that fails without a compiler's doing, as a run of it has shown."""
+    if conclusion.own_fault in _OWN_FAULTS:
+        unwritten = next(iter(conclusion.unwritten), "")
+        return _OWN_FAULTS[conclusion.own_fault].format(
+            face=face, unwritten=unwritten, runs=conclusion.runs, failures=conclusion.failures
+        )
+    if conclusion.stage is Stage.SCRIPT:
+        return f"The script also fails without torch.compile, with {face}: the compiler is not to blame."
+    return None
+
+
+def _comparison_blames_nothing(conclusion: Conclusion, face: str) -> str | None:
+    """Of a script whose own check fails, though no compiled value is wrong: it is chance, memory, eager, or rounding."""
+    if conclusion.random_check:
+        return (
+            f"The script's own check fails with {face}, and so it does without torch.compile when the function draws other "
+            "random numbers: it compares random streams that torch.compile does not keep, not a compiler bug."
+        )
+    if conclusion.unsteady:
+        return (
+            f"The script's own check fails with {face}, but eager gives something else itself when memory that nobody wrote "
+            "holds other values: no part of the compiler is blamed."
+        )
+    if conclusion.rounding is None:
+        return None
+    rung = f" `{conclusion.failing.name}` is the first backend that" if conclusion.failing else ""
+    if conclusion.rounding.eager_wrong:
+        return (
+            f"It is eager that is wrong, not the compiler: the script's own check fails with {face}, and eager gives "
+            f"{conclusion.rounding.eager_gives} where double precision and the compiled code agree.{rung and f'{rung} differs.'}"
+        )
+    return (
+        f"It is rounding: the script's own check fails with {face}, but no compiled graph is further from double "
+        f"precision than eager's own rounding explains.{rung and f'{rung} rounds otherwise.'}"
+    )
 
 
 def sentence_before_the_first(walk: Walk, incomplete: str | None) -> str:

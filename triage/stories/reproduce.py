@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from triage.culprit.matching import lies_in_environment
-from triage.culprit.operation import operators_in
+from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
-from triage.judge.likeness import same_failure
 from triage.judge.oracle import SignatureOracle
 from triage.judge.printed import judged_beside
-from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check, rung_that_shows
-from triage.model.accuracy import Comparison
-from triage.model.rungs import AS_IS, BACKENDS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
-from triage.model.stage import Direction, Stage, Symptom
-from triage.reduce.choose import BrokenReductionError, InterruptedReductionError, choose
+from triage.judge.signature import FailureSignature
+from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
+from triage.model.stage import Stage
+from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Means, Unreduced, choose
 from triage.reduce.compare import forms_of
 from triage.reduce.interface import Engine, Problem
 from triage.reduce.prepared import below_own_backend, failing_source, prepared
@@ -32,9 +31,11 @@ from triage.stories.captured import passes_alone
 from triage.stories.early import EarlyNews
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.limits import patience_for, repeats_for, seconds_for, seconds_to_verify, start_seconds
-from triage.stories.several_wrong import cut_to_one, shown_alone, told_apart
+from triage.stories.problem import compares, comparison_for, problem_of
+from triage.stories.several_wrong import told_apart
 from triage.trial.driver import Repeats
 from triage.trial.fresh import verify, verify_with_control
+from triage.trial.runner import ForkServerRunner
 from triage.trial.share import Reserving
 
 SCRIPT_ALONE = "The script itself is what reproduces the failure."
@@ -43,148 +44,123 @@ PRINTED_ALONE = "What is wrong is what the whole script prints: it is the script
 
 def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     """Reduce, verify, ablate; fills `reproduced`, `reproducer_note`, `ablation` and `workarounds` of the findings."""
-    session = found.session
-    assert conclusion.signature is not None and conclusion.failing is not None
     runner = found.runner or candidate_runner(found)
     if compares(conclusion):
         runner.compare(comparison_for(conclusion))
         conclusion = told_apart(found, conclusion, runner, seconds_for(found))
         runner.compare(comparison_for(conclusion))
-    assert conclusion.signature is not None
-    problem = problem_of(found, conclusion)
-    compared = conclusion.outcome is not None and is_comparison(conclusion.outcome)
-    prints = conclusion.outcome is not None and is_printed(conclusion.outcome)
-    signature, behind_door = conclusion.signature, conclusion.door is not None
-    oracle: Oracle = ComparisonOracle(signature) if compared else SignatureOracle(signature, compiled=not behind_door)
-    oracle = PrintedOracle(signature) if prints else oracle
-    patience = patience_for(found, conclusion)
-    late, end = session.clock.spent, session.clock.end()
-    searching = Reserving(session.clock, seconds_to_verify(found))
-    late_search = partial(found.shorten, "the reproducer was as small as it can be")
-    news = EarlyNews(found)
-
-    def ready(engine: Engine) -> Engine:
-        return Sound(Polished(engine), found.met_bug, late_search)
-
-    def verified(source: str, runs: int) -> Shown:
-        # A fresh process also takes the time until its first compile, which no candidate does.
-        limit = seconds_for(found) if patience is None else patience.seconds() + start_seconds(found)
-        results, control = verify_with_control(
-            source,
-            found.target.python,
-            problem.passing,
-            runs=runs,
-            timeout=limit,
-            neutral=session.neutral,
-            end=end,
-            warm=None if prints else runner,  # its random numbers may be others than those of a fresh process
-        )
-        results = judged_beside(results, control) if prints else results
-        own = None
-        if problem.own_rung is not None and all(each.outcome.failed for each in results):
-            own = (PrintedRunner(runner) if prints else runner).run(source, rung=problem.own_rung, timeout=limit)
-        allowed = runs * repeats_for(conclusion).runs
-        while len(results) < allowed and sum(each.outcome.failed for each in results) < runs and not late():
-            results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral, end=end)
-        return Shown(results, control, own)
-
+    reproduction = _Reproduction(found, conclusion, runner)
     try:
-        with session.timed("reduce"):
-            attempts = attempts_for(found, conclusion, oracle, patience)
-            if conclusion.stage is Stage.BACKEND and problem.cases:
-                problem = _with_backend(problem, compares(conclusion))
-            if found.asked is not None and found.walk.on_graph:
-                problem, attempts = as_asked(problem, attempts, found.asked)
-            elif conclusion.outcome is not None and (
-                compared or conclusion.wrong or is_script_check(conclusion.outcome)
-            ):
-                steady = repeats_for(conclusion) == Repeats()
-                if_none = passes_alone(conclusion.wrong, found.also_wrong)
-                problem, attempts = comparing(problem, attempts, runner, searching, found.passing, steady, if_none)
-            elif any(case.setup for case in problem.cases):
-                limit = seconds_for(found) if patience is None else patience.seconds()
-                problem, _ = prepared(problem, failing_source(runner, oracle, searching, limit))
-            found.reproduced, notes = choose(
-                problem,
-                [replace(attempt, engine=ready(attempt.engine)) for attempt in attempts],
-                runner,
-                oracle,
-                verified,
-                searching,
-                news.emit,
-                None if compared else _single_file(found),
-                header_of(found, conclusion),
-                forms_of(conclusion.signature.wrong)[0] if compared else None,
-                news.reduced,
-            )
-            if found.reproduced is None:
-                last = "Run triage on the script to see it again." if compared else SCRIPT_ALONE
-                last = PRINTED_ALONE if prints else last
-                found.reproducer_note = " ".join(filter(None, [*notes, found.capture_note, last]))
-        made = found.reproduced
-        if made is not None and made.verified:
-            news.verified(made.source)
-        wanted = not session.settings.reproducer_only and not problem.door  # the settings are those of torch.compile
-        wanted = wanted and not lies_in_environment(conclusion.outcome, conclusion.stage)
-        wanted = wanted and not (made is not None and made.prints)  # of what only prints nothing can be asked
-        if made is not None and made.verified and wanted:
-            blame(found, made, problem, runner, made.oracle or oracle, patience)
+        with found.session.timed("reduce"):
+            reproduction.reduce()
+        reproduction.ask_what_is_to_blame()
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
         raise
     except BrokenReductionError as broken:
         found.reproduced = broken.best
         raise broken.__cause__ or broken from None
-    if session.clock.spent():
+    if found.session.clock.spent():
         raise BudgetSpentError
 
 
-def compares(conclusion: Conclusion) -> bool:
-    """Whether candidates are judged by what the agent finds wrong with their graphs."""
-    outcome = conclusion.outcome
-    if (
-        outcome is None
-        or conclusion.signature is None
-        or conclusion.stage is Stage.DYNAMO
-        or conclusion.door is not None
-    ):
-        return False
-    return is_comparison(outcome) or conclusion.wrong is not None or is_script_check(outcome)
+class _Reproduction:
+    """One failure on its way to a verified reproducer, with what judges its candidates and how long they may take."""
 
+    def __init__(self, found: Findings, conclusion: Conclusion, runner: ForkServerRunner) -> None:
+        assert conclusion.outcome is not None and conclusion.signature is not None
+        self.found, self.conclusion, self.runner = found, conclusion, runner
+        self.problem = problem_of(found, conclusion)
+        self.compared = is_comparison(conclusion.outcome)
+        self.prints = is_printed(conclusion.outcome)
+        self.oracle = self._oracle(conclusion.signature)
+        self.patience = patience_for(found, conclusion)
+        self.news = EarlyNews(found)
 
-def comparison_for(conclusion: Conclusion) -> Comparison:
-    """What is compared in each candidate: what was wrong in the script."""
-    assert conclusion.signature is not None and conclusion.outcome is not None
-    wrong = conclusion.signature.wrong
-    found = conclusion.wrong is not None or is_comparison(conclusion.outcome)
-    backward = conclusion.direction is Direction.BACKWARD or not found
-    return Comparison(gradients=backward, signs=wrong is not None and wrong.kind == "zero_sign")
+    def _oracle(self, signature: FailureSignature) -> Oracle:
+        if self.prints:
+            return PrintedOracle(signature)
+        if self.compared:
+            return ComparisonOracle(signature)
+        return SignatureOracle(signature, compiled=self.conclusion.door is None)
 
+    def reduce(self) -> None:
+        """Let the engines reduce, and keep what holds in fresh processes; else a note says what is left to the reader."""
+        found, conclusion = self.found, self.conclusion
+        assert conclusion.signature is not None
+        searching = Reserving(found.session.clock, seconds_to_verify(found))
+        problem, attempts = self._planned(searching)
+        self.problem = problem
+        found.reproduced, notes = choose(
+            problem,
+            [replace(attempt, engine=self._ready(attempt.engine)) for attempt in attempts],
+            Means(self.runner, self._verified, searching, self.news.emit, self.news.reduced),
+            Unreduced(
+                self.oracle,
+                script=None if self.compared else _single_file(found),
+                header=header_of(found, conclusion),
+                form=forms_of(conclusion.signature.wrong)[0] if self.compared else None,
+            ),
+        )
+        if found.reproduced is None:
+            last = "Run triage on the script to see it again." if self.compared else SCRIPT_ALONE
+            last = PRINTED_ALONE if self.prints else last
+            found.reproducer_note = " ".join(filter(None, [*notes, found.capture_note, last]))
 
-def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
-    """What the engines are given."""
-    assert conclusion.signature is not None and conclusion.failing is not None
-    outcome = conclusion.outcome
-    folder = found.session.directory / "reduce"
-    folder.mkdir(exist_ok=True)
-    failing = rung_that_shows(conclusion, found.walk.evidence).name
-    return Problem(
-        signature=conclusion.signature,
-        stage=conclusion.stage,
-        rung=DEFAULT_BACKEND if failing == AS_IS else failing,
-        direction=conclusion.direction.value if conclusion.direction else None,
-        cases=cut_to_one(found),
-        met=shown_alone(found, conclusion.signature),
-        include_data=found.session.settings.include_data,
-        workdir=folder,
-        recalled=found.session.recalled,
-        verified=found.session.verified,
-        evidence=operators_in(outcome.exception if outcome else None),
-        torch_version=found.walk.start.notes.torch_version or "unknown",
-        passing=_passing(conclusion),
-        own_rung=_own_rung(found, conclusion),
-        door=conclusion.door is not None,
-    )
+    def ask_what_is_to_blame(self) -> None:
+        """Of a reproducer that was verified: which settings and which part of the compiler decide."""
+        found, made = self.found, self.found.reproduced
+        if made is None or not made.verified:
+            return
+        self.news.verified(made.source)
+        if found.session.settings.reproducer_only or self.problem.door:  # the settings are those of torch.compile
+            return
+        if made.prints or lies_in_environment(self.conclusion.outcome, self.conclusion.stage):
+            return  # of what only prints nothing can be asked
+        blame(found, made, self.problem, self.runner, made.oracle or self.oracle, self.patience)
+
+    def _planned(self, budget: Budget) -> tuple[Problem, list[Attempt]]:
+        """The engines to try, in order, on the graphs and the comparison that are known to show the failure."""
+        found, conclusion, problem = self.found, self.conclusion, self.problem
+        attempts = attempts_for(found, conclusion, self.oracle, self.patience)
+        if conclusion.stage is Stage.BACKEND and problem.cases:
+            problem = _with_backend(problem, compares(conclusion))
+        own_check = conclusion.outcome is not None and is_script_check(conclusion.outcome)
+        if found.asked is not None and found.walk.on_graph:
+            return as_asked(problem, attempts, found.asked)
+        if self.compared or conclusion.wrong or own_check:
+            steady = repeats_for(conclusion) == Repeats()
+            if_none = passes_alone(conclusion.wrong, found.also_wrong)
+            return comparing(problem, attempts, self.runner, budget, found.passing, steady, if_none)
+        if any(case.setup for case in problem.cases):
+            limit = seconds_for(found) if self.patience is None else self.patience.seconds()
+            problem, _ = prepared(problem, failing_source(self.runner, self.oracle, budget, limit))
+        return problem, attempts
+
+    def _ready(self, engine: Engine) -> Engine:
+        late = partial(self.found.shorten, "the reproducer was as small as it can be")
+        return Sound(Polished(engine), self.found.met_bug, late)
+
+    def _verified(self, source: str, runs: int) -> Shown:
+        """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""
+        found, problem = self.found, self.problem
+        # A fresh process also takes the time until its first compile, which no candidate does.
+        limit = seconds_for(found) if self.patience is None else self.patience.seconds() + start_seconds(found)
+        fresh: dict[str, Any] = {"timeout": limit, "neutral": found.session.neutral, "end": found.session.clock.end()}
+        python = found.target.python
+        warm = None if self.prints else self.runner  # its random numbers may be others than those of a fresh process
+        results, control = verify_with_control(source, python, problem.passing, runs=runs, warm=warm, **fresh)
+        results = judged_beside(results, control) if self.prints else results
+        own = None
+        if problem.own_rung is not None and all(each.outcome.failed for each in results):
+            runner = PrintedRunner(self.runner) if self.prints else self.runner
+            own = runner.run(source, rung=problem.own_rung, timeout=limit)
+        allowed = runs * repeats_for(self.conclusion).runs
+        while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
+            if found.session.clock.spent():
+                break
+            results += verify(source, python, runs=2, **fresh)
+        return Shown(results, control, own)
 
 
 def _with_backend(problem: Problem, compared: bool) -> Problem:
@@ -193,24 +169,6 @@ def _with_backend(problem: Problem, compared: bool) -> Problem:
     if cases:
         return replace(problem, cases=cases, rung="")
     return replace(problem, rung=problem.cases[0].backend) if compared else problem
-
-
-def _own_rung(found: Findings, conclusion: Conclusion) -> str | None:
-    """The rung that the script itself stands on, above the one that is blamed, where its result is wrong in the same way."""
-    walk, blamed = found.walk, rung_that_shows(conclusion, found.walk.evidence)
-    own = walk.rungs[walk.top]
-    if conclusion.symptom is not Symptom.WRONG_RESULT or own.force not in BACKENDS or own is blamed:
-        return None
-    seen = [probe.signature for probe in walk.evidence.get(own.name, []) if probe.signature is not None]
-    alike = conclusion.signature is not None and any(same_failure(each, conclusion.signature) for each in seen)
-    return own.name if alike else None
-
-
-def _passing(conclusion: Conclusion) -> str:
-    """What a reproducer must pass with."""
-    if conclusion.door is not None:
-        return in_place_of(conclusion.door.name)
-    return conclusion.passing.name if conclusion.passing else UNCOMPILED.name
 
 
 def _single_file(found: Findings) -> str | None:

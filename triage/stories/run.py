@@ -75,6 +75,35 @@ def run(
     Raises TriageError where there is nothing to triage; an interrupt or a bug of our own ends in a smaller report.
     """
     check_syntax(target)
+    found = _begun(target, command, settings, emit, earlier, own_stdin=own_stdin)
+    session = found.session
+    asked = AskedTarget(found.target, found.runner if usable_cores() > 1 else None)
+    if not settings.screen:
+        asked.begin()
+    interrupted = _investigated(found, asked)
+    with _no_interrupts():
+        session.cancel.set()
+        asked.ended()
+        report = _report(found)
+        if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
+            earlier.kept.restore()  # what had been shown by then is not lost by another end
+            report = earlier.kept.report
+        if found.incomplete is None:
+            session.forget_kernels()
+        emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
+    return Run(report, session.directory, exit_code(report, interrupted), None if interrupted else found.bug)
+
+
+def _begun(
+    target: Target,
+    command: tuple[str, ...],
+    settings: Settings,
+    emit: Emitter,
+    earlier: Earlier | None,
+    *,
+    own_stdin: bool,
+) -> Findings:
+    """The run's directory, and findings with nothing in them yet; candidates have what runs them, if any are to come."""
     if earlier is None:
         session = open_session(settings, target.label, Path.cwd(), emit)
         target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
@@ -92,22 +121,27 @@ def run(
     found.trace_work = TraceWork(_redactor(found))
     if settings.reduce and not settings.screen:
         candidate_runner(found)
-    asked = AskedTarget(target, found.runner if usable_cores() > 1 else None)
-    if not settings.screen:
-        asked.begin()
+    return found
+
+
+def _investigated(found: Findings, asked: AskedTarget) -> bool:
+    """Find out all there is to find out; whether ctrl-C ended that. What ends it early is noted, and nothing runs any more.
+
+    Raises TriageError where there is nothing to triage.
+    """
     interrupted = False
     try:
         _run_script(found, asked)
         _compare(found)
-        if settings.screen:
-            found.incomplete = SCREENED if walk.conclusion().symptom is not Symptom.NONE else None
-        else:
+        if not found.session.settings.screen:
             _find_out(found, asked)
+        elif found.walk.conclusion().symptom is not Symptom.NONE:
+            found.incomplete = SCREENED
     except KeyboardInterrupt:
         interrupted = True
         found.incomplete = "interrupted"
     except BudgetSpentError:
-        found.incomplete = f"the budget of {settings.budget:.0f} s ended"
+        found.incomplete = f"the budget of {found.session.settings.budget:.0f} s ended"
     except TriageError:
         with _no_interrupts():
             asked.last_words(0.0)
@@ -121,18 +155,8 @@ def run(
             cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
             last_words = asked.last_words(LAST_WORDS_SECONDS if cut else 0.0)
             found.release()
-    with _no_interrupts():
-        session.cancel.set()
-        asked.ended()
-        found.environment = found.environment or last_words
-        report = _report(found)
-        if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
-            earlier.kept.restore()  # what had been shown by then is not lost by another end
-            report = earlier.kept.report
-        if found.incomplete is None:
-            session.forget_kernels()
-        emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
-    return Run(report, session.directory, exit_code(report, interrupted), None if interrupted else found.bug)
+            found.environment = found.environment or last_words
+    return interrupted
 
 
 def _find_out(found: Findings, asked: AskedTarget) -> None:
