@@ -20,7 +20,7 @@ def told(**config: object) -> types.SimpleNamespace:
 
 def test_what_cannot_be_called_is_refused_as_torch_compile_refuses_it() -> None:
     """Else a mistake of a candidate's own would pass there, and be told as a failure of the compiler."""
-    with pytest.raises(AssertionError, match="callable"):
+    with pytest.raises(AssertionError):  # not every release says more
         boundary.uncompiled(torch, torch.ones(1), told())
 
 

@@ -144,7 +144,7 @@ class Forgetful:
 
 def with_passes(level, inner):
     passes = [each for each in REWRITES[:level]] + [first]
-    lower = torch._dynamo.lookup_backend(inner)
+    lower = torch._dynamo.backends.registry.lookup_backend(inner)
 
     def backend_of_passes(gm, inputs):
         return [each.__name__ for each in passes], level, lower.__name__
@@ -278,6 +278,12 @@ def test_a_backend_made_at_run_time_is_made_again(program: ModuleType, made: Cal
     assert ran(told)[1](None, None) == gives
     assert not any("backends.debugging" in each for each in told)
     assert not any("with_passes" in each or "closing" in each or "stated" in each for each in told)
+
+
+def test_a_backend_of_torch_is_named_as_every_release_names_it(program: ModuleType) -> None:
+    told = "\n".join(own_backend.carried(program.with_passes(1, "eager")))
+    assert 'torch._dynamo.backends.registry.lookup_backend("eager")' in told
+    assert "import torch._dynamo.backends.registry\n" in told
 
 
 def test_what_torch_hands_on_to_it_is_bound(program: ModuleType) -> None:

@@ -88,8 +88,9 @@ class Speller:
             return repr(value)
         home, registered = str(getattr(value, "__module__", "")).split(".")[0], getattr(value, "__name__", None)
         if home == "torch" and registered and compat.registered_backend(registered) is value:
-            self._import("torch._dynamo")
-            return 'torch._dynamo.lookup_backend("%s")' % registered
+            module, text = compat.spelled_backend(registered)
+            self._import(module)
+            return text
         name = printable(value)[0] if home in ("torch", "_operator", "math", "builtins") else ""
         if name:
             private = "._" in name  # torch does not import all of these itself

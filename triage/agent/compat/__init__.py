@@ -14,6 +14,7 @@ from .dynamo import (
     recompile_limit,
     registered_backend,
     repro_input_reader,
+    spelled_backend,
     standing_for,
     watch_recompiles,
     without_repro_copy,

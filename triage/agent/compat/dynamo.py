@@ -159,6 +159,12 @@ def registered_backend(name):
         return None
 
 
+def spelled_backend(name):
+    """(the module to import, the expression) that give a backend by its name in every release: 2.1 has no shorter one."""
+    home = "torch._dynamo.backends.registry"
+    return home, '%s.lookup_backend("%s")' % (home, name)
+
+
 def standing_for(compiled, wrapper):
     """The wrapper; where it stands for what torch.compile gave, one that torch.compile looks through as it does through that.
 
