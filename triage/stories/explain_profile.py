@@ -10,7 +10,7 @@ from pathlib import Path
 from triage.explain.modes import AS_IT_IS, MODES, Mode
 from triage.explain.profile import outside, parts_of, profile_of, step_of
 from triage.model.explanation import Explanation, ProfiledStep
-from triage.probe.interpret import Event, events_in
+from triage.probe.events import Event, events_in
 from triage.probe.target import Target
 from triage.session.session import Session
 from triage.stories.explain_run import failure_of

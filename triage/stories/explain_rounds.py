@@ -17,7 +17,7 @@ from triage.environments.machine import runs_that_fit, usable_cores
 from triage.explain.modes import LEAST_ROUNDS, Measured, Mode, row_of
 from triage.model.explanation import ModeRow
 from triage.model.rungs import UNCOMPILED
-from triage.probe.interpret import Event, events_in
+from triage.probe.events import Event, events_in
 from triage.probe.target import Target
 from triage.session.session import Session
 from triage.stories.explain_run import failure_of
