@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -62,57 +62,79 @@ _UNQUOTED = re.compile(r"[\w@%+=:,./~<>-]+")
 
 def facts(report: TriageReport) -> list[tuple[str, str]]:
     """(name, Markdown) of what fails where, most telling first; nothing where nothing fails."""
+    if report.verdict.symptom is Symptom.NONE:
+        return []
+    return [
+        *own_code_facts(report),
+        *_where_it_fails(report),
+        *_what_is_to_blame(report),
+        *_what_is_wrong(report),
+        *_how_it_runs(report),
+    ]
+
+
+def _where_it_fails(report: TriageReport) -> Iterator[tuple[str, str]]:
     verdict, signature, culprit = report.verdict, report.signature, report.culprit
-    found: list[tuple[str, str]] = []
-    if verdict.symptom is Symptom.NONE:
-        return found
-    found += own_code_facts(report)
     where = [verdict.door] if verdict.door else []
     where += [STAGES[verdict.stage]] if verdict.stage in STAGES else []
     where += [f"{verdict.direction} pass"] if verdict.direction and where else []
     where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
     nowhere = verdict.symptom is Symptom.ROUNDING and verdict.stage is Stage.NONE
     if verdict.symptom is not Symptom.NONDETERMINISTIC and not nowhere:
-        found.append(("Where", ", ".join(where) or "not located"))
-    if signature is not None and signature.user_line and report.own_code is None:
-        found.append(("Line", code(clip(signature.user_line, 240))))
-    if signature is not None and signature.hangs_in:
-        found.append(("Hangs in", code(clip(signature.hangs_in, 240))))
-    if signature is not None and signature.test:
-        found.append(("Test", code(clip(signature.test, 240))))
+        yield "Where", ", ".join(where) or "not located"
+    if signature is None:
+        return
+    if signature.user_line and report.own_code is None:
+        yield "Line", code(clip(signature.user_line, 240))
+    if signature.hangs_in:
+        yield "Hangs in", code(clip(signature.hangs_in, 240))
+    if signature.test:
+        yield "Test", code(clip(signature.test, 240))
+
+
+def _what_is_to_blame(report: TriageReport) -> Iterator[tuple[str, str]]:
+    culprit = report.culprit
     if culprit is not None and (culprit.op or culprit.detail):
         named = [code(clip(culprit.op, 120))] if culprit.op else []
         named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
-        found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
+        yield "Operation", ": ".join(part for part in (" ".join(named), detail) if part)
     if report.given_wrong is not None:
-        found.append(("Comes of", _comes_of(report.given_wrong)))
+        yield "Comes of", _comes_of(report.given_wrong)
     if report.subsystem is not None and report.subsystem.names:
-        found.append(("Part of the compiler", part(report.subsystem)))
-    elif report.subsystem is None and culprit is not None and _is_part_alone(culprit, verdict.stage):
-        found.append(("Part of the compiler", code(clip(culprit.subsystem or "", 60))))
-    if report.accuracy is not None and report.accuracy.get("sentence"):
-        found.append(("What is wrong", prose(clip(report.accuracy["sentence"], 300))))
-    if report.accuracy is not None and report.accuracy.get("details"):
-        found.append(("Compared with eager", prose(clip(report.accuracy["details"], 500))))
-        if report.accuracy.get("first_wrong"):
-            found.append(
-                ("First value that is wrong", f"the result of {code(clip(report.accuracy['first_wrong'], 200))}")
-            )
-        if report.accuracy.get("first_diverging"):
-            found.append(("In the program's graph", diverging(report.accuracy["first_diverging"])))
+        yield "Part of the compiler", part(report.subsystem)
+    elif report.subsystem is None and culprit is not None and _is_part_alone(culprit, report.verdict.stage):
+        yield "Part of the compiler", code(clip(culprit.subsystem or "", 60))
+
+
+def _what_is_wrong(report: TriageReport) -> Iterator[tuple[str, str]]:
+    """Of a wrong result: what was compared, and where the values begin to differ."""
+    accuracy = report.accuracy or {}
+    if accuracy.get("sentence"):
+        yield "What is wrong", prose(clip(accuracy["sentence"], 300))
+    if not accuracy.get("details"):
+        return
+    yield "Compared with eager", prose(clip(accuracy["details"], 500))
+    if accuracy.get("first_wrong"):
+        yield "First value that is wrong", f"the result of {code(clip(accuracy['first_wrong'], 200))}"
+    if accuracy.get("first_diverging"):
+        yield "In the program's graph", diverging(accuracy["first_diverging"])
+
+
+def _how_it_runs(report: TriageReport) -> Iterator[tuple[str, str]]:
+    """How often it fails, how the program compiles, and since when it fails."""
+    verdict = report.verdict
     if verdict.runs > 1 and verdict.symptom is not Symptom.NONDETERMINISTIC:
-        found.append(("How often", f"{verdict.failures} of {verdict.runs} runs"))
+        yield "How often", f"{verdict.failures} of {verdict.runs} runs"
     called = [text for text in map(compile_call, report.compile_calls) if text != "torch.compile()"]
     if called:
-        found.append(("Called as", ", ".join(code(clip(text, 160)) for text in list(dict.fromkeys(called))[:3])))
+        yield "Called as", ", ".join(code(clip(text, 160)) for text in list(dict.fromkeys(called))[:3])
     if report.graph_breaks or report.recompiles:
         counts = ((report.graph_breaks, "graph break"), (report.recompiles, "recompilation"))
-        found.append(("Compilation", ", ".join(plural(count, name) for count, name in counts if count)))
+        yield "Compilation", ", ".join(plural(count, name) for count, name in counts if count)
     if report.regression and regression(report.regression):
         fixed = bool(report.regression.get("first_fixed"))
-        found.append(("Fixed" if fixed else "Regression", regression(report.regression)))
-    return found
+        yield "Fixed" if fixed else "Regression", regression(report.regression)
 
 
 def _is_part_alone(culprit: Culprit, stage: Stage) -> bool:
