@@ -19,8 +19,10 @@ from drift_programs import Fault
 
 from triage.judge.signature import signature_of
 from triage.probe import interpret
+from triage.probe.events import read_events
 from triage.probe.forkclient import ForkRequest, ForkServer
 from triage.probe.launch import Cancel
+from triage.probe.notes import graph_order
 from triage.probe.run import Probe, ProbeRequest
 from triage.trial.facts import facts_of_fork
 
@@ -121,7 +123,7 @@ def fresh(python: str, source: str, faults: Sequence[Fault], plot: Plot) -> Ende
 
 def kept_graphs(channel: Path, goal: Path) -> tuple[Path, ...]:
     """Copy the captured graphs out of a channel, the failing ones first."""
-    names = interpret.graph_order(interpret.read_events(channel))
+    names = graph_order(read_events(channel))
     goal.mkdir(parents=True, exist_ok=True)
     return tuple(Path(shutil.copy2(channel / name, goal / name)) for name in names if (channel / name).is_file())
 

@@ -22,6 +22,7 @@ from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, Te
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe import interpret
+from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
 from triage.reduce.compare import comparison_of
@@ -63,7 +64,7 @@ def ran(notes: AgentNotes, code: int = 0) -> Outcome:
 
 
 def test_the_first_wrong_value_is_the_failure_of_a_program_that_passes() -> None:
-    notes = interpret.notes_of(EVENTS)
+    notes = agent_notes(EVENTS)
     assert (notes.compared, notes.backwards) == (7, 3)
     assert notes.not_compared == ("graph 0/0: an input is a DTensor",)
     assert notes.wrong is not None and (notes.wrong.graph, notes.wrong.call, notes.wrong.shape) == ("0/1", 4, (2, 3))
@@ -74,7 +75,7 @@ def test_the_first_wrong_value_is_the_failure_of_a_program_that_passes() -> None
 
 def test_a_failure_of_the_program_itself_stays_what_it_is() -> None:
     failed = Outcome(OutcomeKind.CRASH, 1.0, -11, "SIGSEGV")
-    assert interpret.with_comparison(failed, interpret.notes_of(EVENTS)) is failed
+    assert interpret.with_comparison(failed, agent_notes(EVENTS)) is failed
 
 
 def test_the_numbers_are_told() -> None:
@@ -615,7 +616,7 @@ def chain(*targets: str) -> GraphCase:
 
 
 def first(case: GraphCase, *words: str) -> str | None:
-    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    signature = signature_of(ran(agent_notes(EVENTS)))
     assert signature is not None
     found = first_wrong(case, Form(check="values"), inquiry(wrong_at(*words), oracle=ComparisonOracle(signature)))
     return found.node.target if found else None
@@ -633,7 +634,7 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     half = Context(autocast=("cpu", "bfloat16"))
     nodes = tuple(replace(node, out=[meta]) for node in chain("torch.sin").nodes)
     graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta),), nodes=nodes, context=half)
-    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    signature = signature_of(ran(agent_notes(EVENTS)))
     assert signature is not None
     runner = wrong_at("backward()")
     problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
@@ -653,7 +654,7 @@ def test_a_nan_is_looked_for_as_torchs_tests_do_first() -> None:
     begins = GraphInput("g", role="gradient", meta=meta, gradient_of="n0")
     nodes = tuple(replace(node, out=[meta]) for node in chain("torch.sin").nodes)
     graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta), begins), nodes=nodes, backward=True)
-    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    signature = signature_of(ran(agent_notes(EVENTS)))
     assert signature is not None
     runner = wrong_at("torch.sin")
     for kind, asked in (("nan", (True, False)), ("values", (False, True))):
@@ -675,7 +676,7 @@ def test_a_comparison_bears_a_gradient_that_is_none() -> None:
     meta = TensorMeta((4,), (1,), "float32", requires_grad=True)
     nodes = tuple(replace(node, out=[meta]) for node in chain("torch.sin").nodes)
     graph = replace(chain("torch.sin"), inputs=(GraphInput("x", meta=meta),), nodes=nodes, backward=True)
-    signature = signature_of(ran(interpret.notes_of(EVENTS)))
+    signature = signature_of(ran(agent_notes(EVENTS)))
     assert signature is not None
     runner = Runner(without_gradient)
     problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))

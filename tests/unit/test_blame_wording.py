@@ -5,7 +5,8 @@ from __future__ import annotations
 from triage.culprit.operation import with_part
 from triage.culprit.subsystem import shown_of
 from triage.model.report import AblationRow, Culprit, SubsystemSearch
-from triage.report.wording import ablation_table, part
+from triage.report.facts import part
+from triage.report.wording import ablation_table
 
 SEARCH = SubsystemSearch(
     names=("post_grad_passes",),

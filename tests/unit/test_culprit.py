@@ -7,7 +7,7 @@ import pytest
 from reduce_cases import case, meta, op, r, tensor
 
 from triage.culprit.given_wrong import GivenWrong
-from triage.culprit.operation import culprit_of, operator_name, with_part
+from triage.culprit.operation import Clues, culprit_of, operator_name, with_part
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.accuracy import WrongResult
@@ -46,7 +46,7 @@ def test_the_operation_in_whose_decomposition_it_was_raised():
     found = culprit_of(concluded("compile", "lerp", "lt"), graph(), None)
     assert found is not None and found.op == "aten.lerp"
     assert found.detail == "the reproducer needs aten.lerp, aten.real"
-    cut_short = culprit_of(concluded("compile", "lerp", "lt"), graph(), None, minimal=False)
+    cut_short = culprit_of(concluded("compile", "lerp", "lt"), graph(), None, Clues(minimal=False))
     assert cut_short == replace(found, detail="the reproducer holds aten.lerp, aten.real")
 
 
@@ -117,17 +117,19 @@ def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_
         op("y", "torch.real", "%a", out=meta(4)),
     ]
     needs = case([tensor("x", 4)], nodes, "y")
-    found = culprit_of(concluded("compile"), needs, None, broken=["shop::price"])
+    found = culprit_of(concluded("compile"), needs, None, Clues(broken=["shop::price"]))
     assert found is not None and found.op == "shop.price.default"
     assert found.detail == "it breaks what it promises; the reproducer needs aten.real as well"
-    found = culprit_of(concluded("compile"), needs, None, broken=["shop::tax"])
+    found = culprit_of(concluded("compile"), needs, None, Clues(broken=["shop::tax"]))
     assert found is not None and found.op == "aten.real"
 
 
 def test_the_operation_that_gives_a_wrong_value_comes_before_the_one_that_fails_of_it():
     wrong = WrongResult("0/0", 1, "output 0", "forward")
     given = GivenWrong(graph().subgraphs[0].nodes[0], wrong)
-    found = culprit_of(concluded("lerp", message="While executing aten.real.default"), graph(), None, given=given)
+    found = culprit_of(
+        concluded("lerp", message="While executing aten.real.default"), graph(), None, Clues(given=given)
+    )
     assert found is not None and found.op == "aten.lerp"
     assert found.detail == "it gives the wrong value that the failure comes of; the reproducer needs aten.real as well"
     assert what_it_comes_of(given).startswith(" It comes of a wrong value, the result of aten.lerp: ")
@@ -135,7 +137,7 @@ def test_the_operation_that_gives_a_wrong_value_comes_before_the_one_that_fails_
 
 def test_no_operation_is_named_where_a_failure_comes_of_rounding():
     given = GivenWrong(graph().subgraphs[0].nodes[0], None)
-    found = culprit_of(concluded("compile"), graph(), None, given=given)
+    found = culprit_of(concluded("compile"), graph(), None, Clues(given=given))
     assert found is not None and found.op is None
     assert "no operation is wrong, aten.lerp only rounds otherwise" in (found.detail or "")
     assert what_it_comes_of(given).startswith(" It comes of rounding: aten.lerp gives another value")
@@ -144,12 +146,12 @@ def test_no_operation_is_named_where_a_failure_comes_of_rounding():
 
 def test_none_of_several_where_only_the_check_of_a_text_fails():
     """No graph fails by itself, so no chain of operations ends in the guilty one; an error's own words still count."""
-    found = culprit_of(concluded("compile"), graph(), None, by_itself=False)
+    found = culprit_of(concluded("compile"), graph(), None, Clues(by_itself=False))
     assert found == Culprit(None, None, found.subsystem, "the reproducer needs aten.lerp, aten.real")
-    found = culprit_of(concluded("lerp"), graph(), None, by_itself=False)
+    found = culprit_of(concluded("lerp"), graph(), None, Clues(by_itself=False))
     assert found is not None and found.op == "aten.lerp"
     alone = case([tensor("x", 4)], [op("y", "torch.real", "%x", out=meta(4))], "y")
-    found = culprit_of(concluded("compile"), alone, None, by_itself=False)
+    found = culprit_of(concluded("compile"), alone, None, Clues(by_itself=False))
     assert found is not None and found.op == "aten.real"
 
 

@@ -54,8 +54,8 @@ def test_it_touches_one_table_and_one_new_file_at_most(name):
 
 USES = {
     "A fact that the agent records": """
-from triage.probe.interpret import notes_of
-assert notes_of([{"e": "start"}, {"e": "forked"}]).forked and not notes_of([{"e": "start"}]).forked
+from triage.probe.notes import agent_notes
+assert agent_notes([{"e": "start"}, {"e": "forked"}]).forked and not agent_notes([{"e": "start"}]).forked
 """,
     "A cure for a recompilation": """
 from triage.explain.cures import cure_for

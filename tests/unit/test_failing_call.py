@@ -15,7 +15,7 @@ from walk_machine import Machine, error, walk_of
 
 from triage.agent import boot
 from triage.model.stage import OutcomeKind
-from triage.probe.interpret import read_events
+from triage.probe.events import read_events
 
 torch = pytest.importorskip("torch")
 boot.load_agent()

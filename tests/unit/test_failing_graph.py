@@ -14,7 +14,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from triage.agent import boot
-from triage.probe.interpret import graph_order, notes_of, read_events
+from triage.probe.events import read_events
+from triage.probe.notes import agent_notes, graph_order
 
 boot.load_agent()
 notes = importlib.import_module(f"{boot.PACKAGE}.hooks.running")
@@ -46,14 +47,14 @@ def test_a_process_that_dies_in_a_graph_leaves_its_name(tmp_path: Path) -> None:
         {"e": "breadcrumb", "text": "run graph 17/1"},
         {"e": "graph_failed", "graph": "17/1", "file": "graph-017-dynamo.json", "when": "run", "died_in_call": 23},
     ]
-    assert (notes_of(events).graph, notes_of(events).died_in) == ("17/1", ("17/1", 23))
+    assert (agent_notes(events).graph, agent_notes(events).died_in) == ("17/1", ("17/1", 23))
     newer = [{"e": "graph", "file": f"graph-{n:03d}-dynamo.json"} for n in (3, 17, 29)]
     assert graph_order([*newer, *events])[0] == "graph-017-dynamo.json"
 
 
 def test_what_has_ended_is_not_named(tmp_path: Path) -> None:
     events = left_by(tmp_path, "running.leave(inner)")
-    assert notes_of(events).graph == "3/0"
+    assert agent_notes(events).graph == "3/0"
     for file in tmp_path.iterdir():
         file.unlink()
     assert left_by(tmp_path, "running.leave(inner); running.leave(outer)") == []
@@ -67,7 +68,7 @@ if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
 """
-    assert notes_of(left_by(tmp_path, then)).graph == "17/1"
+    assert agent_notes(left_by(tmp_path, then)).graph == "17/1"
 
 
 def test_where_no_note_can_be_made_nothing_is_noted(tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ FILES = [{"e": "graph", "file": f"g{n}.json", "graph": f"{n}/0"} for n in range(
     ],
 )
 def test_the_graph_that_failed(events: list[dict[str, Any]], graph: str | None) -> None:
-    assert notes_of([*FILES, *events]).graph == graph
+    assert agent_notes([*FILES, *events]).graph == graph
 
 
 @pytest.mark.parametrize(("kind", "said"), [("TensorifyScalarRestartAnalysis", []), ("Unsupported", ["graph_failed"])])

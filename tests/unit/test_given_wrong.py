@@ -20,9 +20,9 @@ from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.printing.printer import Form
+from triage.report.facts import facts
 from triage.report.kinds import is_wanted
 from triage.report.titles import title
-from triage.report.wording import facts
 from triage.stories.assemble import exit_code, symptom_of
 from triage.stories.bisect_subject import face_of
 

@@ -10,8 +10,10 @@ import pytest
 from triage.judge.signature import ENDED, headline, signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.probe.interpret import graph_order, notes_of, outcome_of, read_events, read_stacks
+from triage.probe.events import read_events, read_stacks
+from triage.probe.interpret import outcome_of
 from triage.probe.launch import Exit
+from triage.probe.notes import agent_notes, graph_order
 
 Event = dict[str, Any]
 TIMES = itertools.count(1)
@@ -60,7 +62,7 @@ def outcome(
     code: int | None, *events: Event, stderr: str = "", stdout: str = "", uncompiled: bool = False, **ending: Any
 ) -> Outcome:
     done = Exit(code, 3.0, **ending)
-    return outcome_of(done, notes_of([event("start"), *events]), stdout, stderr, uncompiled=uncompiled)
+    return outcome_of(done, agent_notes([event("start"), *events]), stdout, stderr, uncompiled=uncompiled)
 
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n{}\n'
@@ -94,7 +96,7 @@ def test_an_exception_of_the_programs_own_only_passes_the_compiled_one_on() -> N
 
 
 def test_numbers_of_two_processes_are_kept_apart() -> None:
-    notes = notes_of([raised(1, pid=10, message="first"), raised(1, pid=11, message="second"), again(1, pid=10)])
+    notes = agent_notes([raised(1, pid=10, message="first"), raised(1, pid=11, message="second"), again(1, pid=10)])
     assert [(found.message, found.swallowed) for found in notes.raised] == [("first", False), ("second", True)]
 
 
@@ -221,8 +223,8 @@ def test_the_time_limit_tells_what_was_going_on() -> None:
 def test_cancelled_or_not_started_says_nothing() -> None:
     assert outcome(-15, cancelled=True).kind is OutcomeKind.INVALID
     done = Exit(None, 0.0, error="FileNotFoundError: nope")
-    assert outcome_of(done, notes_of([]), "", "").kind is OutcomeKind.INVALID
-    assert outcome_of(done, notes_of([event("start")]), "", "").kind is OutcomeKind.CRASH  # it killed its supervisor
+    assert outcome_of(done, agent_notes([]), "", "").kind is OutcomeKind.INVALID
+    assert outcome_of(done, agent_notes([event("start")]), "", "").kind is OutcomeKind.CRASH  # it killed its supervisor
 
 
 def test_where_no_agent_spoke_the_traceback_is_read() -> None:
@@ -332,7 +334,7 @@ def test_the_crash_of_a_launchers_child(kind: str, message: str) -> None:
 
 
 def test_notes_sum_over_processes() -> None:
-    notes = notes_of(
+    notes = agent_notes(
         [
             event("start"),
             event("torch", version="2.13.0", python="3.11.2"),
@@ -377,7 +379,7 @@ def test_what_a_program_does_when_it_is_told_to_end_is_not_its_failure(tmp_path:
     said = [{"e": "start", "t": 1.0}, {"e": "breadcrumb", "text": "compile graph 0/0", "t": 2.0}, ended]
     (tmp_path / "events-7.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said))
     done = Exit(143, 120.0, timed_out=True, late=True, told_at=120.5)
-    found = outcome_of(done, notes_of(read_events(tmp_path, until=done.told_at)), "", "")
+    found = outcome_of(done, agent_notes(read_events(tmp_path, until=done.told_at)), "", "")
     assert (found.kind, found.detail) == (OutcomeKind.HANG, "compile graph 0/0")
 
 
@@ -390,7 +392,7 @@ def test_a_byte_that_is_no_utf8_does_not_cost_the_report(tmp_path: Path) -> None
 
 
 def test_events_of_another_shape_are_passed_over() -> None:
-    notes = notes_of(
+    notes = agent_notes(
         [{"e": "raised"}, {"e": "raised", "exception": {"nonsense": 1}, "id": 1}, {"e": "compile_call"}, {}]
     )
     assert notes.raised == () and notes.compile_calls == ()
@@ -417,9 +419,9 @@ def test_graphs_that_failed_come_first() -> None:
 def test_a_program_whose_main_thread_ended_passes_and_one_that_failed_before_failed() -> None:
     done = Exit(code=-9, seconds=25.0, timed_out=True)
     events = [{"e": "start", "pid": 7}, {"e": "main_ended", "pid": 7}]
-    assert outcome_of(done, notes_of(events), "", "").kind is OutcomeKind.OK
+    assert outcome_of(done, agent_notes(events), "", "").kind is OutcomeKind.OK
     assert (
-        outcome_of(done, notes_of([{"e": "start", "pid": 7}, {"e": "main_ended", "pid": 8}]), "", "").kind
+        outcome_of(done, agent_notes([{"e": "start", "pid": 7}, {"e": "main_ended", "pid": 8}]), "", "").kind
         is OutcomeKind.HANG
     )
     handled = RaisedException("TypeError", "bad operand", phase="compile", swallowed=True)
@@ -431,7 +433,7 @@ def test_a_program_whose_main_thread_ended_passes_and_one_that_failed_before_fai
     ("stacks", "kind"), [("Timeout (0:01:29.500000)!\nThread 0x1", OutcomeKind.HANG), ("", OutcomeKind.CRASH)]
 )
 def test_a_process_that_dies_while_its_stacks_are_written_was_late(stacks: str, kind: OutcomeKind) -> None:
-    notes = notes_of([event("start"), event("breadcrumb", text="codegen of the forward graph 0/0")])
+    notes = agent_notes([event("start"), event("breadcrumb", text="codegen of the forward graph 0/0")])
     found = outcome_of(
         Exit(code=-11, seconds=89.6), notes, "", "", f"Fatal Python error: Segmentation fault\n\n{stacks}"
     )

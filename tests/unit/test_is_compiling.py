@@ -12,7 +12,7 @@ import pytest
 from triage.agent import boot
 from triage.locate.conclude import Conclusion
 from triage.model.stage import OwnFault, Stage, Symptom
-from triage.probe.interpret import notes_of
+from triage.probe.notes import agent_notes
 from triage.stories.known import cause_of
 
 torch = pytest.importorskip("torch")
@@ -33,7 +33,7 @@ def test_the_lines_that_ask_are_told_once_each(tmp_path: Path) -> None:
     watched.enter("calls")
     answers = [asked.is_compiling() for _ in range(3)]
     line = sys._getframe().f_lineno - 1
-    assert answers == [True, True, True] and notes_of(said).asked_if_compiled == (f"test_is_compiling.py:{line}",)
+    assert answers == [True, True, True] and agent_notes(said).asked_if_compiled == (f"test_is_compiling.py:{line}",)
 
 
 def test_they_are_named_where_its_own_branch_fails() -> None:

@@ -103,6 +103,7 @@ AGENT_MAY_IMPORT = {
 
 # Distributions and the rooms that may use them. torch is for the agent alone.
 THIRD_PARTY = {
+    "typing_extensions": {"locate"},  # for the type checker alone: Python 3.10 has no `Unpack`
     "torch": {"agent"},
     "torchgen": {"agent"},
     "typer": {"cli"},

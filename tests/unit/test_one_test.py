@@ -16,8 +16,8 @@ from triage.agent.hooks import testrunners
 from triage.locate.one_test import to_one_test
 from triage.locate.walk import Walk
 from triage.model.outcome import RaisedException
-from triage.probe.interpret import notes_of
 from triage.probe.launch import Cancel
+from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
 
 TEST = "tests/test_pool.py::test_pool[2x5]"
@@ -96,7 +96,7 @@ def collected(only: str | None, *names: str) -> tuple[list[str], list[str], int]
     said = SimpleNamespace(channel=SimpleNamespace(say=lambda e, **facts: events.append({"e": e, **facts})))
     testrunners.patch_collection(module, said, only)
     Session().perform_collect()
-    return [item.nodeid for item in items], left_out, notes_of(events).tests
+    return [item.nodeid for item in items], left_out, agent_notes(events).tests
 
 
 def test_pytest_runs_the_one_that_is_asked_for() -> None:
@@ -129,7 +129,7 @@ def unittests(only: str | None) -> tuple[list[str], int]:
     loader = unittest.TestLoader()
     cases = [Suite(loader.loadTestsFromTestCase(case)) for case in (First, Second)]
     Suite([Suite(cases), Suite()]).run(unittest.TestResult())
-    return ran, notes_of(events).tests
+    return ran, agent_notes(events).tests
 
 
 def test_unittest_runs_the_one_that_is_asked_for() -> None:

@@ -35,7 +35,7 @@ from triage.report.limits import ISSUE_LIMIT, issue_size
 from triage.report.render import render
 from triage.report.sources import Sources
 from triage.report.templates import templates_dir
-from triage.report.wording import title
+from triage.report.titles import title
 
 PARSER = MarkdownIt("commonmark").enable("table")
 SLOT = "YOUR OWN WORDS"

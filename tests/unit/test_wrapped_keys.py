@@ -14,7 +14,7 @@ from triage.agent import boot
 from triage.locate.conclude import Conclusion
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
-from triage.probe.interpret import notes_of
+from triage.probe.notes import agent_notes
 from triage.probe.run import Probe
 from triage.stories.headline import summary_sentence
 from triage.stories.known import cause_of
@@ -56,7 +56,7 @@ def test_others_are_not(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_they_are_the_known_cause_where_the_script_fails_uncompiled_too() -> None:
-    notes = notes_of([{"e": "orig_mod_keys", "keys": ["_orig_mod.weight"]}])
+    notes = agent_notes([{"e": "orig_mod_keys", "keys": ["_orig_mod.weight"]}])
     assert notes.orig_mod_keys == ("_orig_mod.weight",)
     cause = cause_of(Conclusion(Stage.SCRIPT, Symptom.WRONG_RESULT, outcome=FAILED), first(notes), ())
     assert cause is not None and cause.id == "orig_mod_keys"
@@ -69,6 +69,6 @@ def test_a_module_that_is_still_wrapped_is_no_program_without_torch_compile() ->
 
     found = Conclusion(Stage.SCRIPT, Symptom.EXCEPTION, signature_of(FAILED), FAILED)
     wrapped, plain = (replace(found, own_fault=fault) for fault in (OwnFault.WRAPPED, OwnFault.UNCOMPILED))
-    assert "the module is still wrapped by torch.compile" in summary_sentence(wrapped, first(notes_of([])), None)
-    assert "also fails without torch.compile" in summary_sentence(plain, first(notes_of([])), None)
-    assert notes_of([{"e": "compile_call", "wraps": True}]).wraps_module
+    assert "the module is still wrapped by torch.compile" in summary_sentence(wrapped, first(agent_notes([])), None)
+    assert "also fails without torch.compile" in summary_sentence(plain, first(agent_notes([])), None)
+    assert agent_notes([{"e": "compile_call", "wraps": True}]).wraps_module

@@ -52,7 +52,7 @@ class TriageReport(Tree):
     @property
     def title(self) -> str:
         """The failure in a line of at most 120 characters."""
-        from triage.report.wording import title
+        from triage.report.titles import title
 
         return title(self)
 

@@ -68,60 +68,46 @@ def _plain(line: Callable[[Event], str | None]) -> Iterator[Listener]:
 
 def plain_line(event: Event) -> str | None:
     """One event as one line, None where it is not worth one."""
-    facts = event.facts
-    if event.kind == "run_started":
-        return f"run directory {shown(facts['directory'])}"
-    if event.kind == "stdin_kept":
-        return f"standard input: {facts['bytes']} bytes, given to every run of the script"
-    if event.kind == "probe_started":
-        return f"{_run_name(facts)}: running (limit {facts['timeout']:.0f} s)"
-    if event.kind == "probe_ended" and facts.get("cut"):
+    line = _LINES.get(event.kind)
+    return line(event.facts) if line is not None else None
+
+
+def _probe_ended(facts: dict[str, Any]) -> str | None:
+    if facts.get("cut"):
         return f"{_run_name(facts)}: had not ended within {facts['seconds']:.0f} s ({_CUT})"
-    if event.kind == "beside_ended":
-        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)} (as_is goes on)"
-    if event.kind == "probe_ended":
-        if facts.get("told_early"):
-            return None
-        idle = f", {_IDLE}" if facts.get("idle") else ""
-        return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}{idle}"
-    if event.kind == "located":
-        operation = f", the error names {facts['operation']}" if facts.get("operation") else ""
-        door = f"fails in {facts['door']}, " if facts.get("door") else ""
-        return f"{door}stage: {facts['stage']}{operation}" if facts["settled"] and facts["fails"] else None
-    if event.kind == "engine_started":
-        return f"reducing {facts['subject']}"
-    if event.kind == "engine_step":
-        return str(facts.get("text"))
-    if event.kind == "step_started":
-        return _STEPS[facts["step"]] if facts["step"] in STEPS_TOLD else None
-    if event.kind in ("ablated", "part_asked"):
-        asked = f"with {facts['setting']}" if "setting" in facts else f"for the guilty part ({facts['part']})"
-        ended = "passes" if facts["outcome"] == "ok" else facts["outcome"].replace("_", " ")
-        return f"reproducer asked {asked}: {ended}, {facts['seconds']:.1f} s"
-    if event.kind == "query":
-        return (
-            f"candidate {facts['number']} ({facts['phase']}): {_first_line(facts['reason'])}, {facts['seconds']:.1f} s"
-        )
-    if event.kind == "reduced":
-        size = f"{ops_told(facts.get('ops'))}{facts.get('lines')} lines"
-        if facts.get("smaller"):
-            return f"smaller: {size}"
-        place = f" ({shown(facts['path'])}, not verified yet)" if facts.get("path") else ""
-        return f"fails the same way: {size}{place}" if facts.get("first") else None
-    if event.kind == "data_needed":
-        return _data_needed(facts)
-    if event.kind == "reproducer_found":
-        size = f"{ops_told(facts['ops'])}{facts['lines']} lines"
-        return f"reproducer{_with(facts.get('operations') or ())}, not verified yet: {shown(facts['path'])} ({size})"
-    if event.kind == "report_written":
-        return f"the report can be read: {shown(facts['directory'])}; ways round are added to it"
-    if event.kind == "way_round":
-        return f"way round: {facts['change']} ({facts['patch']})"
-    if event.kind == "verify_started":
-        return f"verifying in {facts['runs']} fresh processes"
-    if event.kind == "verify_ended":
-        return f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
-    return None
+    if facts.get("told_early"):
+        return None
+    idle = f", {_IDLE}" if facts.get("idle") else ""
+    return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}{idle}"
+
+
+def _located(facts: dict[str, Any]) -> str | None:
+    operation = f", the error names {facts['operation']}" if facts.get("operation") else ""
+    door = f"fails in {facts['door']}, " if facts.get("door") else ""
+    return f"{door}stage: {facts['stage']}{operation}" if facts["settled"] and facts["fails"] else None
+
+
+def _asked(facts: dict[str, Any]) -> str:
+    asked = f"with {facts['setting']}" if "setting" in facts else f"for the guilty part ({facts['part']})"
+    ended = "passes" if facts["outcome"] == "ok" else facts["outcome"].replace("_", " ")
+    return f"reproducer asked {asked}: {ended}, {facts['seconds']:.1f} s"
+
+
+def _query(facts: dict[str, Any]) -> str:
+    return f"candidate {facts['number']} ({facts['phase']}): {_first_line(facts['reason'])}, {facts['seconds']:.1f} s"
+
+
+def _reduced(facts: dict[str, Any]) -> str | None:
+    size = f"{ops_told(facts.get('ops'))}{facts.get('lines')} lines"
+    if facts.get("smaller"):
+        return f"smaller: {size}"
+    place = f" ({shown(facts['path'])}, not verified yet)" if facts.get("path") else ""
+    return f"fails the same way: {size}{place}" if facts.get("first") else None
+
+
+def _reproducer_found(facts: dict[str, Any]) -> str:
+    size = f"{ops_told(facts['ops'])}{facts['lines']} lines"
+    return f"reproducer{_with(facts.get('operations') or ())}, not verified yet: {shown(facts['path'])} ({size})"
 
 
 def _run_name(facts: dict[str, Any]) -> str:
@@ -293,3 +279,29 @@ def shown_bare(directory: Path, file: str, *, quiet: bool, as_json: bool) -> boo
     elif quiet:
         print(directory)  # noqa: T201
     return quiet or as_json
+
+
+# By the kind of event; others are not worth a line. They stand last since they name what stands above.
+_LINES: dict[str, Callable[[dict[str, Any]], str | None]] = {
+    "run_started": lambda facts: f"run directory {shown(facts['directory'])}",
+    "stdin_kept": lambda facts: f"standard input: {facts['bytes']} bytes, given to every run of the script",
+    "probe_started": lambda facts: f"{_run_name(facts)}: running (limit {facts['timeout']:.0f} s)",
+    "probe_ended": _probe_ended,
+    "beside_ended": lambda facts: (
+        f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)} (as_is goes on)"
+    ),
+    "located": _located,
+    "engine_started": lambda facts: f"reducing {facts['subject']}",
+    "engine_step": lambda facts: str(facts.get("text")),
+    "step_started": lambda facts: _STEPS[facts["step"]] if facts["step"] in STEPS_TOLD else None,
+    "ablated": _asked,
+    "part_asked": _asked,
+    "query": _query,
+    "reduced": _reduced,
+    "data_needed": _data_needed,
+    "reproducer_found": _reproducer_found,
+    "report_written": lambda facts: f"the report can be read: {shown(facts['directory'])}; ways round are added to it",
+    "way_round": lambda facts: f"way round: {facts['change']} ({facts['patch']})",
+    "verify_started": lambda facts: f"verifying in {facts['runs']} fresh processes",
+    "verify_ended": lambda facts: f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way",
+}

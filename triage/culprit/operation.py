@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from triage.culprit.called_as import method_operator, other_name
 from triage.culprit.fake_results import FakeWrong
@@ -87,73 +87,77 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
 _CALLED_BY_PARTS = (FAKE_TENSORS, "functionalization")
 
 
+@dataclass(frozen=True)
+class Clues:
+    """What is known of a failure beside its error and what the reduction left."""
+
+    diverging: GraphNode | None = None  # the first operation of the program's own graph with which values differ
+    broken: Sequence[str] = ()  # custom operators that were seen to break what they promise, as `ns::name`
+    given: GivenWrong | None = None  # the wrong value that the failure comes of; or one that only rounds otherwise
+    fake: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure was seen to come of
+    minimal: bool = True  # nothing can go from the reproducer: it needs what it holds
+    # Not where a text was reduced, whose own check shows a wrong result, nor where a pass of the program's own fails, to which
+    # the whole graph is given: the graph's order tells nothing then.
+    by_itself: bool = True
+
+
 def culprit_of(
     conclusion: Conclusion,
     reduced: GraphCase | None,
     graph: str | None,
-    diverging: GraphNode | None = None,
-    *,
-    minimal: bool = True,
-    by_itself: bool = True,
-    broken: Sequence[str] = (),
-    given: GivenWrong | None = None,
-    fake: FakeWrong | None = None,
+    clues: Clues = Clues(),
 ) -> Culprit | None:
-    """The operation to name, most certain source first: what the reduction left, then the error's own words.
+    """The operation to name: what a fake result tells, else what the reduction left, else the error's own words.
 
-    One whose `fake` result the failure was seen to come of is to blame, whatever is left. Of several that are left, it is the
-    custom operator that was seen to break what it promises (`broken`, as `ns::name`), else the one that gives the wrong value
-    which the failure comes of (`given`; no operation, where that value only rounds otherwise), else the one at which values go
-    wrong in the program's own graph (`diverging`). None where the machine is to blame: the operation that is left only has
-    something built. What a reproducer needs is known of a `minimal` one.
-    Where the graph does not fail `by_itself`, its order tells nothing: a text was reduced, whose own check shows a wrong result,
-    or a pass of the program's own fails, to which the whole graph is given.
+    None where the machine is to blame: the operation that is left only has something built.
     """
     if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
         return None
     if lies_in_environment(conclusion.outcome, conclusion.stage):
         return None
-    if fake is not None:
+    if (fake := clues.fake) is not None:
         return Culprit(fake.operation, graph, FAKE_TENSORS, f"{fake.sentence()}; with eager's in their place it passes")
     frames = conclusion.signature.frames if conclusion.signature and conclusion.stage is not Stage.BACKEND else ()
     subsystem = subsystem_of(frames)  # a backend of the program's own is called by Dynamo, which is not to blame
+    error = conclusion.outcome.exception
     if conclusion.stage is Stage.INDUCTOR and subsystem in _CALLED_BY_PARTS:
-        subsystem = _inductors_own(conclusion.outcome.exception) or subsystem
-    named = operators_in(conclusion.outcome.exception)
-    has = f"the reproducer {'needs' if minimal else 'holds'}"
-    if reduced is not None and reduced.nodes:
-        targets = operators_of(reduced)
-        if len(targets) == 1:
-            return Culprit(targets[0], graph, subsystem, _ONLY)
-        breaks = next((target for target in targets if "::".join(target.split(".")[:2]) in broken), None)
-        if breaks is not None:
-            others = ", ".join(target for target in targets[:MOST_SHOWN] if target != breaks)
-            return Culprit(breaks, graph, subsystem, f"it breaks what it promises; {has} {others} as well")
-        if given is not None:
-            return _of_value(given, targets, graph, subsystem, has)
-        if diverging is not None and operator_name(diverging) in targets:
-            told = operator_name(diverging)
-            others = ", ".join(target for target in targets[:8] if target != told)
-            detail = f"the first in the program's graph with which values differ; {has} {others} as well"
-            return Culprit(told, graph, subsystem, detail)
-        if targets:
-            telling = _most_telling(_calls_of(reduced), named, conclusion.outcome.exception, by_itself=by_itself)
-            return Culprit(telling, graph, subsystem, f"{has} {some(targets, MOST_SHOWN)}")
+        subsystem = _inductors_own(error) or subsystem
+    unnamed = Culprit(None, graph, subsystem, None)
+    left = _of_reduced(reduced, unnamed, clues, error) if reduced is not None and reduced.nodes else None
+    if left is not None:
+        return left
+    named = operators_in(error)
     if named:
-        return Culprit(named[0], graph, subsystem, "named by the error")
-    return Culprit(None, graph, subsystem, None) if subsystem or graph else None
+        return replace(unnamed, op=named[0], detail="named by the error")
+    return unnamed if subsystem or graph else None
 
 
-def _of_value(given: GivenWrong, targets: Sequence[str], graph: str | None, subsystem: str | None, has: str) -> Culprit:
-    name = operator_name(given.node)
-    others = ", ".join(target for target in targets[:MOST_SHOWN] if target != name)
-    if given.wrong is None:
-        return Culprit(
-            None, graph, None, f"no operation is wrong, {name} only rounds otherwise; {has} {others} as well"
-        )
-    return Culprit(
-        name, graph, subsystem, f"it gives the wrong value that the failure comes of; {has} {others} as well"
-    )
+def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: RaisedException | None) -> Culprit | None:
+    """Of the operations that the reduction left: the only one, else the most certain clue first, else the most telling."""
+    targets = operators_of(reduced)
+    if len(targets) == 1:
+        return replace(unnamed, op=targets[0], detail=_ONLY)
+    has = f"the reproducer {'needs' if clues.minimal else 'holds'}"
+
+    def beside(op: str) -> str:
+        return f"{has} {', '.join(target for target in targets[:MOST_SHOWN] if target != op)} as well"
+
+    breaks = next((target for target in targets if "::".join(target.split(".")[:2]) in clues.broken), None)
+    if breaks is not None:
+        return replace(unnamed, op=breaks, detail=f"it breaks what it promises; {beside(breaks)}")
+    if clues.given is not None:
+        op = operator_name(clues.given.node)
+        if clues.given.wrong is None:
+            detail = f"no operation is wrong, {op} only rounds otherwise; {beside(op)}"
+            return replace(unnamed, subsystem=None, detail=detail)
+        return replace(unnamed, op=op, detail=f"it gives the wrong value that the failure comes of; {beside(op)}")
+    if clues.diverging is not None and (op := operator_name(clues.diverging)) in targets:
+        detail = f"the first in the program's graph with which values differ; {beside(op)}"
+        return replace(unnamed, op=op, detail=detail)
+    if not targets:
+        return None
+    telling = _most_telling(_calls_of(reduced), operators_in(error), error, by_itself=clues.by_itself)
+    return replace(unnamed, op=telling, detail=f"{has} {some(targets, MOST_SHOWN)}")
 
 
 def with_part(

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from triage.probe.interpret import events_in
+from triage.probe.events import events_in
 
 FACTOR = 10.0  # times what the uncompiled run took
 SHARE_OF_LIMIT = 0.4

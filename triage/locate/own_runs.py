@@ -13,7 +13,7 @@ LEAST_SECONDS, FACTOR = 60.0, 3.0  # what a run may take that goes on where the 
 
 
 def ask(walk: Walk, rung: Rung, name: str, failed: Probe, **changed: Any) -> Probe:
-    """Run the script with this changed (arguments of `Visits.ask`), tell how it ended. The seed brings the failure."""
+    """Run the script with this changed (arguments of `Runs.ask`), tell how it ended. The seed brings the failure."""
     limit = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds)
     probe = walk.ask(rung, name, seed=telling_seed(walk.seeded) or 0, limit=limit, **changed)
     walk.announce(rung, probe)

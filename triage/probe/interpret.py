@@ -1,4 +1,4 @@
-"""From what a process left behind (exit status, events, output) to an `Outcome`. Pure functions over text and events.
+"""From what a process left behind (exit status, events, output) to an `Outcome`. Pure functions over text and the agents' notes.
 
 The agent's word is believed first, because it saw the exception object; where no agent could speak (killed, a child
 without one, a launcher that re-prints its ranks' errors) the last traceback in the output is read instead.
@@ -6,29 +6,19 @@ without one, a launcher that re-prints its ranks' errors) the last traceback in 
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from triage.judge.equivalences import TORN
 from triage.judge.signature import ENDED, is_user_frame
 from triage.judge.skeleton import short_type
 from triage.model import accuracy
-from triage.model.accuracy import Rounding, WrongResult
-from triage.model.codec import decode
-from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Outcome, RaisedException, Steps
+from triage.model.accuracy import WrongResult
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Exit
-from triage.probe.opchecks import operator_checks
 from triage.probe.traceback_text import last_traceback
-
-Event = dict[str, Any]
-T = TypeVar("T")
 
 # Lines that say why a process was aborted; that it was (`Segmentation fault`, `Aborted`) the signal says already.
 _CRASH_LINES = re.compile(
@@ -62,136 +52,9 @@ _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
 _WARNING = re.compile(
     r"^\S.*:\d+: \w*Warning: .*\n(?:(?:(?![ \t]|[VDIWE]\d{4} ).*\n){0,3}[ \t]+\S.*(?:\n|\Z))?", re.MULTILINE
 )
-_IN_GRAPH = re.compile(r"\b(?:compile|run|compiles \w+|of the \w+) graph (\S+)$")
 _EXIT = re.compile(r"exit status (\d+)(: )?")  # the message of a SystemExit, in the agent's words
 
-# What an event says, by its kind: a fact that is true once there is one, texts, or numbers that are summed. A fact of another
-# shape is read in `notes_of`.
-_SEEN = {
-    "start": "started",
-    "stopped_early": "stopped_early",
-    "distributed": "distributed",
-    "dropout_off": "without_dropout",
-}
-_TEXTS: dict[str, tuple[str, Callable[[Event], Iterable[str]]]] = {
-    "asked_if_compiled": ("asked_if_compiled", lambda event: [event.get("place", "")]),
-    "unwritten": ("unwritten", lambda event: [str(event["place"])]),
-    "orig_mod_keys": ("orig_mod_keys", lambda event: event.get("keys", ())),
-    "operators": ("operators", lambda event: event.get("names", ())),
-    "unsteady": ("unsteady", lambda event: [f"{event.get('item')} of graph {event.get('graph')}"]),
-    "by_chance": ("by_chance", lambda e: [f"{e.get('item')} of graph {e.get('graph')} ({e.get('reason')})"]),
-    "not_compared": ("not_compared", lambda event: [f"graph {event.get('graph')}: {event.get('reason')}"]),
-    "graph_missing": ("missing", lambda event: [f"graph {event.get('graph')}: {event.get('reason')}"]),
-}
-_COUNTED = ("graphs", "graph_breaks", "recompiles", "backwards", "compared")  # in the event `end`
-
-_ENDS = ("uncaught", "test")
 _BOUNDARY = ("compile", "call", "backward")
-
-
-def read_events(channel: Path, until: float | None = None) -> list[Event]:
-    """All events of all processes (`until` a time), in order of time. A torn last line is left out.
-
-    Last, which graph ran at its process's end.
-    """
-    events: list[Event] = []
-    for path in sorted(channel.glob("events-*.jsonl")):
-        events += [event for event in events_in(path) if until is None or event.get("t", 0.0) <= until]
-    return [*sorted(events, key=lambda event: event.get("t", 0.0)), *_left_running(channel)]
-
-
-def _left_running(channel: Path) -> Iterator[Event]:
-    """What the agents' notes of running graphs still say (`agent/hooks/running.py`): a process died in a graph."""
-    for path in sorted(channel.glob("running-*")):
-        with contextlib.suppress(OSError):
-            graph, _, rest = path.read_bytes().rstrip(b"\0").decode("utf-8", "replace").partition(" ")
-            file, _, call = rest.partition(" ")
-            if graph:
-                yield {"e": "breadcrumb", "text": f"run graph {graph}"}
-                place = {"graph": graph, "file": file if file != "-" else None, "when": "run"}
-                yield {"e": "graph_failed", **place, "died_in_call": int(call or 1)}
-
-
-def events_in(path: Path) -> list[Event]:
-    """The events of one file, as they stand there."""
-    events: list[Event] = []
-    with contextlib.suppress(OSError):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            with contextlib.suppress(ValueError):
-                event = _fact(line)
-                if isinstance(event, dict):
-                    events.append(event)
-    return events
-
-
-def _fact(line: str) -> Any:
-    """What a line says. Half of a surrogate pair, as `os.fsdecode` makes of a byte that is not UTF-8, could not be written."""
-    fact = json.loads(line)
-    if "\\ud" in line:
-        return json.loads(json.dumps(fact, ensure_ascii=False).encode("utf-8", "replace"))
-    return fact
-
-
-def read_stacks(channel: Path) -> str:
-    """Python stacks that faulthandler wrote on a fatal signal or near the time limit."""
-    parts = []
-    for path in sorted(channel.glob("fatal-*.txt")) + sorted(channel.glob("stacks-*.txt")):
-        with contextlib.suppress(OSError):
-            text = path.read_text(errors="replace").strip()
-            if text:
-                parts.append(text[:20_000])
-    return "\n\n".join(parts)
-
-
-def notes_of(events: list[Event]) -> AgentNotes:
-    """What the agents said, summed over processes."""
-    of: dict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        of[str(event.get("e"))].append(event)
-    raised: dict[tuple[int, int], tuple[RaisedException, Event]] = {}
-    for event in of["raised"]:
-        for exception in _decoded(RaisedException, [event], lambda event: event["exception"]):
-            raised[(event.get("pid", 0), event["id"])] = (exception, event)
-    told = list(_with_later(events, raised))
-    crumb = of["breadcrumb"][-1].get("text", "") if of["breadcrumb"] else ""
-    point = next((event.get("point") for _, event in raised.values()), None)
-    root = of["start"][0].get("pid") if of["start"] else None
-    torch: Event = of["torch"][-1] if of["torch"] else {}
-    rounding = list(_decoded(Rounding, of["rounding"], lambda event: event["result"]))
-    wrongs = _decoded(WrongResult, of["wrong"], lambda event: {**event["result"], "file": event.get("file") or ""})
-    facts: dict[str, Any] = {name: bool(of[kind]) for kind, name in _SEEN.items()}
-    for kind, (name, texts) in _TEXTS.items():
-        facts[name] = tuple(dict.fromkeys(text for event in of[kind] for text in texts(event)))
-    for name in _COUNTED:
-        facts[name] = sum(int(event.get(name) or 0) for event in of["end"])
-    return AgentNotes(
-        graph=_failing_graph(told, events, crumb),
-        died_in=next(
-            ((each["graph"], each["died_in_call"]) for each in of["graph_failed"] if "died_in_call" in each), None
-        ),
-        torch_version=torch.get("version"),
-        python_version=torch.get("python"),
-        compile_calls=tuple(_decoded(CompileCall, of["compile_call"])),
-        wraps_module=any(event.get("wraps") for event in of["compile_call"]),
-        raised=tuple(exception for exception, _ in told),
-        last_breadcrumb=crumb,
-        point=decode(BoundaryPoint, point or {}),
-        tests=max((int(event.get("tests") or 0) for event in of["collected"]), default=0),
-        double_backward=any(event.get("double_backward") for event in events),
-        main_ended=root is not None and any(event.get("pid") == root for event in of["main_ended"]),
-        wrongs=tuple(wrongs),
-        rounding=rounding[-1] if rounding else None,
-        checked=operator_checks(events),
-        steps=max(_decoded(Steps, of["steps"]), key=lambda steps: steps.calls, default=None),
-        **facts,
-    )
-
-
-def _decoded(kind: type[T], events: Iterable[Event], part: Callable[[Event], Any] = lambda event: event) -> Iterator[T]:
-    """What these events hold, but for those that hold something else."""
-    for event in events:
-        with contextlib.suppress(TypeError, ValueError, KeyError):
-            yield decode(kind, part(event))
 
 
 def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
@@ -204,82 +67,6 @@ def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
 def wrong_result(wrong: WrongResult) -> RaisedException:
     """What stands for a wrong value that nobody raised."""
     return RaisedException(accuracy.TYPE, wrong.headline(), phase=accuracy.PHASE, wrong=wrong.wrongness)
-
-
-def _with_later(
-    events: list[Event], raised: dict[tuple[int, int], tuple[RaisedException, Event]]
-) -> Iterator[tuple[RaisedException, Event]]:
-    """The recorded exceptions, each with what it ended (a process, a test, or, swallowed, nothing), and its event."""
-    ended: dict[tuple[int, int], str] = {}
-    tests: dict[tuple[int, int], str] = {}
-    passed_on: dict[tuple[int, int], tuple[int, int]] = {}
-    for (pid, number), (_, event) in raised.items():
-        if event.get("phase") in _ENDS:
-            # An exception of the program's own that was raised from a compiled one only passes it on.
-            chained = next((tuple(link) for link in event.get("chain", ()) if tuple(link) in raised), None)
-            first = chained or _of_a_worker((pid, number), raised) or (pid, number)
-            passed_on[pid, number] = first
-            ended.setdefault(first, event["phase"])
-            tests.setdefault(first, event.get("test") or "")
-    for event in events:
-        key = (event.get("pid", 0), event.get("id", 0))
-        key = passed_on.get(key, key)
-        if event.get("e") == "raised_again" and event.get("phase") in _ENDS and key in raised:
-            ended.setdefault(key, event["phase"])
-            tests.setdefault(key, event.get("test") or "")
-    for key, (exception, event) in raised.items():
-        if key in ended:
-            yield replace(exception, swallowed=False, ended=ended[key], test=tests[key]), event
-        elif event.get("phase") not in _ENDS:
-            yield replace(exception, swallowed=True), event
-
-
-def _of_a_worker(
-    key: tuple[int, int], raised: dict[tuple[int, int], tuple[RaisedException, Event]]
-) -> tuple[int, int] | None:
-    """The exception of another process that this one is a copy of, or that its message tells; None where there is none.
-
-    A pool raises what its worker raised once more in the process that asked, or, where that cannot be pickled, the error of
-    pickling, from the worker's traceback; `torch.multiprocessing.spawn` and a DataLoader write that into a message.
-    """
-    exception = raised[key][0]
-    text = exception.message + (f"\n{exception.cause.message}" if exception.cause is not None else "")
-    for other, (first, event) in raised.items():
-        if other[0] == key[0] or event.get("phase") in _ENDS:
-            continue
-        told = f"{first.type}: {first.message.strip().splitlines()[0]}" if first.message.strip() else first.type
-        if told in text or (first.type, first.message) == (exception.type, exception.message):
-            return other
-    return None
-
-
-def _failing_graph(told: list[tuple[RaisedException, Event]], events: list[Event], crumb: str) -> str | None:
-    """The graph of the exception that ended the program; else that which a hook saw fail, or in which the process died.
-
-    Where the program's own check ended it, none that was not compiled: the program went on without that.
-    """
-    names = {event.get("file"): event.get("graph") for event in events if event.get("e") == "graph"}
-    ended = [event for exception, event in told if not exception.swallowed] or [event for _, event in told]
-    marked = ended[0].get("graph") if ended else None
-    own = bool(ended) and ended[0].get("phase") in _ENDS
-    failures = [event for event in events if event.get("e") == "graph_failed"]
-    failed = [event.get("graph") for event in failures if not own or event.get("when") != "compile"]
-    found = None if ended else _IN_GRAPH.search(crumb)
-    named = names.get(marked, marked) or (failed[-1] if failed else found and found.group(1))
-    return str(named) if named else None
-
-
-def graph_order(events: list[Event]) -> list[str]:
-    """Names of captured graph files, those that failed first, then the newest first; last what only rounds otherwise."""
-    written = [str(event["file"]) for event in events if event.get("e") == "graph" and event.get("file")]
-    failed = [str(event["file"]) for event in events if event.get("e") == "graph_failed" and event.get("file")]
-    rounded = [str(event["result"]["file"]) for event in events if event.get("e") == "rounding" and _file_of(event)]
-    return list(dict.fromkeys([*failed, *reversed(written), *rounded]))
-
-
-def _file_of(event: Event) -> Any:
-    result = event.get("result")
-    return isinstance(result, dict) and result.get("file")
 
 
 def outcome_of(

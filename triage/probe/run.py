@@ -21,7 +21,9 @@ from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
+from triage.probe.events import read_events, read_stacks
 from triage.probe.launch import Cancel, Launch, launch
+from triage.probe.notes import agent_notes, graph_order
 from triage.probe.staging import Stage, environment, harvest_neutral, make_stage, shared_with_forks
 from triage.probe.supervisor import STACKS_SIGNAL
 from triage.probe.target import Target
@@ -104,15 +106,15 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         finally:  # also when we are interrupted: what was learned stays
             _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
             _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")
-        events = interpret.read_events(stage.channel, until=done.told_at)
-        notes = interpret.notes_of(events)
+        events = read_events(stage.channel, until=done.told_at)
+        notes = agent_notes(events)
         graphs = _keep_graphs(stage.channel, request, events)
         outcome = interpret.outcome_of(
             done,
             notes,
             text_of(stdout),
             text_of(stderr),
-            interpret.read_stacks(stage.channel),
+            read_stacks(stage.channel),
             uncompiled=request.rung == UNCOMPILED.name,
         )
         outcome = interpret.with_comparison(outcome, notes)
@@ -204,7 +206,7 @@ def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> 
 
 
 def _keep_graphs(channel: Path, request: ProbeRequest, events: list[dict[str, object]]) -> tuple[Path, ...]:
-    names = interpret.graph_order(events)
+    names = graph_order(events)
     if not names:
         return ()
     goal = request.directory / "graph" / request.name

@@ -11,8 +11,9 @@ from urllib.parse import quote
 from triage.errors import UsageError
 from triage.model.bisection import Bisection
 from triage.model.report import TriageReport
-from triage.report import bisection, markdown, wording
+from triage.report import bisection, markdown
 from triage.report.duplicates import REPOSITORY
+from triage.report.facts import facts
 from triage.report.kinds import is_of_backend, is_wanted, kind_of
 from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit, whole_in_report
@@ -20,6 +21,7 @@ from triage.report.logs import readable
 from triage.report.sources import ERROR_LOG, Sources
 from triage.report.templates import template_of as template_of  # its readers know it from here
 from triage.report.templates import user_template
+from triage.report.titles import title
 
 _DIFF_LINES = 16
 # The issue form cannot be prefilled (its fields have no ids), a blank issue can: with the body where it fits the address,
@@ -57,13 +59,13 @@ def issue_url(report: TriageReport, sources: Sources) -> str:
     """The address that opens a new issue with this report; empty for what is no bug of the compiler."""
     if not is_wanted(report):
         return ""
-    return new_issue_url(wording.title(report), parts_of(report, sources), _body(report, sources))
+    return new_issue_url(title(report), parts_of(report, sources), _body(report, sources))
 
 
 def filing(report: TriageReport, sources: Sources) -> str:
     """How to file the report, as a comment; for what is no bug of the compiler, why not to."""
     wanted = is_wanted(report)
-    heading = wording.title(report)
+    heading = title(report)
     return template_of("github.md.j2").render(
         wanted=wanted,
         cause=report.known_cause,
@@ -92,8 +94,8 @@ def _body(report: TriageReport, sources: Sources) -> Callable[[Mapping[str, str]
         "report": report,
         "kind": kind_of(report),
         "wanted": is_wanted(report),
-        "title": wording.title(report),
-        "facts": wording.facts(report),
+        "title": title(report),
+        "facts": facts(report),
         "labels": suggested_labels(report),
         "difference": _difference(sources),
         "bisection": bisection.view_of(report.regression),

@@ -1,4 +1,4 @@
-"""The facts of a report in a reader's words: titles, outcomes, tables. Pure functions; cells and facts are Markdown.
+"""Parts of a report in a reader's words: outcomes, tables, sentences. Pure functions; cells and facts are Markdown.
 
 Every text that comes from outside is clipped here, so that what is not a quoted part has a bounded size.
 """
@@ -16,16 +16,13 @@ from triage.model.report import (
     SAYS_NOTHING,
     AblationRow,
     Control,
-    Culprit,
     LadderRow,
     ReportSignature,
     Reproducer,
-    SubsystemSearch,
     TriageReport,
 )
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import Stage
 from triage.report.markdown import clip, clip_sentences, code, one_line, prose, table
-from triage.report.titles import title as title  # its readers know it from here
 
 ROWS = 24
 NOTE = 600  # characters of what is said of a reproducer
@@ -58,108 +55,6 @@ _ABLATED = {
 _ARGUMENT = re.compile(r"`?torch\.compile\(\.\.\.(?:, (?P<argument>.*))?\)`?(?: (?P<rest>.*))?")
 _QUOTES = re.compile(r"=?`")  # of a name: "without `options=`"
 _UNQUOTED = re.compile(r"[\w@%+=:,./~<>-]+")
-
-
-def facts(report: TriageReport) -> list[tuple[str, str]]:
-    """(name, Markdown) of what fails where, most telling first; nothing where nothing fails."""
-    verdict, signature, culprit = report.verdict, report.signature, report.culprit
-    found: list[tuple[str, str]] = []
-    if verdict.symptom is Symptom.NONE:
-        return found
-    found += own_code_facts(report)
-    where = [verdict.door] if verdict.door else []
-    where += [STAGES[verdict.stage]] if verdict.stage in STAGES else []
-    where += [f"{verdict.direction} pass"] if verdict.direction and where else []
-    where += [f"graph {code(clip(culprit.graph, 40))}"] if culprit is not None and culprit.graph else []
-    nowhere = verdict.symptom is Symptom.ROUNDING and verdict.stage is Stage.NONE
-    if verdict.symptom is not Symptom.NONDETERMINISTIC and not nowhere:
-        found.append(("Where", ", ".join(where) or "not located"))
-    if signature is not None and signature.user_line and report.own_code is None:
-        found.append(("Line", code(clip(signature.user_line, 240))))
-    if signature is not None and signature.hangs_in:
-        found.append(("Hangs in", code(clip(signature.hangs_in, 240))))
-    if signature is not None and signature.test:
-        found.append(("Test", code(clip(signature.test, 240))))
-    if culprit is not None and (culprit.op or culprit.detail):
-        named = [code(clip(culprit.op, 120))] if culprit.op else []
-        named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
-        detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
-        found.append(("Operation", ": ".join(part for part in (" ".join(named), detail) if part)))
-    if report.given_wrong is not None:
-        found.append(("Comes of", _comes_of(report.given_wrong)))
-    if report.subsystem is not None and report.subsystem.names:
-        found.append(("Part of the compiler", part(report.subsystem)))
-    elif report.subsystem is None and culprit is not None and _is_part_alone(culprit, verdict.stage):
-        found.append(("Part of the compiler", code(clip(culprit.subsystem or "", 60))))
-    if report.accuracy is not None and report.accuracy.get("sentence"):
-        found.append(("What is wrong", prose(clip(report.accuracy["sentence"], 300))))
-    if report.accuracy is not None and report.accuracy.get("details"):
-        found.append(("Compared with eager", prose(clip(report.accuracy["details"], 500))))
-        if report.accuracy.get("first_wrong"):
-            found.append(
-                ("First value that is wrong", f"the result of {code(clip(report.accuracy['first_wrong'], 200))}")
-            )
-        if report.accuracy.get("first_diverging"):
-            found.append(("In the program's graph", diverging(report.accuracy["first_diverging"])))
-    if verdict.runs > 1 and verdict.symptom is not Symptom.NONDETERMINISTIC:
-        found.append(("How often", f"{verdict.failures} of {verdict.runs} runs"))
-    called = [text for text in map(compile_call, report.compile_calls) if text != "torch.compile()"]
-    if called:
-        found.append(("Called as", ", ".join(code(clip(text, 160)) for text in list(dict.fromkeys(called))[:3])))
-    if report.graph_breaks or report.recompiles:
-        counts = ((report.graph_breaks, "graph break"), (report.recompiles, "recompilation"))
-        found.append(("Compilation", ", ".join(plural(count, name) for count, name in counts if count)))
-    if report.regression and regression(report.regression):
-        fixed = bool(report.regression.get("first_fixed"))
-        found.append(("Fixed" if fixed else "Regression", regression(report.regression)))
-    return found
-
-
-def _is_part_alone(culprit: Culprit, stage: Stage) -> bool:
-    """Whether all that is known is the part that the error's frames tell, and it tells more than the stage."""
-    return not (culprit.op or culprit.detail) and culprit.subsystem not in (None, "", stage.value)
-
-
-def _comes_of(facts: dict[str, Any]) -> str:
-    """Of what value a failure comes, and how that is known."""
-    wrong, result = facts["wrong"], f"the result of {code(clip(str(facts['operation']), 200))}"
-    shown = "with what eager computes in its place the reproducer passes"
-    if not wrong:
-        return f"{result}, which is not eager's by no more than rounding explains; {shown}"
-    told = f"{wrong['face']} ({wrong['values']})" if wrong["values"] else wrong["face"]
-    return f"a wrong value, {result}: {prose(clip(told, 200))}; {shown}"
-
-
-def diverging(facts: dict[str, Any]) -> str:
-    """Where in the program's own graph values go wrong."""
-    return (
-        f"operation {facts['place']} of {facts['operations']}, {code(clip(str(facts['operation']), 200))}, is the first with "
-        f"which compiled and eager differ ({plural(facts['questions'], 'run')} of parts of that graph)"
-    )
-
-
-def part(search: SubsystemSearch) -> str:
-    """The part that was found, which application of it, and the runs that showed it."""
-    told = " and ".join(code(clip(name, 60)) for name in search.names)
-    if search.application is not None:
-        what = f", {code(clip(search.what, 160))}" if search.what else ""
-        told += f", application {search.application}{what}"
-    graphs = ""
-    if search.before and search.after:
-        graphs = f"; the graph before and after it: {code(clip(search.before, 80))}, {code(clip(search.after, 80))}"
-    return f"{told}: {prose(clip(search.shown_by, 240))}{graphs}"
-
-
-def own_code_facts(report: TriageReport) -> list[tuple[str, str]]:
-    """Whose code it is, the line in it, and where it was called from."""
-    own = report.own_code
-    if own is None:
-        return []
-    seen = "Crashes in" if own.died else "Raised in" if own.raised else "Raised through"
-    told = "Because of" if own.needed else seen
-    found = [(told, prose(clip(own.name, 160)))]
-    found.append(("Line", code(clip(own.line, 240))))
-    return [*found, ("Called from", code(clip(own.call_site, 240)))] if own.call_site else found
 
 
 def operator_check(check: OperatorCheck) -> str:

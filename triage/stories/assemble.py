@@ -12,7 +12,7 @@ import triage
 from triage.culprit.contracts import broken_by
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.matching import lies_in_environment
-from triage.culprit.operation import culprit_of, with_part
+from triage.culprit.operation import Clues, culprit_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved
 from triage.environments.files import JOURNAL
@@ -163,17 +163,15 @@ def _culprit(
     """The operation and the part to blame. Of a reproducer that is `doubted`, the graph that it compiles tells nothing."""
     made = found.reproduced
     reduced = made.graph or (made.seen_graph if not doubted else None) if made is not None else None
-    culprit = culprit_of(
-        conclusion,
-        reduced,
-        graph,
-        _diverging(found),
-        minimal=made is None or made.minimal,
-        by_itself=fails_by_itself(found, own),
+    clues = Clues(
+        diverging=_diverging(found),
         broken=[check.operator for check in found.operator_checks if broken_by(check)],
         given=found.given_wrong,
         fake=found.fake_wrong,
+        minimal=made is None or made.minimal,
+        by_itself=fails_by_itself(found, own),
     )
+    culprit = culprit_of(conclusion, reduced, graph, clues)
     return with_part(culprit, found.subsystem, found.lowered, conclusion.direction)
 
 

@@ -18,7 +18,7 @@ from triage.explain.fullgraph import first_to_fail
 from triage.model.explanation import Explanation
 from triage.model.stage import OutcomeKind
 from triage.probe import stdin
-from triage.probe.interpret import Event, events_in
+from triage.probe.events import Event, events_in
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import redactor_here

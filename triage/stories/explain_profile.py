@@ -10,11 +10,11 @@ from pathlib import Path
 from triage.explain.modes import AS_IT_IS, MODES, Mode
 from triage.explain.profile import outside, parts_of, profile_of, step_of
 from triage.model.explanation import Explanation, ProfiledStep
-from triage.probe.interpret import Event, events_in
+from triage.probe.events import Event, events_in
 from triage.probe.target import Target
 from triage.session.session import Session
 from triage.stories.explain_run import failure_of
-from triage.stories.turns import NOT_READY, PROFILE, READY, STOP, Baton, ended, processes, start, wait
+from triage.stories.turns import NOT_READY, PROFILE, STOP, in_turns
 
 FOLDER = "profile"  # of the run directory, with the traces
 STEPS = 7  # that are profiled, one by one; the first one, in which the profiler itself warms up, is not counted
@@ -38,20 +38,17 @@ def _step(
     """The profiled steps of the program in this mode, or why there are none."""
     name = f"profile-{mode.slug}"
     trace = f"{FOLDER}/{mode.slug}.json"
-    late: str | None = None
-    with processes(session, 1) as pool:
-        baton = Baton(folder / mode.slug)
-        process = start(session, target, mode, marks, baton, 0, pool, name, session.directory / trace)
-        wait(baton, process, session, NOT_READY)
+    with in_turns(session, target, marks, folder / mode.slug, 1) as turns:
+        process = turns.start(mode, 0, name, profile=session.directory / trace)
+        turns.wait(process, NOT_READY)
         for number in range(STEPS):
-            if process.probe.done() or baton.state(0) != READY:
+            if not turns.is_ready(process):
                 break
             session.emit("engine_step", text=f"profiling {mode.name}: step {number + 1} of {STEPS}")
-            baton.give(0, PROFILE)
-            wait(baton, process, session, "the profiled step had not ended")
-        baton.give(0, STOP)
-        probe, late = ended(session, process), process.late
-        baton.close()
+            turns.give(process, PROFILE)
+            turns.wait(process, "the profiled step had not ended")
+        turns.give(process, STOP)
+        probe, late = turns.ended(process), process.late
     events = events_in(session.directory / "logs" / f"{name}.events.jsonl")
     counted = [event for event in events if event.get("e") == "profiled"][1:]
     step = step_of(counted, mode.name, trace)

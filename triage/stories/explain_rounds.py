@@ -10,7 +10,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,23 +17,11 @@ from triage.environments.machine import runs_that_fit, usable_cores
 from triage.explain.modes import LEAST_ROUNDS, Measured, Mode, row_of
 from triage.model.explanation import ModeRow
 from triage.model.rungs import UNCOMPILED
-from triage.probe.interpret import Event, events_in
+from triage.probe.events import Event, events_in
 from triage.probe.target import Target
 from triage.session.session import Session
 from triage.stories.explain_run import failure_of
-from triage.stories.turns import (
-    GO,
-    NOT_READY,
-    READY,
-    SLOTS,
-    STOP,
-    Baton,
-    Running,
-    ended,
-    processes,
-    start,
-    wait,
-)
+from triage.stories.turns import GO, NOT_READY, SLOTS, STOP, Running, Turns, in_turns
 
 ROUNDS = 21
 ROUNDS_SECONDS = 120.0  # no round is begun after so long, once there are enough for an interval
@@ -94,45 +81,43 @@ class _Sets:
     def _set(self, side_by_side: int) -> dict[str, Measured]:
         """What one process of each mode told, of those that there is room and time for."""
         self._count += 1
-        modes = self._modes
-        baton = Baton(self._folder / f"turns-{self._count}")
-        running: list[Running] = []
-        began = time.monotonic()
-        with processes(self._session, len(modes)) as pool:
-            for slot, mode in enumerate(modes):
-                reason = _why_not(self._session, slot)
-                if reason is not None:
-                    if self._count == 1:
-                        self.left_out[mode.name] = _not_run(mode, reason)
-                    continue
-                running.append(self._started(mode, baton, slot, pool))
-                if len(running) >= side_by_side:
-                    wait(baton, running[-side_by_side], self._session, NOT_READY)
-                if self._count == 1 and slot == 0:  # uncompiled: what it takes to come to the first steps
-                    self._seconds = (time.monotonic() - began) * len(modes) / usable_cores()
-            for each in running:
-                wait(baton, each, self._session, NOT_READY)
+        path, began = self._folder / f"turns-{self._count}", time.monotonic()
+        with in_turns(self._session, self._target, self._overlay, path, len(self._modes)) as turns:
+            running = self._all_started(turns, side_by_side)
+            for process in running:
+                turns.wait(process, NOT_READY)
             if self._count > 1:
                 self._seconds = time.monotonic() - began
             elif not self.worth_another():
                 self._sets = 1  # which has all rounds, then
-            self._rounds(baton, running)
-            for each in running:
-                baton.give(each.slot, STOP)
-            measured = {each.mode.name: _read(self._session, each) for each in running}
-        baton.close()
-        return measured
+            self._rounds(turns, running)
+            for process in running:
+                turns.give(process, STOP)
+            return {process.mode.name: _read(self._session, process, turns) for process in running}
 
-    def _started(self, mode: Mode, baton: Baton, slot: int, pool: ThreadPoolExecutor) -> Running:
-        name = f"mode-{mode.slug}" + (f"-{self._count}" if self._count > 1 else "")
-        caches = self._folder / mode.slug
-        return start(self._session, self._target, mode, self._overlay, baton, slot, pool, name, caches=caches)
+    def _all_started(self, turns: Turns, side_by_side: int) -> list[Running]:
+        """A process for each mode that there is room and time for; so many at most compile at once."""
+        running: list[Running] = []
+        again = f"-{self._count}" if self._count > 1 else ""
+        began = time.monotonic()
+        for slot, mode in enumerate(self._modes):
+            reason = _why_not(self._session, slot)
+            if reason is not None:
+                if self._count == 1:
+                    self.left_out[mode.name] = _not_run(mode, reason)
+                continue
+            running.append(turns.start(mode, slot, f"mode-{mode.slug}{again}", caches=self._folder / mode.slug))
+            if len(running) >= side_by_side:
+                turns.wait(running[-side_by_side], NOT_READY)
+            if self._count == 1 and slot == 0:  # uncompiled: what it takes to come to the first steps
+                self._seconds = (time.monotonic() - began) * len(self._modes) / usable_cores()
+        return running
 
-    def _rounds(self, baton: Baton, running: Sequence[Running]) -> None:
+    def _rounds(self, turns: Turns, running: Sequence[Running]) -> None:
         """Give everybody a turn, and again: the first of a round is another one each time."""
         began, rounds = time.monotonic(), ROUNDS // self._sets
         for number in range(rounds):
-            alive = [each for each in running if not each.probe.done() and baton.state(each.slot) == READY]
+            alive = [process for process in running if turns.is_ready(process)]
             late = number >= LEAST_ROUNDS // self._sets and time.monotonic() - began > ROUNDS_SECONDS / self._sets
             if not alive or late or self._session.clock.spent():
                 return
@@ -140,9 +125,9 @@ class _Sets:
             text += f", processes {self._count} of {self._sets}" if self._sets > 1 else ""
             self._session.emit("engine_step", text=text)
             first = number % len(alive)
-            for each in (*alive[first:], *alive[:first]):
-                baton.give(each.slot, GO)
-                wait(baton, each, self._session, "its turn had not ended")
+            for process in (*alive[first:], *alive[:first]):
+                turns.give(process, GO)
+                turns.wait(process, "its turn had not ended")
 
 
 def _not_run(mode: Mode, reason: str) -> ModeRow:
@@ -157,10 +142,10 @@ def _why_not(session: Session, slot: int) -> str | None:
     return None
 
 
-def _read(session: Session, each: Running) -> Measured:
-    probe = ended(session, each)
-    events = events_in(session.directory / "logs" / f"{each.name}.events.jsonl")
-    return measured_in(events, each.late or failure_of(probe.outcome))
+def _read(session: Session, process: Running, turns: Turns) -> Measured:
+    probe = turns.ended(process)
+    events = events_in(session.directory / "logs" / f"{process.name}.events.jsonl")
+    return measured_in(events, process.late or failure_of(probe.outcome))
 
 
 def measured_in(events: Sequence[Event], failure: str | None) -> Measured:

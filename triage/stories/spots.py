@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from triage.culprit.compile_arguments import uses_on
@@ -93,14 +94,12 @@ class Files:
     def _of_frames(self, found: Findings) -> Iterator[Path]:
         if self._script is not None:
             yield self._script
-        for probes in found.walk.seen.values():
-            for probe in probes:
-                for raised in probe.notes.raised:
-                    for level in (raised, raised.innermost()):
-                        for frame in (*level.frames, *level.user_code):
-                            path = self._cwd / frame.file
-                            if is_user_frame(Frame(str(path), frame.line, frame.function)):
-                                yield path
+        probes = chain.from_iterable(found.walk.seen.values())
+        errors = [level for probe in probes for raised in probe.notes.raised for level in (raised, raised.innermost())]
+        for frame in chain.from_iterable((*error.frames, *error.user_code) for error in errors):
+            path = self._cwd / frame.file
+            if is_user_frame(Frame(str(path), frame.line, frame.function)):
+                yield path
 
 
 _NOT_OURS = ("site-packages", "dist-packages", "node_modules", "triage-out")

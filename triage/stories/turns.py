@@ -40,89 +40,91 @@ class Running:
     late: str | None = None  # why it was ended
 
 
-class Baton:
-    """The file in which every process finds its turn, a byte for each."""
+class Turns:
+    """The processes of one program. `overlay` marks the function that is its step; at `path` each finds its turn."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, session: Session, target: Target, overlay: Mapping[Path, bytes], path: Path, pool: ThreadPoolExecutor
+    ) -> None:
+        self._session, self._target, self._overlay, self._path, self._pool = session, target, overlay, path, pool
         path.write_bytes(b"-" * SLOTS)
-        self.path = path
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), SLOTS)
 
-    def state(self, slot: int) -> bytes:
-        return self._map[slot : slot + 1]
+    def start(
+        self, mode: Mode, slot: int, name: str, *, profile: Path | None = None, caches: Path | None = None
+    ) -> Running:
+        """Start the program in this mode. `profile` is where traces go.
 
-    def give(self, slot: int, state: bytes) -> None:
-        self._map[slot : slot + 1] = state
+        `caches` are torch's, kept for the next process; without it each has its own.
+        """
+        session = self._session
+        turns = {"file": str(self._path), "slot": slot, "block": BLOCK_SECONDS, "named": bool(self._overlay)}
+        request = request_for(
+            session,
+            self._target,
+            name,
+            caches,
+            rung=mode.rung,
+            timeout=_limit(session),
+            overlay=self._overlay,
+            seed=0,  # the same inputs in every mode
+            compile_arguments=dict(mode.arguments) if mode.rung != UNCOMPILED.name else {},
+            turns={**turns, **({"profile": str(profile)} if profile is not None else {})},
+        )
+        session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
+        cancel = Cancel(session.cancel)
+        return Running(mode, name, slot, cancel, self._pool.submit(run_probe, request, cancel))
+
+    def is_ready(self, process: Running) -> bool:
+        """Whether it stands still and waits for its turn."""
+        return not process.probe.done() and self._state(process) == READY
+
+    def give(self, process: Running, state: bytes) -> None:
+        """Tell it to go on, to end, or to profile its next step."""
+        self._map[process.slot : process.slot + 1] = state
+
+    def wait(self, process: Running, what: str) -> None:
+        """Until it waits for its turn, or has ended; one that takes longer than a run of the script may is ended."""
+        session = self._session
+        limit = time.monotonic() + session.settings.timeout
+        while not process.probe.done() and self._state(process) not in (READY, ENDED):
+            if time.monotonic() > limit or session.clock.spent():
+                process.late = f"{what} within {session.settings.timeout:.0f} s (--timeout)"
+                process.cancel.set()
+                process.probe.exception()
+                return
+            time.sleep(POLL_SECONDS)
+
+    def ended(self, process: Running) -> Probe:
+        """The process once it has ended, announced."""
+        probe, name = process.probe.result(), process.mode.name
+        self._session.emit("probe_ended", name=name, rung=name, **ended_facts(probe.outcome))
+        return probe
 
     def close(self) -> None:
         self._map.close()
 
+    def _state(self, process: Running) -> bytes:
+        return self._map[process.slot : process.slot + 1]
+
 
 @contextmanager
-def processes(session: Session, count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that each wait for a process; whatever goes wrong here, those end."""
+def in_turns(
+    session: Session, target: Target, overlay: Mapping[Path, bytes], path: Path, count: int
+) -> Iterator[Turns]:
+    """At most `count` processes, each with a thread that waits for it; whatever goes wrong here, those end."""
     with ThreadPoolExecutor(max(1, count), thread_name_prefix="turns") as pool:
+        turns = Turns(session, target, overlay, path, pool)
         try:
-            yield pool
+            yield turns
         except BaseException:
             session.cancel.set()
             raise
-
-
-def start(
-    session: Session,
-    target: Target,
-    mode: Mode,
-    overlay: Mapping[Path, bytes],
-    baton: Baton,
-    slot: int,
-    pool: ThreadPoolExecutor,
-    name: str,
-    profile: Path | None = None,
-    caches: Path | None = None,
-) -> Running:
-    """Start the program in this mode. `overlay` marks the function that is its step; `profile` is where traces go.
-
-    `caches` are torch's, kept for the next process; without it each has its own.
-    """
-    turns = {"file": str(baton.path), "slot": slot, "block": BLOCK_SECONDS, "named": bool(overlay)}
-    request = request_for(
-        session,
-        target,
-        name,
-        caches,
-        rung=mode.rung,
-        timeout=_limit(session),
-        overlay=overlay,
-        seed=0,  # the same inputs in every mode
-        compile_arguments=dict(mode.arguments) if mode.rung != UNCOMPILED.name else {},
-        turns={**turns, **({"profile": str(profile)} if profile is not None else {})},
-    )
-    session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
-    cancel = Cancel(session.cancel)
-    return Running(mode, name, slot, cancel, pool.submit(run_probe, request, cancel))
+        finally:
+            turns.close()
 
 
 def _limit(session: Session) -> float:
     """Of one process, in seconds: it also waits while the others compile, and for its turns."""
     return min(session.clock.left(), 100 * session.settings.timeout)
-
-
-def wait(baton: Baton, each: Running, session: Session, what: str) -> None:
-    """Until it waits for its turn, or has ended; one that takes longer than a run of the script may is ended."""
-    limit = time.monotonic() + session.settings.timeout
-    while not each.probe.done() and baton.state(each.slot) not in (READY, ENDED):
-        if time.monotonic() > limit or session.clock.spent():
-            each.late = f"{what} within {session.settings.timeout:.0f} s (--timeout)"
-            each.cancel.set()
-            each.probe.exception()
-            return
-        time.sleep(POLL_SECONDS)
-
-
-def ended(session: Session, each: Running) -> Probe:
-    """The process once it has ended, announced."""
-    probe = each.probe.result()
-    session.emit("probe_ended", name=each.mode.name, rung=each.mode.name, **ended_facts(probe.outcome))
-    return probe

@@ -15,8 +15,10 @@ from triage.model.outcome import Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe import interpret
+from triage.probe.events import read_events, read_stacks
 from triage.probe.forkclient import ForkExit, ForkRequest
 from triage.probe.graphs import read_graphs
+from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, text_of
 
 _WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
@@ -34,14 +36,14 @@ class ForkFacts:
 def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
     """Read the directory of a finished candidate."""
     channel = request.root / "channel"
-    events = interpret.read_events(channel)
-    notes = interpret.notes_of(events)
+    events = read_events(channel)
+    notes = agent_notes(events)
     outcome = interpret.outcome_of(
         ended.exit,
         notes,
         text_of(request.root / "stdout.txt"),
         text_of(request.root / "stderr.txt"),
-        interpret.read_stacks(channel),
+        read_stacks(channel),
         uncompiled=request.rung == UNCOMPILED.name,
     )
     if ended.oom:
@@ -102,4 +104,4 @@ def _graph_of(probe: Probe) -> GraphCase | None:
 def not_run(reason: str) -> CandidateResult:
     """No facts: the candidate could not be run, or was not wanted any more."""
     outcome = Outcome(OutcomeKind.INVALID, detail=reason)
-    return CandidateResult(outcome, interpret.notes_of([]), None, compiled=False)
+    return CandidateResult(outcome, agent_notes([]), None, compiled=False)

@@ -41,7 +41,7 @@ from triage.reduce.text.starts.texts import Request, without_trace
 from triage.reduce.text.validity import RULES, SEEDED, Validity
 from triage.reduce.text.watching import evidence
 from triage.reduce.text.watching.evidence import Trace
-from triage.reduce.text.watching.tracing import trace
+from triage.reduce.text.watching.tracing import Wanted, trace
 from triage.trial.driver import Driver
 from triage.trial.interface import CandidateRunner
 from triage.trial.patience import Patience
@@ -195,22 +195,16 @@ class SourceEngine:
     def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> tuple[Trace | None, float]:
         seen, began = self._seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
-        outer = evidence.outer_frames(seen.exception, frames)
-        calls = 0 if seen.own_check else seen.calls
-        seconds = max(1.0, min(self._timeout, limit.left()))
-        emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")
-        found = trace(
-            self._target,
+        wanted = Wanted(
             frames,
-            outer,
-            calls,
-            problem.workdir,
-            seconds,
-            self._neutral,
-            self._cancel,
+            evidence.outer_frames(seen.exception, frames),
+            calls=0 if seen.own_check else seen.calls,
             rank=seen.exception.rank if seen.exception else None,
             compiled=seen.own_check and problem.stage is Stage.DYNAMO,
         )
+        seconds = max(1.0, min(self._timeout, limit.left()))
+        emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")
+        found = trace(self._target, wanted, problem.workdir, seconds, self._neutral, self._cancel)
         seconds = time.monotonic() - began
         if found is None and self._target.script is not None:
             with contextlib.suppress(OSError, UnicodeDecodeError):  # it may be written in another encoding

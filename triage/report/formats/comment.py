@@ -13,6 +13,7 @@ from triage.report.labels import telling_workarounds
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
 from triage.report.markdown import clean, one_line
 from triage.report.sources import Sources
+from triage.report.titles import title
 
 
 def render(report: TriageReport, sources: Sources) -> str:
@@ -22,7 +23,7 @@ def render(report: TriageReport, sources: Sources) -> str:
     fixed = {
         "report": report,
         "kind": kind,
-        "title": wording.title(report),
+        "title": title(report),
         "error": _error(report),
         "blamed": wording.STAGES.get(report.verdict.stage, ""),
         "ways": telling_workarounds(report),

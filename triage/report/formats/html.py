@@ -18,6 +18,7 @@ from triage.report.pages import bars, closing_chips, page
 from triage.report.redaction_words import redacted_words
 from triage.report.sources import ERROR_LOG, Sources
 from triage.report.timeline import timeline
+from triage.report.titles import title
 from triage.report.trace import TRACE_LOG
 
 MOST_LOG = 200_000  # characters, from its end
@@ -31,7 +32,7 @@ def render(report: TriageReport, sources: Sources) -> str:
     log, made = clean(sources.error_log), report.reproducer
     return page(
         "report.html.j2",
-        wording.title(report),
+        title(report),
         report=report,
         chips=_chips(report),
         cause=f"{report.known_cause.explanation} {report.known_cause.cure}" if report.known_cause else "",

@@ -17,6 +17,7 @@ from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report import wording
 from triage.report.sources import Sources
+from triage.report.titles import title
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _PLACE = re.compile(r"^(?P<file>[^\n]+?):(?P<line>\d+) in ")
@@ -90,7 +91,7 @@ def _message(report: TriageReport) -> str:
     signature = report.signature
     error = headline(signature.exception_type, signature.message) if signature is not None else ""
     ways = "".join(f"\nPasses with {way}" for way in report.workarounds)
-    return "\n\n".join(part for part in (wording.title(report), report.verdict.summary, error, ways.strip()) if part)
+    return "\n\n".join(part for part in (title(report), report.verdict.summary, error, ways.strip()) if part)
 
 
 def _locations(report: TriageReport) -> list[dict[str, Any]]:

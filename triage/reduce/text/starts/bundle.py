@@ -157,16 +157,21 @@ class _Bundler:
         return found
 
     def _open_stars(self, order: list[str]) -> None:
+        """Each name that `from other import *` brings, as if it were imported by itself."""
         for name in order:
             read = self._read[name]
-            for node in read.script.tree.body:
-                if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                    base = imported_from(node, read.part.package)
-                    if base in self._read:
-                        other = self._read[base]
-                        for key in [*other.binds(), *other.names]:
-                            if not key.startswith("_") and not any(item.binds for item in read.seen.of(key)):
-                                read.names.setdefault(key, (base, key))
+            for base in self._starred(read):
+                other = self._read[base]
+                for key in [*other.binds(), *other.names]:
+                    if not key.startswith("_") and not any(item.binds for item in read.seen.of(key)):
+                        read.names.setdefault(key, (base, key))
+
+    def _starred(self, read: _Read) -> Iterator[str]:
+        for node in read.script.tree.body:
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                base = imported_from(node, read.part.package)
+                if base in self._read:
+                    yield base
 
     def _has(self, module: str, name: str) -> bool:
         """Whether a module has this name of its own: it hides a module of that name within a package."""

@@ -11,6 +11,7 @@ import contextlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +26,29 @@ from triage.reduce.text.watching.processes import united
 VARIABLE = "TRIAGE_TRACE_LINES"
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be seen of the call that fails. `calls` is its number among the compiled calls, 0 if it comes later.
+
+    `compiled`: what every compiled function is called on is told, as none is known to fail.
+    """
+
+    frames: Sequence[Frame]  # the compiled functions that fail
+    outer: Sequence[Frame]  # those around them
+    calls: int
+    rank: int | None = None  # of the process that failed
+    compiled: bool = False
+
+
 def trace(
     target: Target,
-    frames: Sequence[Frame],
-    outer: Sequence[Frame],
-    calls: int,
+    wanted: Wanted,
     directory: Path,
     timeout: float,
     neutral: Path | None,
     cancel: Cancel | None = None,
-    *,
-    rank: int | None = None,
-    compiled: bool = False,
 ) -> Trace | None:
-    """Run the program once more, uncompiled. `calls` is the number of the compiled call that fails, 0 if it comes later.
-
-    `frames` are the compiled functions that fail, `outer` those around them. `rank` is that of the process that failed;
-    `compiled`: what every compiled function is called on is told, as none is known to fail.
-    """
+    """Run the program once more, uncompiled, for `timeout` seconds at most; None where nothing came back."""
     roots = [target.cwd, *([target.script.parent] if target.script else [])]
     out = directory / "executed"
     shutil.rmtree(out, ignore_errors=True)  # of a run that was cut short
@@ -50,10 +56,10 @@ def trace(
     config: dict[str, Any] = {
         "out": str(out.absolute()),
         "roots": sorted({str(root.resolve()) for root in roots}),
-        "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in (*frames, *outer)],
-        "calls": calls,
-        "packages": packages_of(frames),
-        "compiled": compiled,
+        "wanted": [[Path(frame.file).name, frame.function, frame.line] for frame in (*wanted.frames, *wanted.outer)],
+        "calls": wanted.calls,
+        "packages": packages_of(wanted.frames),
+        "compiled": wanted.compiled,
     }
     request = ProbeRequest(
         name="executed",
@@ -67,8 +73,8 @@ def trace(
     )
     run_probe(request, cancel)
     with contextlib.suppress(ValueError, KeyError, TypeError):
-        facts = united(list(_written(out)), calls, rank)
-        around = {(frame.function, frame.line) for frame in outer}
+        facts = united(list(_written(out)), wanted.calls, wanted.rank)
+        around = {(frame.function, frame.line) for frame in wanted.outer}
         return read(facts, [Path(root) for root in config["roots"]], around) if facts is not None else None
     return None
 
