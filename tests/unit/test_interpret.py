@@ -139,11 +139,18 @@ def test_an_abort_after_an_uncaught_exception_is_its_aftermath() -> None:
 def test_a_crash_while_python_lets_go_is_not_laid_to_what_was_compiled_last() -> None:
     said = event("breadcrumb", text="inductor compiles backward graph 0/0")
     for events, told in (
-        ([said], "SIGALRM while compiling"),
-        ([said, event("main_ended", pid=10)], f"SIGALRM {ENDED}"),
+        ([said], "SIGBUS while compiling"),
+        ([said, event("main_ended", pid=10)], f"SIGBUS {ENDED}"),
     ):
-        signature = signature_of(outcome(-14, *events))
+        signature = signature_of(outcome(-7, *events))
         assert signature is not None and headline(signature.exception_type, signature.message) == told
+
+
+def test_the_programs_own_alarm_that_comes_after_its_end_is_no_crash() -> None:
+    """Its handler of the signal has gone by then, and what was compiled takes time to let go of."""
+    assert outcome(-14, event("main_ended", pid=10)) == Outcome(OutcomeKind.OK, 3.0, -14)
+    assert outcome(-14, raised(), event("main_ended", pid=10)).kind is OutcomeKind.EXCEPTION
+    assert outcome(-14).kind is OutcomeKind.CRASH
 
 
 def test_a_crash_after_a_handled_exception_is_a_crash() -> None:

@@ -87,6 +87,13 @@ def test_what_repeats_by_the_clock_while_something_compiles_is_no_progress(tmp_p
     assert late is not None and late <= 130.0
 
 
+@pytest.mark.parametrize("line", ["seconds", "clock", "fraction"])
+def test_so_is_what_names_each_second(tmp_path: Path, line: str) -> None:
+    beats = {**BEATS, "fraction": lambda second: f"alive after {second + 0.13:.2f}"}
+    late = at_standstill(tmp_path, beats[line], "compile graph 0/0", every=1)
+    assert late is not None and late <= 130.0
+
+
 def test_a_graph_that_failed_to_compile_is_compiled_no_longer(tmp_path: Path) -> None:
     told = tmp_path / "events-1.jsonl"
     told.write_text('{"text": "compile graph 0/0", "e": "breadcrumb"}\n{"graph": "0/0", "e": "other"}\n')
@@ -105,6 +112,8 @@ def test_a_graph_that_failed_to_compile_is_compiled_no_longer(tmp_path: Path) ->
         (lambda second: f"[{second}s] pass {second // 5} of 60", "compile graph 0/0", 5),
         (lambda second: f"pass {second // 5}", "compile graph 0/0", 5),
         (lambda second: f"node {second}", "inductor compiles forward graph 0/0", 1),
+        (lambda second: f"[{second}s] node {second}", "inductor compiles forward graph 0/0", 1),
+        (lambda second: f"{second // 3}s", "inductor compiles forward graph 0/0", 3),
         (lambda second: f"step {second // 10} loss {1 / (second + 1):.4f}", "run graph 0/0", 10),
     ],
 )

@@ -37,7 +37,7 @@ def test_caches_and_temporary_files_are_private(tmp_path: Path) -> None:
     first, second = (
         surroundings({"TMPDIR": "/elsewhere", "TORCHINDUCTOR_CACHE_DIR": "/warm"}, tmp_path) for _ in range(2)
     )
-    for name in ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+    for name in ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_COMPILE_DEBUG_DIR"):
         assert first[name] != second[name]
     assert json.loads(first["TRIAGE_AGENT"])["rung"] == "eager"
     assert first["TORCH_TRACE"] == str(tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from triage.errors import TargetError, UsageError
-from triage.probe.target import Target, check_program, check_syntax, find_python, make_target, run_python
+from triage.probe.target import Target, check_named, check_program, check_syntax, find_python, make_target, run_python
 
 
 @pytest.fixture
@@ -168,6 +168,20 @@ def test_a_program_that_is_no_python_is_told_by_its_path(place: Path) -> None:
     launcher.write_text("#!/usr/bin/env python3\n")
     for program in (str(launcher), "/venv/bin/python", "/other/bin/python3"):
         check_program(Target("/venv/bin/python", (program, "x"), place))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("launch", "trian.py"), "python: can't open file '{place}/trian.py': [Errno 2] No such file or directory"),
+        (("pytest", "-q", "trian.py"), "ERROR: file or directory not found: trian.py"),
+    ],
+)
+def test_a_script_that_a_launcher_does_not_find_is_wrong_usage(place: Path, words: tuple[str, ...], said: str) -> None:
+    launched = Target("/venv/bin/python", words, place)
+    with pytest.raises(UsageError, match=r"There is no script trian\.py(.|\n)*Did you mean train\.py"):
+        check_named(launched, f"a line\n{said.format(place=place)}\nanother\n")
+    check_named(launched, "python: can't open file '/elsewhere/trian.py': [Errno 2] No such file or directory")
 
 
 def target(place: Path, source: str) -> Target:

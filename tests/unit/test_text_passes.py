@@ -59,6 +59,19 @@ def test_all_statements_of_a_value_go_together():
 
 
 @pytest.mark.parametrize(
+    "mark", ["suppress.register_fake", 'torch.library.register_fake("ns::suppress")', 'suppress.register_kernel("cpu")']
+)
+def test_a_parameter_of_a_custom_operator_goes_from_what_is_registered_with_it(mark):
+    text = (
+        'from torch import library\n\n@library.custom_op("ns::suppress", mutates_args=())\ndef suppress(a: T, b: T) -> T:\n'
+        f"    return a.clone()\n\n@{mark}\ndef _(x, y):\n    return x\n\nsuppress(1, 2)\n"
+    )
+    less = text.replace("a: T, b: T", "a: T").replace("x, y", "x").replace("1, 2", "1")
+    found = results(text, definitions.propose)
+    assert less in found and not [each for each in found if "def _(x)" in each and "a: T, b" in each]
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("with a:\n    b\n", "b\n"),

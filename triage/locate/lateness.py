@@ -22,11 +22,13 @@ SHARE_OF_LIMIT = 0.4
 SILENT_SECONDS = 40.0
 LOOK_SECONDS = 1.0
 PRINTED = 2  # files of what the program prints
-BEAT_SECONDS = 4.0  # between two lines that are alike, at least: what counts by one is told from what counts seconds
+# Between two lines that are alike, at least, or from the first of them where they name seconds (`17s`, `0:17`, `17.2`): what
+# counts by one is told from what counts seconds.
+BEAT_SECONDS = 4.0
 SLACK_SECONDS = 2.0  # of what has passed between two looks
 MOST_READ = 1 << 16
 _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d\d)(?:[.,](\d+))?(?![\d:])")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)( ?s(?:ec(?:ond)?s?)?\b)?")
 # As the agent writes them down. Of what is compiled in a backward pass the end is not told.
 _GOES_ON = ("compile graph ", "inductor compiles forward ", "run graph ")
 
@@ -77,7 +79,8 @@ class _Beats:
 
     def __init__(self) -> None:
         self._read: dict[Path, int] = {}
-        self._last: dict[str, tuple[float, list[float]]] = {}  # by what a line says besides numbers
+        # By what a line says besides numbers: when and with which, last, and as the first of those that go by the clock.
+        self._last: dict[str, tuple[float, list[float], float, list[float]]] = {}
 
     def only(self, path: Path, now: float) -> bool:
         """Whether what the file has grown by are lines that were there before, but for the time that has passed."""
@@ -93,13 +96,23 @@ class _Beats:
 
     def _is_beat(self, line: str, now: float) -> bool:
         line = _CLOCK.sub(_seconds, line)
-        numbers = [float(number) for number in _NUMBER.findall(line)]
-        words = _NUMBER.sub("0", line)
-        then, before = self._last.get(words, (now, []))
-        self._last[words] = now, numbers
-        passed = now - then
-        moved = [new - old for new, old in zip(numbers, before, strict=False) if new != old]
-        return passed >= BEAT_SECONDS and all(abs(by - passed) <= SLACK_SECONDS for by in moved)
+        numbers = [float(number) for number, _ in _NUMBER.findall(line)]
+        told = [bool(unit or "." in number) for number, unit in _NUMBER.findall(line)]  # as what counts seconds
+        words = _NUMBER.sub(r"0\2", line)
+        then, before, since, began = self._last.get(words, (now, [], now, numbers))
+        moved = [i for i, (new, old) in enumerate(zip(numbers, before, strict=False)) if new != old]
+        often = bool(moved) and all(told[i] for i in moved)
+        if not (often and _by_the_clock(numbers, began, moved, now - since)):
+            often, since, began = False, now, numbers
+        self._last[words] = now, numbers, since, began
+        if often and now - since >= BEAT_SECONDS:
+            return True
+        return now - then >= BEAT_SECONDS and _by_the_clock(numbers, before, moved, now - then)
+
+
+def _by_the_clock(numbers: Sequence[float], before: Sequence[float], moved: Sequence[int], passed: float) -> bool:
+    """Whether what moved did by the time that has passed."""
+    return all(abs(numbers[i] - before[i] - passed) <= SLACK_SECONDS for i in moved)
 
 
 def _seconds(clock: re.Match[str]) -> str:

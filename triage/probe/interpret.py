@@ -48,6 +48,7 @@ _LAUNCHERS = (
     "SignalException",
 )
 _CHILD_SIGNAL = re.compile(r"(?:\(|signal |Signals\.)(SIG[A-Z]+)\b")
+_TIMERS = ("SIGALRM", "SIGVTALRM", "SIGPROF")  # a program sends them to itself
 # As Python prints a warning: its text, in few lines, and the line of source that it came from.
 _WARNING = re.compile(
     r"^\S.*:\d+: \w*Warning: .*\n(?:(?:(?![ \t]|[VDIWE]\d{4} ).*\n){0,3}[ \t]+\S.*(?:\n|\Z))?", re.MULTILINE
@@ -101,6 +102,8 @@ def outcome_of(
         died = _CHILD_SIGNAL.search(launchers.message)
         if died is not None and died.group(1) not in ("SIGTERM", "SIGINT"):
             return _crash({**base, "signal": died.group(1)}, notes, stderr, stdout, swallowed)
+    if notes.main_ended and ended is None and done.signal_name in _TIMERS:
+        base["signal"], done = None, replace(done, code=0)  # Python takes its handlers down before it lets go of torch
     if done.signal_name is not None and ended is None:  # after an uncaught exception an abort is only its aftermath
         return _crash(base, notes, stderr, stdout, swallowed)
     if done.code == 0:

@@ -194,6 +194,7 @@ def environment(
     env["TMPDIR"] = env["TEMP"] = env["TMP"] = str(stage.tmp)
     env["TORCHINDUCTOR_CACHE_DIR"] = str(stage.cache)
     env["TRITON_CACHE_DIR"] = str(stage.cache / "triton")
+    env["TORCH_COMPILE_DEBUG_DIR"] = str(stage.tmp)  # for a program that asks for those files itself
     env["PYTHONDONTWRITEBYTECODE"] = "1"  # the user's directories stay as they are
     env["PYTHONUNBUFFERED"] = "1"  # what a dying program printed is not lost
     env["TORCHDYNAMO_VERBOSE"] = "1"

@@ -17,6 +17,8 @@ from pathlib import Path
 from triage.errors import TargetError, UsageError
 from triage.probe.launch import Cancel, Launch, launch
 
+_NOT_THERE = re.compile(r"can't open file '(.+?)': \[Errno 2\].*|file or directory not found: (.+)")
+
 
 @dataclass(frozen=True)
 class Target:
@@ -178,12 +180,8 @@ def _checked_script(name: str, cwd: Path) -> Path:
             next=f"Name the script in it, for example: triage run {name.rstrip('/')}/train.py",
         )
     if not exists:
-        near, told = _alike(path), "Check the path, or use `triage run -m package.module` for a module."
-        raise UsageError(
-            what=f"There is no script {name}.",
-            why=f"Looked for {path}{'' if os.sep in name or path.suffix else ', and for a program of that name on PATH'}.",
-            next=f"Did you mean {Path(name).with_name(near)}?" if near else told,
-        )
+        beside = "" if os.sep in name or path.suffix else ", and for a program of that name on PATH"
+        raise _not_there(name, path, f"Looked for {path}{beside}.")
     try:
         source = path.read_bytes()
     except OSError as error:
@@ -197,6 +195,13 @@ def _checked_script(name: str, cwd: Path) -> Path:
     if b"\0" in source[:4096]:
         raise UsageError(what=f"{name} is not a Python script.", why="It holds binary data.", next="Name the script.")
     return path
+
+
+def _not_there(name: str, path: Path, why: str) -> UsageError:
+    near, told = _alike(path), "Check the path, or use `triage run -m package.module` for a module."
+    return UsageError(
+        f"There is no script {name}.", why, f"Did you mean {Path(name).with_name(near)}?" if near else told
+    )
 
 
 def _unreadable(name: str, error: OSError) -> UsageError:
@@ -242,6 +247,15 @@ def check_module(target: Target, said: str) -> None:
         why=said.removeprefix(f"{words[0]}: "),
         next=f"Check its name and the directory: {Path(words[0]).name} -m {words[2]} must start from here.",
     )
+
+
+def check_named(target: Target, said: str) -> None:
+    """Raise UsageError where a script that the command names is not there, by the word of the Python or pytest it started."""
+    for found in _NOT_THERE.finditer(said):
+        path = found[1] or found[2]
+        for word in target.command[1:]:
+            if path in (word, str(target.cwd / word)):
+                raise _not_there(word, target.cwd / word, found[0])
 
 
 def check_program(target: Target) -> None:

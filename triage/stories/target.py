@@ -18,8 +18,8 @@ from triage.errors import TargetError
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.probe.run import Probe
-from triage.probe.target import Target, check_module, check_program
+from triage.probe.run import Probe, text_of
+from triage.probe.target import Target, check_module, check_named, check_program
 from triage.trial.runner import ForkServerRunner
 
 NO_PYTHON_SECONDS = 10.0  # what is waited for a target to say that it is no Python at all
@@ -35,6 +35,8 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
             next="Run the same command without triage first.",
         )
     check_module(target, probe.outcome.detail)
+    if probe.outcome.kind is not OutcomeKind.OK:
+        check_named(target, text_of(probe.log))
     if not probe.notes.started:
         ask()
         check_program(target)

@@ -15,6 +15,7 @@ from triage.reduce.text.code.edits import (
 )
 from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within, super_inits
 from triage.reduce.text.code.own_names import MODULE
+from triage.reduce.text.code.registered import registered_with
 from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
@@ -87,7 +88,12 @@ def _defaults(script: Script, node: Function) -> Iterator[Choice]:
 
 
 def _parameters(script: Script, node: Function) -> Iterator[Choice]:
-    """A parameter less, in the definition and in all calls that look like calls of it."""
+    """A parameter less, in the definition and in all calls that look like calls of it.
+
+    One of a custom operator goes from all that is registered for it, or what is left of them would not belong together.
+    """
+    if node is not registered_with(script, node)[0]:
+        return
     positional = [*node.args.posonlyargs, *node.args.args]
     method = isinstance(script.parents[node], ast.ClassDef) and bool(positional)
     for argument in all_arguments(node.args):
@@ -95,7 +101,7 @@ def _parameters(script: Script, node: Function) -> Iterator[Choice]:
             continue
         index = positional.index(argument) - method if argument in positional else None
         gone = [_without_given(script, call, argument.arg, index) for call in _calls(script, node, method)]
-        yield one(without_parameter(script, node, argument), *outermost(filter(None, gone)))
+        yield one(*without_registered(script, node, argument), *outermost(filter(None, gone)))
 
 
 def _fields(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
@@ -159,6 +165,13 @@ def without_parameter(script: Script, node: Function, argument: ast.arg) -> Edit
     if len(items) > 1:
         return Edit(start, script.text.index(",", end) + 2)
     return Edit(start, end)
+
+
+def without_registered(script: Script, node: Function, argument: ast.arg) -> list[Edit]:
+    """Those that take it away from a function, and from all that is registered with it."""
+    place = all_arguments(node.args).index(argument)
+    together = registered_with(script, node)
+    return [without_parameter(script, each, all_arguments(each.args)[place]) for each in together]
 
 
 def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:

@@ -10,7 +10,7 @@ from triage.reduce.text.code.names import Occurrences, text_for
 from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of
 from triage.reduce.text.code.script import Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, one
-from triage.reduce.text.passes.definitions import without_parameter
+from triage.reduce.text.passes.definitions import without_registered
 
 
 def propose(script: Script) -> Iterator[Choice]:
@@ -45,7 +45,7 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
         filled = [Edit(place.start, place.end, text_for(script, place, value)) for place in uses]
         plain = isinstance(given, ast.Constant)
         if called == 1 and "\n" not in value and (plain or len(uses) == 1):
-            gone = (without_argument(script, call, item), without_parameter(script, node, argument))
+            gone = (without_argument(script, call, item), *without_registered(script, node, argument))
             yield one(*filled, *gone)
         if plain:
             yield one(*filled)
