@@ -110,6 +110,9 @@ def summary_sentence(
         else f"`{conclusion.failing.name}` is the first backend that fails"
     )
     face += failing_ranks(conclusion.outcome, first)
+    if conclusion.there is not None:
+        low = headline(conclusion.there.exception_type, clip(first_words(conclusion.there.message), 120).rstrip(".:"))
+        face = f"{low}; the script as it is fails with {face}"
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
         return _sentence(f"{good}, {bad}, in {conclusion.failures} of {conclusion.runs} runs, with {face}")
     return _sentence(f"{good}, {bad}, with {face}")
