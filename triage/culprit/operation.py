@@ -46,6 +46,7 @@ _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a n
 FAKE_TENSORS = "fake tensors"
 MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
 _ONLY = "the only operation left in the reproducer"
+_THROUGH = "the exception came through what is registered for it"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A higher-order operator that only runs what it holds; the others (cond, scan, flex_attention, ...) have a meaning of their own.
 _ONLY_HOLDS = re.compile(r"wrap|checkpoint|autograd_function_apply|invoke_subgraph|strict_mode|compiled_code")
@@ -98,11 +99,13 @@ def culprit_of(
     broken: Sequence[str] = (),
     given: GivenWrong | None = None,
     fake: FakeWrong | None = None,
+    through: str | None = None,
 ) -> Culprit | None:
     """The operation to name, most certain source first: what the reduction left, then the error's own words.
 
     One whose `fake` result the failure was seen to come of is to blame, whatever is left. Of several that are left, it is the
-    custom operator that was seen to break what it promises (`broken`, as `ns::name`), else the one that gives the wrong value
+    custom operator that was seen to break what it promises (`broken`, as `ns::name`), else the one whose kernel, fake kernel or
+    lowering the exception came `through`, whatever that called in its turn, else the one that gives the wrong value
     which the failure comes of (`given`; no operation, where that value only rounds otherwise), else the one at which values go
     wrong in the program's own graph (`diverging`). None where the machine is to blame: the operation that is left only has
     something built. What a reproducer needs is known of a `minimal` one.
@@ -125,10 +128,13 @@ def culprit_of(
         targets = operators_of(reduced)
         if len(targets) == 1:
             return Culprit(targets[0], graph, subsystem, _ONLY)
-        breaks = next((target for target in targets if "::".join(target.split(".")[:2]) in broken), None)
+        breaks = next((target for target in targets if any(_is(target, name) for name in broken)), None)
         if breaks is not None:
             others = ", ".join(target for target in targets[:MOST_SHOWN] if target != breaks)
             return Culprit(breaks, graph, subsystem, f"it breaks what it promises; {has} {others} as well")
+        passed = next((target for target in targets if through is not None and _is(target, through)), None)
+        if passed is not None:
+            return Culprit(passed, graph, subsystem, f"{_THROUGH}; {has} {some(targets, MOST_SHOWN)}")
         if given is not None:
             return _of_value(given, targets, graph, subsystem, has)
         if diverging is not None and operator_name(diverging) in targets:
@@ -139,9 +145,16 @@ def culprit_of(
         if targets:
             telling = _most_telling(_calls_of(reduced), named, conclusion.outcome.exception, by_itself=by_itself)
             return Culprit(telling, graph, subsystem, f"{has} {some(targets, MOST_SHOWN)}")
+    if through is not None:
+        return Culprit(through.replace("::", "."), graph, subsystem, _THROUGH)
     if named:
         return Culprit(named[0], graph, subsystem, "named by the error")
     return Culprit(None, graph, subsystem, None) if subsystem or graph else None
+
+
+def _is(target: str, operator: str) -> bool:
+    """Whether a target is an overload of an `ns::name`."""
+    return "::".join(target.split(".")[:2]) == operator
 
 
 def _of_value(given: GivenWrong, targets: Sequence[str], graph: str | None, subsystem: str | None, has: str) -> Culprit:
