@@ -111,6 +111,22 @@ def test_a_loop_over_a_list_of_one_thing_becomes_the_thing():
     assert "for" not in small and "[" not in small
 
 
+BATCHES = """
+def batches(n):
+    g = seeded(n)
+    yield draw(g), g, 4
+    yield draw(g), g, 5
+x, g, tag = next(iter(batches(1)))
+"""
+
+
+def test_the_first_thing_that_a_generator_gives_is_made_without_it():
+    assert "n = 1\ng = seeded(n)\nx = draw(g)\ntag = 4\n" in results(BATCHES, inlining.propose)
+    assert not results(BATCHES.replace("next(iter(batches(1)))", "iter(batches(1))"), inlining.propose)
+    inside = BATCHES.replace("g = seeded(n)", "for i in range(n):\n        yield seeded(i)")
+    assert not any("next" not in text for text in results(inside, inlining.propose))
+
+
 def test_one_turn_is_simpler_than_a_loop():
     text = "import torch\nxs = range(3)\nfor x in xs:\n    torch.compile(x)\n"
     assert "for" not in reduced(text, lambda candidate: "torch.compile(x" in candidate and "range" in candidate)[0]
