@@ -111,6 +111,13 @@ def test_a_loop_over_a_list_of_one_thing_becomes_the_thing():
     assert "for" not in small and "[" not in small
 
 
+def test_a_class_is_dissolved_although_its_defaults_are_left_that_nothing_reads():
+    text = MODULE.replace("__init__(self)", "__init__(self, lin=8, bias=True)") + "torch.compile(M())(y)\n"
+    assert FUNCTIONS + "torch.compile(f)(y)\n" in results(text, flattening.propose)
+    for change in (("Linear(8,", "Linear(lin,"), ("lin=8,", "lin,")):  # it is read; it has to be given
+        assert not results(text.replace(*change), flattening.propose)
+
+
 BATCHES = """
 def batches(n):
     g = seeded(n)

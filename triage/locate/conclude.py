@@ -58,7 +58,9 @@ class Conclusion:
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
     compiled_nothing: bool = False  # no run did that passes; of a script that fails at times, none that fails
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
-    there: FailureSignature | None = None  # what `failing` fails with, where that looks otherwise than the script as it is
+    there: FailureSignature | None = (
+        None  # what `failing` fails with, where that looks otherwise than the script as it is
+    )
 
     @property
     def fails_uncompiled(self) -> bool:
