@@ -182,11 +182,14 @@ def _uses_if_bound_once(seen: Occurrences, target: ast.Name) -> list[Occurrence]
 
 
 def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
-    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name."""
+    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name.
+
+    So for a table of constants that is read in one place.
+    """
     target, value = node.targets[0], node.value
-    if isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
+    if isinstance(target, ast.Attribute) and (_is_seen_everywhere(seen, value) or _is_table(value)):
         reads = _reads_if_set_once(script, target)
-        if reads:
+        if reads and (len(reads) == 1 or not _is_table(value)):
             gone = deletion(script, node)
             yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
 
@@ -210,6 +213,13 @@ def _is_seen_everywhere(seen: Occurrences, value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) or (
         isinstance(value, ast.Name) and any(place.node is value for place in seen.of(value.id))
     )
+
+
+def _is_table(value: ast.expr) -> bool:
+    """A list or dictionary in which only constants are written down."""
+    held = (item for item in ast.walk(value) if isinstance(item, ast.expr))
+    constant = all(isinstance(item, ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.UnaryOp) for item in held)
+    return isinstance(value, ast.List | ast.Tuple | ast.Dict) and constant
 
 
 def _reads_if_set_once(script: Script, target: ast.Attribute) -> list[ast.Attribute] | None:
