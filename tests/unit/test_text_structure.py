@@ -112,7 +112,8 @@ def test_a_loop_over_a_list_of_one_thing_becomes_the_thing():
 
 
 def test_a_table_of_constants_stands_where_it_is_read():
-    text = "class M:\n    def __init__(self):\n        self.table = {'a': [0.0, -1]}\n\ndef f(m, i):\n    return m.table['a'][i]\n\nprint(f(M(), 0))\n"
+    kind = "class M:\n    def __init__(self):\n        self.table = {'a': [0.0, -1]}\n\n"
+    text = kind + "def f(m, i):\n    return m.table['a'][i]\n\nprint(f(M(), 0))\n"
     assert any("return {'a': [0.0, -1]}['a'][i]" in each for each in results(text, inlining.propose))
     for change in (("-1]", "f]"), ("[i]", "[i], m.table")):
         assert all("self.table = {" in each for each in results(text.replace(*change), inlining.propose))
