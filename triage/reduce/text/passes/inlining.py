@@ -72,8 +72,8 @@ def _until_its_value(node: ast.FunctionDef) -> tuple[list[ast.stmt], ast.expr | 
     """The statements of a function before it gives a value, the value, and whether it is the first one of a generator."""
     for number, item in enumerate(node.body):
         if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(item)):
-            plain = isinstance(item, ast.Expr) and isinstance(item.value, ast.Yield)
-            return node.body[:number], item.value.value if plain else None, True
+            said = item.value if isinstance(item, ast.Expr) else None
+            return node.body[:number], said.value if isinstance(said, ast.Yield) else None, True
     last = node.body[-1]
     return (node.body[:-1], last.value, False) if isinstance(last, ast.Return) else (list(node.body), None, False)
 
