@@ -119,3 +119,25 @@ def test_the_number_behind_a_symbol_is_asked_for_without_a_warning_of_torch():
         return types.SimpleNamespace(node=types.SimpleNamespace(hint=None, shape_env=env, expr=expression))
 
     assert [hint(size(Older(), "s0")), hint(size(Newer(), "s0")), hint(size(Newer(), "u0"))] == [7, 7, UNBACKED_HINT]
+
+
+def test_whole_numbers_are_made_by_their_range_where_values_are_compared(monkeypatch):
+    class Kind(str):
+        is_floating_point = is_complex = False
+
+    small = Kind("torch.int8")
+
+    class Tensor:
+        layout, dtype, requires_grad, is_leaf, shape = "strided", small, False, True, (3, 4)
+        min, max, numel = (lambda self: -3), (lambda self: 8), (lambda self: 12)
+
+    kinds = dict.fromkeys(("uint8", "int16", "int32", "int64", "bool"), Kind("other"))
+    torch = types.SimpleNamespace(
+        Tensor=Tensor, strided="strided", int8=small, **kinds, get_default_dtype=lambda: "torch.float32",
+        nn=types.SimpleNamespace(Module=type("Module", (), {}), Parameter=type("Parameter", (), {})),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    speller = speller_of()
+    assert speller.spell(Tensor()) == "torch.zeros(3, 4, dtype=torch.int8)"
+    speller.ranges = True
+    assert speller.spell(Tensor()) == "torch.randint(-3, 9, (3, 4), dtype=torch.int8)"

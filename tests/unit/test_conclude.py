@@ -25,6 +25,7 @@ from triage.model.rungs import LADDER, OWN_BACKEND
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.assemble import exit_code
+from triage.stories.headline import summary_sentence
 from triage.stories.ladder_rows import why_not_run
 
 TOP = len(LADDER) - 1
@@ -135,6 +136,12 @@ def test_the_failure_is_reported_as_the_person_saw_it() -> None:
     low, top = fails(RaisedException("NotImplementedError", "in eager mode")), crashes()
     found = ladder(OK, OK, low, low, top)
     assert (found.stage, found.symptom, found.signature) == (Stage.AOT_AUTOGRAD, Symptom.CRASH, top.signature)
+    said = summary_sentence(found, top, None)
+    assert said.startswith(
+        "`eager` passes, `aot_eager` is the first backend that fails, with NotImplementedError: in eager mode; "
+    )
+    assert said.endswith("the script as it is fails with SIGSEGV while running compiled code.")
+    assert "as it is" not in summary_sentence(ladder(OK, OK, top, top, top), top, None)
     assert (
         face(low, found.signature) == "other"
         and face(top, found.signature) == "same"

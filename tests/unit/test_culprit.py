@@ -124,6 +124,19 @@ def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_
     assert found is not None and found.op == "aten.real"
 
 
+def test_a_custom_operator_is_named_and_not_what_its_fake_kernel_calls():
+    error = concluded("compile", message="While executing aten.real.default")
+    found = culprit_of(error, None, None, Clues(through="shop::price"))
+    assert found is not None
+    assert (found.op, found.detail) == ("shop.price", "the exception came through what is registered for it")
+    nodes = [
+        op("a", "torch.ops.shop.price.default", "%x", out=meta(4)),
+        op("y", "torch.real", "%a", out=meta(4)),
+    ]
+    found = culprit_of(error, case([tensor("x", 4)], nodes, "y"), None, Clues(through="shop::price"))
+    assert found is not None and found.op == "shop.price.default"
+
+
 def test_the_operation_that_gives_a_wrong_value_comes_before_the_one_that_fails_of_it():
     wrong = WrongResult("0/0", 1, "output 0", "forward")
     given = GivenWrong(graph().subgraphs[0].nodes[0], wrong)

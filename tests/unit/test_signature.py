@@ -726,6 +726,19 @@ def test_a_graph_within_the_message_is_not_what_fails() -> None:
     )
 
 
+def test_where_in_its_circle_a_recursion_meets_the_limit_is_chance() -> None:
+    circle = [("torch/_dynamo/variables/base.py", "call_method"), ("torch/_dynamo/variables/user.py", "nb_index")] * 4
+    texts = ("", " while calling a Python object", " in comparison", " while getting the str of an object")
+    ends = ([], [("torch/_guards.py", "__hash__")], circle[:1], [])
+    found = [
+        failed("RecursionError", f"maximum recursion depth exceeded{text}", *circle, *end)
+        for text, end in zip(texts, ends, strict=True)
+    ]
+    assert all(same_failure(found[0], other) for other in found[1:])
+    other = failed("RecursionError", "maximum recursion depth exceeded", *[("torch/_inductor/ir.py", "realize")] * 9)
+    assert not same_failure(found[0], other)
+
+
 def test_how_a_size_was_computed_is_not_what_fails():
     long = (
         "cannot determine truth value of Relational: (((2*TruncToInt(0.6*ToFloat(s20)) + 18)//"

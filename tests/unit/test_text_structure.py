@@ -111,6 +111,37 @@ def test_a_loop_over_a_list_of_one_thing_becomes_the_thing():
     assert "for" not in small and "[" not in small
 
 
+def test_a_table_of_constants_stands_where_it_is_read():
+    kind = "class M:\n    def __init__(self):\n        self.table = {'a': [0.0, -1]}\n\n"
+    text = kind + "def f(m, i):\n    return m.table['a'][i]\n\nprint(f(M(), 0))\n"
+    assert any("return {'a': [0.0, -1]}['a'][i]" in each for each in results(text, inlining.propose))
+    for change in (("-1]", "f]"), ("[i]", "[i], m.table")):
+        assert all("self.table = {" in each for each in results(text.replace(*change), inlining.propose))
+
+
+def test_a_class_is_dissolved_although_its_defaults_are_left_that_nothing_reads():
+    text = MODULE.replace("__init__(self)", "__init__(self, lin=8, bias=True)") + "torch.compile(M())(y)\n"
+    assert FUNCTIONS + "torch.compile(f)(y)\n" in results(text, flattening.propose)
+    for change in (("Linear(8,", "Linear(lin,"), ("lin=8,", "lin,")):  # it is read; it has to be given
+        assert not results(text.replace(*change), flattening.propose)
+
+
+BATCHES = """
+def batches(n):
+    g = seeded(n)
+    yield draw(g), g, 4
+    yield draw(g), g, 5
+x, g, tag = next(iter(batches(1)))
+"""
+
+
+def test_the_first_thing_that_a_generator_gives_is_made_without_it():
+    assert "n = 1\ng = seeded(n)\nx = draw(g)\ntag = 4\n" in results(BATCHES, inlining.propose)
+    assert not results(BATCHES.replace("next(iter(batches(1)))", "iter(batches(1))"), inlining.propose)
+    inside = BATCHES.replace("g = seeded(n)", "for i in range(n):\n        yield seeded(i)")
+    assert not any("next" not in text for text in results(inside, inlining.propose))
+
+
 def test_one_turn_is_simpler_than_a_loop():
     text = "import torch\nxs = range(3)\nfor x in xs:\n    torch.compile(x)\n"
     assert "for" not in reduced(text, lambda candidate: "torch.compile(x" in candidate and "range" in candidate)[0]

@@ -46,6 +46,7 @@ _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a n
 FAKE_TENSORS = "fake tensors"
 MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
 _ONLY = "the only operation left in the reproducer"
+_THROUGH = "the exception came through what is registered for it"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A higher-order operator that only runs what it holds; the others (cond, scan, flex_attention, ...) have a meaning of their own.
 _ONLY_HOLDS = re.compile(r"wrap|checkpoint|autograd_function_apply|invoke_subgraph|strict_mode|compiled_code")
@@ -93,6 +94,8 @@ class Clues:
 
     diverging: GraphNode | None = None  # the first operation of the program's own graph with which values differ
     broken: Sequence[str] = ()  # custom operators that were seen to break what they promise, as `ns::name`
+    # Whose kernel, fake kernel or lowering the exception came through, whatever that called in its turn, as `ns::name`.
+    through: str | None = None
     given: GivenWrong | None = None  # the wrong value that the failure comes of; or one that only rounds otherwise
     fake: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure was seen to come of
     minimal: bool = True  # nothing can go from the reproducer: it needs what it holds
@@ -126,10 +129,17 @@ def culprit_of(
     left = _of_reduced(reduced, unnamed, clues, error) if reduced is not None and reduced.nodes else None
     if left is not None:
         return left
+    if clues.through is not None:
+        return replace(unnamed, op=clues.through.replace("::", "."), detail=_THROUGH)
     named = operators_in(error)
     if named:
         return replace(unnamed, op=named[0], detail="named by the error")
     return unnamed if subsystem or graph else None
+
+
+def _operator(target: str) -> str:
+    """`shop.price.default` as `shop::price`."""
+    return "::".join(target.split(".")[:2])
 
 
 def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: RaisedException | None) -> Culprit | None:
@@ -142,9 +152,12 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
     def beside(op: str) -> str:
         return f"{has} {', '.join(target for target in targets[:MOST_SHOWN] if target != op)} as well"
 
-    breaks = next((target for target in targets if "::".join(target.split(".")[:2]) in clues.broken), None)
+    breaks = next((target for target in targets if _operator(target) in clues.broken), None)
     if breaks is not None:
         return replace(unnamed, op=breaks, detail=f"it breaks what it promises; {beside(breaks)}")
+    passed = next((target for target in targets if _operator(target) == clues.through), None)
+    if passed is not None:
+        return replace(unnamed, op=passed, detail=f"{_THROUGH}; {has} {some(targets, MOST_SHOWN)}")
     if clues.given is not None:
         op = operator_name(clues.given.node)
         if clues.given.wrong is None:

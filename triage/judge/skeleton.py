@@ -106,6 +106,8 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r" \(unhinted: .*?\)\.(?=\s|\Z)"), "."),
     (re.compile(r"\s*\(Size-like symbols: [^)]*\)"), ""),
     (re.compile(r"\.? Did you mean: '[^']*'\?"), ""),
+    # What Python was about to do at its limit is chance.
+    (re.compile(r"(?<=maximum recursion depth exceeded) (?:while|in) [^\n]*"), ""),
     # What the program calls two inputs (torch/_functorch/_aot_autograd/runtime_wrappers.py:_format_input).
     (re.compile(rf"\b(input \d+) {_SOURCE} and (input \d+) {_SOURCE}"), r"\1 and \2"),
     # What depends on sizes alone.

@@ -58,6 +58,9 @@ class Conclusion:
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
     compiled_nothing: bool = False  # no run did that passes; of a script that fails at times, none that fails
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
+    there: FailureSignature | None = (
+        None  # what `failing` fails with, where that looks otherwise than the script as it is
+    )
 
     @property
     def fails_uncompiled(self) -> bool:
@@ -105,6 +108,7 @@ def conclude(rungs: Sequence[Rung], top: int, seen: Seen) -> Conclusion:
         settled=settled,
         monotone=lowest is failing[0] and not passes_above(lowest),
         own_fault=OwnFault.UNCOMPILED if lowest is UNCOMPILED and door is None else None,
+        there=_there(judged[lowest.name], signature),
     )
     failed = [probe for rung in failing for probe in judged[rung.name] if probe.outcome.failed]
     if symptom is Symptom.NONDETERMINISTIC and lowest is not UNCOMPILED and _compiled_nothing(failed):
@@ -324,6 +328,13 @@ def _state(probes: Sequence[Probe]) -> bool | None:
     if not told:
         return None
     return any(probe.outcome.failed for probe in told)
+
+
+def _there(probes: Sequence[Probe], reported: FailureSignature) -> FailureSignature | None:
+    """What a rung fails with, where no run of it shows a failure of the reported kind."""
+    told = [probe.signature for probe in probes if probe.outcome.failed and probe.signature is not None]
+    wanted = (reported.kind, reported.exception_type)
+    return told[0] if told and all((each.kind, each.exception_type) != wanted for each in told) else None
 
 
 def _shows(probes: Sequence[Probe], reported: FailureSignature) -> bool:

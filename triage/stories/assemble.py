@@ -20,7 +20,7 @@ from triage.judge.signature import headline
 from triage.locate.conclude import Conclusion
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
-from triage.model.own_code import OwnCode
+from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.report import (
     Culprit,
     NearestPassing,
@@ -166,6 +166,7 @@ def _culprit(
     clues = Clues(
         diverging=_diverging(found),
         broken=[check.operator for check in found.operator_checks if broken_by(check)],
+        through=own.operator if own is not None and own.role in OF_OPERATORS and not own.needed else None,
         given=found.given_wrong,
         fake=found.fake_wrong,
         minimal=made is None or made.minimal,

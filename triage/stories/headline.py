@@ -61,7 +61,11 @@ def summary_sentence(
     )
     chance = conclusion.symptom is Symptom.NONDETERMINISTIC
     often = f", in {conclusion.failures} of {conclusion.runs} runs" if chance else ""
-    return _sentence(f"{good}, {bad}{often}, with {face}{failing_ranks(conclusion.outcome, first)}")
+    face += failing_ranks(conclusion.outcome, first)
+    if conclusion.there is not None:
+        low = headline(conclusion.there.exception_type, clip(first_words(conclusion.there.message), 120).rstrip(".:"))
+        face = f"{low}; the script as it is fails with {face}"
+    return _sentence(f"{good}, {bad}{often}, with {face}")
 
 
 def _passes(conclusion: Conclusion, first: Probe, compared: AgentNotes | None) -> str:

@@ -61,7 +61,7 @@ class Tracer(object):
         self.moments = {}  # by the line as well
         self.again = 0.0
         self.files = []
-        self.speller = Speller(self.is_local)
+        self.speller = Speller(self.is_local, ranges=bool(config.get("compiled")))
         self.pid = os.getpid()
         self.began = time.time()
         self.rank = None

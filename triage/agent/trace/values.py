@@ -27,10 +27,14 @@ class UnspokenError(Exception):
 
 
 class Speller(object):
-    """Writes values. `is_local(module name)` says whose classes are the user's."""
+    """Writes values. `is_local(module name)` says whose classes are the user's; `ranges`: whole numbers are made by their range.
 
-    def __init__(self, is_local):
+    Else they are noughts, which are an index into anything; but of noughts most of what is wrong with a value is not seen.
+    """
+
+    def __init__(self, is_local, ranges=False):
         self.is_local = is_local
+        self.ranges = ranges
         self.made = {}  # id -> (object, expression or None, the same with objects by their attributes)
         self.flat = False
 
@@ -258,6 +262,11 @@ class Speller(object):
             made = "torch.ones(%s, dtype=torch.bool)" % text
         elif dtype.is_floating_point or dtype.is_complex:
             made = "torch.randn(%s%s%s)" % (text, told, grad)
+        elif (
+            self.ranges and value.numel() and dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+        ):
+            low, high = int(value.min()), int(value.max())
+            made = "torch.randint(%d, %d, %r, dtype=%s)" % (low, high + 1, shape, dtype)
         else:
             made = "torch.zeros(%s, dtype=%s)" % (text, dtype)
         return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made

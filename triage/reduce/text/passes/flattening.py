@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from triage.reduce.text.code.names import KNOWN, Occurrences
+from triage.reduce.text.code.nodes import all_arguments, defaults_of
 from triage.reduce.text.code.own_names import MODULE
 from triage.reduce.text.code.script import Edit, Script, reindent
 from triage.reduce.text.passes.choice import Choice, one
@@ -73,7 +74,9 @@ class _Flat:
             if isinstance(item, ast.FunctionDef):
                 special = item.name.startswith("__") and item.name not in ("__init__", "__call__")
                 named = any(isinstance(mark, ast.Name) for mark in item.decorator_list)  # property, staticmethod
-                if special or named or not item.args.args or (item.name == "__init__" and len(item.args.args) > 1):
+                if special or named or not item.args.args:
+                    return False
+                if item.name == "__init__" and len(self._left_alone(item)) < len(all_arguments(item.args)) - 1:
                     return False
             elif not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
                 return False
@@ -94,6 +97,11 @@ class _Flat:
                 return False
             self._names[name] = short
         return True
+
+    def _left_alone(self, method: ast.FunctionDef) -> set[str]:
+        """Parameters that have a default and are not read, as those are of which the default stands in the body already."""
+        scope = self._seen.scope_at(method)
+        return {each.arg for each, _ in defaults_of(method.args) if not self._seen.reads(each.arg, scope)}
 
     def _is_self(self, method: ast.FunctionDef, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and node.id == method.args.args[0].arg
@@ -117,6 +125,8 @@ class _Flat:
         rest = [item for item in method.body if not _calls_super(item)]
         named = [item for part in rest for item in ast.walk(part) if isinstance(item, ast.Name) and item.id == "super"]
         shadowed = {argument.arg for argument in method.args.args} | scope.bound
+        if method.name == "__init__":
+            shadowed -= self._left_alone(method)
         return None if named or shadowed & set(self._names.values()) else edits
 
     def _after_parameter(self, first: ast.arg) -> int:

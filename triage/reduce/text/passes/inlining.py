@@ -31,7 +31,10 @@ def propose(script: Script) -> Iterator[Choice]:
 
 
 def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
-    """`def main(): ...` and `main()` as the statements of main, below what its parameters are."""
+    """`def main(): ...` and `main()` as the statements of main, below what its parameters are.
+
+    So for `next(batches())`: what a generator does up to its first `yield`.
+    """
     scope = script.parents[node]
     if node.decorator_list or not isinstance(scope, ast.Module | ast.FunctionDef):
         return
@@ -45,26 +48,53 @@ def _body_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> 
     call = script.parents.get(uses[0].node)
     if not isinstance(call, ast.Call) or call.func is not uses[0].node:
         return
-    statement = script.parents[call]
+    body, value, yields = _until_its_value(node)
+    if yields and value is None:
+        return  # what it gives first lies within a loop, which becomes one turn before
+    stands = _first_of(script, call) if yields else call
+    statement = script.parents[stands] if stands is not None else None
     if not isinstance(statement, ast.Expr | ast.Assign | ast.Return):
         return
     if call.keywords or len(call.args) != len(parameters) or any(isinstance(item, ast.Starred) for item in call.args):
         return
     told = zip((item.arg for item in parameters), map(script.source, call.args), strict=True)
     given = "".join(f"{script.indent(statement)}{name} = {value}\n" for name, value in told if name != value)
-    body = list(node.body)
-    last = body[-1]
-    tail = ""
-    if isinstance(last, ast.Return) and last.value is not None and isinstance(statement, ast.Assign):
-        body.pop()
-        tail = script.indent(statement) + script.source(statement.targets[0]) + f" = {script.source(last.value)}\n"
-    elif isinstance(last, ast.Return):
-        body.pop()
+    pairs = _bound(script, statement, value) if isinstance(statement, ast.Assign) and value is not None else []
+    tail = "".join(f"{script.indent(statement)}{name} = {given}\n" for name, given in pairs)
     # What its body declares is at home where it stands now.
     declared = ast.Global if script.parents[statement] is script.tree else ast.Nonlocal
     body = [item for item in body if not isinstance(item, declared)]
     text = "".join(script.body_text([item], script.indent(statement)) for item in body)
     yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(statement), given + text + tail))
+
+
+def _until_its_value(node: ast.FunctionDef) -> tuple[list[ast.stmt], ast.expr | None, bool]:
+    """The statements of a function before it gives a value, the value, and whether it is the first one of a generator."""
+    for number, item in enumerate(node.body):
+        if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(item)):
+            said = item.value if isinstance(item, ast.Expr) else None
+            return node.body[:number], said.value if isinstance(said, ast.Yield) else None, True
+    last = node.body[-1]
+    return (node.body[:-1], last.value, False) if isinstance(last, ast.Return) else (list(node.body), None, False)
+
+
+def _first_of(script: Script, call: ast.Call) -> ast.AST | None:
+    """The `next(...)` or `next(iter(...))` around the call of a generator; None where there is none."""
+    place: ast.AST = call
+    for name in ("iter", "next"):
+        above = script.parents[place]
+        if isinstance(above, ast.Call) and above.args == [place] and ast.unparse(above.func) == name:
+            place = above
+    return place if place is not call and ast.unparse(place).startswith("next(") else None
+
+
+def _bound(script: Script, statement: ast.Assign, value: ast.expr) -> list[tuple[str, str]]:
+    """What the statement binds and to what, once the value stands in it: one by one, where both sides tell."""
+    target = statement.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = list(zip(map(script.source, target.elts), map(script.source, value.elts), strict=True))
+        return [(name, given) for name, given in pairs if name != given]
+    return [(script.source(target), script.source(value))]
 
 
 def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -> Iterator[Choice]:
@@ -152,11 +182,14 @@ def _uses_if_bound_once(seen: Occurrences, target: ast.Name) -> list[Occurrence]
 
 
 def _value_for_attribute(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
-    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name."""
+    """`self.width = 3`, the only place that sets an attribute of this name: 3 where it is read. So for a global name.
+
+    So for a table of constants that is read in one place.
+    """
     target, value = node.targets[0], node.value
-    if isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
+    if isinstance(target, ast.Attribute) and (_is_seen_everywhere(seen, value) or _is_table(value)):
         reads = _reads_if_set_once(script, target)
-        if reads:
+        if reads and (len(reads) == 1 or not _is_table(value)):
             gone = deletion(script, node)
             yield one(gone, *(Edit(*script.span(item), script.source(value)) for item in reads))
 
@@ -180,6 +213,13 @@ def _is_seen_everywhere(seen: Occurrences, value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) or (
         isinstance(value, ast.Name) and any(place.node is value for place in seen.of(value.id))
     )
+
+
+def _is_table(value: ast.expr) -> bool:
+    """A list or dictionary in which only constants are written down."""
+    held = (item for item in ast.walk(value) if isinstance(item, ast.expr))
+    constant = all(isinstance(item, ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.UnaryOp) for item in held)
+    return isinstance(value, ast.List | ast.Tuple | ast.Dict) and constant
 
 
 def _reads_if_set_once(script: Script, target: ast.Attribute) -> list[ast.Attribute] | None:
