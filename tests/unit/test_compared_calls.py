@@ -10,6 +10,7 @@ from triage.agent import boot
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
+compat = importlib.import_module(f"{boot.PACKAGE}.compat")
 call, copies, incoming, kept, roundoff, run = (
     importlib.import_module(f"{boot.PACKAGE}.compare.{name}")
     for name in ("call", "copies", "incoming", "kept", "roundoff", "run")
@@ -158,17 +159,21 @@ def test_weights_that_were_cast_are_not_kept() -> None:
         assert seen[0]() is None
 
 
-@pytest.mark.skipif(not hasattr(torch, "get_autocast_dtype"), reason="torch before 2.4 cannot be asked for all of it")
 def test_a_graph_that_raises_leaves_nothing_switched() -> None:
     def state() -> tuple[Any, ...]:
         torch.autocast_increment_nesting()
-        levels = torch._C._functorch.get_dynamic_layer_stack_depth()
-        return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.autocast_decrement_nesting(), levels
+        innermost = torch._C._functorch.peek_interpreter_stack()
+        levels = innermost.level() if innermost is not None else 0
+        casts = compat.autocast_of("cpu")[0]
+        return torch.is_grad_enabled(), casts, torch.autocast_decrement_nesting(), levels
 
     def function() -> None:
         torch._C._set_grad_enabled(False)
         torch.amp.autocast_mode._enter_autocast("cpu", torch.bfloat16, True, None)
         torch._C._functorch._vmap_increment_nesting(2, "error")
+        torch._C._functorch._grad_increment_nesting()
+        torch._C._functorch._jvp_increment_nesting()
+        torch._C._functorch._func_increment_nesting(True)
         raise RuntimeError("no such kernel")
 
     before = state()
