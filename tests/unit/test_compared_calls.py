@@ -10,6 +10,7 @@ from triage.agent import boot
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
+compat = importlib.import_module(f"{boot.PACKAGE}.compat")
 call, copies, incoming, kept, roundoff, run = (
     importlib.import_module(f"{boot.PACKAGE}.compare.{name}")
     for name in ("call", "copies", "incoming", "kept", "roundoff", "run")
@@ -161,13 +162,18 @@ def test_weights_that_were_cast_are_not_kept() -> None:
 def test_a_graph_that_raises_leaves_nothing_switched() -> None:
     def state() -> tuple[Any, ...]:
         torch.autocast_increment_nesting()
-        levels = torch._C._functorch.get_dynamic_layer_stack_depth()
-        return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.autocast_decrement_nesting(), levels
+        innermost = torch._C._functorch.peek_interpreter_stack()
+        levels = innermost.level() if innermost is not None else 0
+        casts = compat.autocast_of("cpu")[0]
+        return torch.is_grad_enabled(), casts, torch.autocast_decrement_nesting(), levels
 
     def function() -> None:
         torch._C._set_grad_enabled(False)
         torch.amp.autocast_mode._enter_autocast("cpu", torch.bfloat16, True, None)
         torch._C._functorch._vmap_increment_nesting(2, "error")
+        torch._C._functorch._grad_increment_nesting()
+        torch._C._functorch._jvp_increment_nesting()
+        torch._C._functorch._func_increment_nesting(True)
         raise RuntimeError("no such kernel")
 
     before = state()
@@ -216,6 +222,7 @@ def of(function: Any, *rest: Any) -> Any:
     return torch.fx.GraphModule(torch.nn.Module(), graph)
 
 
+@pytest.mark.skipif(not hasattr(torch.library, "_scoped_library"), reason="torch before 2.3 has no such libraries")
 def test_dropout_is_switched_off_and_functions_of_the_users_are_left_alone() -> None:
     for function in (torch.nn.functional.dropout, torch.dropout, torch.ops.aten.native_dropout.default):
         assert kept.without_dropout(of(function, 0.5, True)) == 1
@@ -262,7 +269,7 @@ def test_a_gradient_that_arrived_is_told(gradient: Any, fill: str) -> None:
 
 def test_gradients_are_compared_whatever_the_default_device_is() -> None:
     x = leaf(3)
-    before = torch.get_default_device()
+    before = torch.zeros(()).device
     torch.set_default_device("meta")
     try:
         _, wrong = judged(lambda x: (x.sin(),), lambda x: (x.sin(),), x)

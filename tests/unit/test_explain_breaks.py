@@ -140,6 +140,7 @@ def test_what_follows_a_break_is_charged_to_it(tmp_path):
         ),
         ("for v in x.numpy():", "Unsupported ndarray method call\n  Explanation: not modelled", "torch operations"),
         ("if x.sum() > 0:", "generic_jump TensorVariable()", "torch.where"),
+        ("if x.sum() > 0:", "Dynamic control flow is not supported at the moment. Please use cond", "torch.where"),
         ("f(x)", "something new", "torch.compiler.disable"),
     ],
 )
@@ -158,6 +159,8 @@ def test_phases_hold_what_lies_inside_of_them_no_more():
         "code_generation": 16.8,
         "kernel_build": 28.2,
     }
+    older = {"GraphLowering.compile_to_module": 8.5, "compile_file": 7.0}
+    assert by_phase(older) == {"code_generation": 1.5, "kernel_build": 7.0}
     assert by_phase({"_compile.<locals>.compile_inner": 2.0, "OutputGraph.call_user_compiler": 0.5}) == {
         "dynamo": 1.5,
         "aot_autograd": 0.5,

@@ -89,6 +89,7 @@ def dynamic(calls: list[tuple[Any, int]]) -> tuple[dict[str, Any], list[str], li
 
         return run
 
+    torch._dynamo.reset()  # torch before 2.2 takes what another backend compiled
     compiled = torch.compile(halves, backend=backend, dynamic=True)
     for call in calls:
         compiled(*call)

@@ -21,7 +21,7 @@ _GRAPH = re.compile(r"[^.]*:\s*\n\s*# File ")  # a listing of the operations beh
 
 # What releases before 2.9 call a break for short.
 _SHORT = (
-    (re.compile(r"^generic_jump\b"), "Data-dependent branching"),
+    (re.compile(r"^generic_jump\b|^Dynamic control flow is not supported"), "Data-dependent branching"),
     (
         re.compile(r"^step_unsupported$"),
         "A break that Dynamo cannot go on behind, such as one inside of `with` or `try`",

@@ -33,6 +33,7 @@ from .inductor import (
 from .installed import default_setting, home_of_torch, imported_when_named, loaded, may_use_accelerator
 from .operators import (
     custom_op_definition,
+    defined_by_torch,
     dispatcher_text,
     fake_call,
     fake_results,

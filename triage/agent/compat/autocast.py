@@ -59,12 +59,12 @@ class NothingLeftEntered(object):
     """
 
     def __enter__(self):
-        self.casts, self.levels = _autocast_depth(), _functorch_depth()
+        self.casts, self.levels = _autocast_depth(), _levels()
 
     def __exit__(self, *facts):
         torch = sys.modules["torch"]
-        if self.levels is not None and _functorch_depth() > self.levels:
-            torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(self.levels)
+        while _levels() > self.levels:
+            _leave_level(torch._C._functorch)
         while _autocast_depth() > self.casts:
             if torch.autocast_decrement_nesting() == 0:
                 torch.clear_autocast_cache()
@@ -76,7 +76,18 @@ def _autocast_depth():
     return torch.autocast_decrement_nesting()
 
 
-def _functorch_depth():
-    """None where this torch cannot be asked (before 2.2)."""
-    ask = getattr(sys.modules["torch"]._C._functorch, "get_dynamic_layer_stack_depth", None)
-    return ask() if ask is not None else None
+def _levels():
+    innermost = sys.modules["torch"]._C._functorch.peek_interpreter_stack()
+    return innermost.level() if innermost is not None else 0
+
+
+def _leave_level(functorch):
+    """Leave the innermost transform. What torch has for several at once leaves two for each in 2.4 to 2.10 at least."""
+    kinds = functorch.TransformType
+    leave = {
+        kinds.Vmap: functorch._vmap_decrement_nesting,
+        kinds.Grad: functorch._grad_decrement_nesting,
+        kinds.Jvp: functorch._jvp_decrement_nesting,
+        kinds.Functionalize: functorch._func_decrement_nesting,
+    }.get(functorch.peek_interpreter_stack().key(), functorch.pop_dynamic_layer_stack)
+    leave()

@@ -4,6 +4,7 @@ import os
 import sys
 
 from .feature import Missing
+from .installed import home_of_torch
 from .tensors import flattened
 
 
@@ -27,12 +28,32 @@ def registered_at(qualified):
     """`file:line` of what registered an operator `ns::name`, None where that is not known."""
     import re
 
-    code = getattr(getattr(custom_op_definition(qualified), "_init_fn", None), "__code__", None)
+    code = getattr(_kernel(qualified), "__code__", None)
     if code is not None:
         return "%s:%d" % (code.co_filename, code.co_firstlineno)
     sites = re.findall(r"registered at (\S.*?:\d+)(?= ::|$)", dispatcher_text(qualified), re.M)
-    home = os.path.dirname(sys.modules["torch"].__file__) + os.sep
+    home = home_of_torch()
     return next((site for site in sites if site[0] == "/" and not site.startswith((home, "/dev/null"))), None)
+
+
+def defined_by_torch(qualified):
+    """Whether `torch.library.custom_op` made the operator `ns::name` of a function that stands in one of torch's own files.
+
+    A function inside another is none: `torch.library.triton_op` gives one of its own for that of the program.
+    """
+    kernel = _kernel(qualified)
+    code = getattr(kernel, "__code__", None)
+    if code is None or "<locals>" in kernel.__qualname__:
+        return False
+    return os.path.abspath(code.co_filename).startswith(home_of_torch())
+
+
+def _kernel(qualified):
+    """The function `custom_op` was given, without its decorators."""
+    import inspect
+
+    kernel = getattr(custom_op_definition(qualified), "_init_fn", None)
+    return inspect.unwrap(kernel) if callable(kernel) else None
 
 
 def known_operators():
