@@ -39,6 +39,7 @@ from triage.stories.comparison import fails_by_rounding
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier, has_verified
+from triage.stories.screening import Screening
 from triage.stories.target import AskedTarget
 from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding, own_code
@@ -75,10 +76,12 @@ def run(
     Raises TriageError where there is nothing to triage; an interrupt or a bug of our own ends in a smaller report.
     """
     check_syntax(target)
+    screening = None
     if earlier is None:
         session = open_session(settings, target.label, Path.cwd(), emit)
         target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
-        walk = Walk(session, target)
+        screening = Screening() if settings.screen else None
+        walk = Walk(session, target, probe=screening.run_probe) if screening is not None else Walk(session, target)
     else:
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts, earlier.verified)
         target = replace(target, stdin=stdin.kept_in(session.directory))
@@ -100,6 +103,8 @@ def run(
         _run_script(found, asked)
         _compare(found)
         if settings.screen:
+            if screening is not None:
+                screening.settle(walk)
             found.incomplete = SCREENED if walk.conclusion().symptom is not Symptom.NONE else None
         else:
             _find_out(found, asked)
