@@ -109,9 +109,9 @@ def choose(
         try:
             if spare is None:
                 news(found)
-            first = verified(found, problem, attempt.oracle, verify, emit)
+            first = as_it_is(found, Count()) if found.enough else verified(found, problem, attempt.oracle, verify, emit)
             result = first
-            late = budget.spent() and _out_of_time(first)
+            late = found.enough or (budget.spent() and _out_of_time(first))
             if not (late or (first.holds and not first.doubt)):
                 said = (*found.notes, _why_not(first))
                 larger = [replace(other, notes=said) for other in found.larger]
@@ -129,7 +129,12 @@ def choose(
             told = f"ended in a script that {_shortcoming(first)}; it is not shown as a reproducer."
             notes.append(f"Reducing {attempt.engine.subject} {told}")
             continue
-        said = (*notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
+        said = (
+            *notes,
+            *filter(None, [attempt.note]),
+            *result.notes,
+            *([OUT_OF_TIME] if late and not found.enough else []),
+        )
         made = replace(result, notes=said, oracle=attempt.oracle)
         if spare is None or _reads_better(made, spare):
             spare = made
@@ -145,6 +150,8 @@ def choose(
         if fallback is None:
             return None, tuple(notes)
         spare = replace(fallback, notes=(*notes, *fallback.notes))
+    if problem.operation_only:
+        siblings = []
     if siblings and not budget.spent():
         emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
     try:
