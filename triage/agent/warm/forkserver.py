@@ -8,7 +8,7 @@ two inherited descriptors, never on the standard streams, which belong to the ca
      "memory_mb": n|null, "cut_off": phase|null, "accuracy": settings|null, "kernels": dir|null}
     {"op": "cancel", "id": n}
 
-With `as-it-is` it runs programs of the user's instead (`program.py`): "script": path, "args": words, "cwd": dir, and a whole "env".
+With `as-it-is` it runs programs of the user's instead (`program.py`): "script": path, "args": words, "cwd": dir, a whole "env".
 
 Replies: `{"ready": true, ...}` (or false, with the reason) once; then per candidate `{"id", "started": pid}` and
 `{"id", "status", "signal", "seconds", "timed_out", "oom", "cancelled"}`.
