@@ -16,9 +16,11 @@ from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.lending import ADDRESS, REFUSED, run_borrowed
 from triage.probe.run import Probe, ProbeRequest
 from triage.probe.target import Target
+from triage.session.settings import Settings
 from triage.stories import screening
 from triage.stories.screening import Screening
 
+SCREEN = Settings(screen=True)
 Reply = Callable[[dict], dict | None]
 
 
@@ -112,14 +114,14 @@ def probes(
 
 def test_a_pass_in_the_warm_interpreter_is_enough(tmp_path, monkeypatch):
     ran = probes(monkeypatch, OutcomeKind.OK, OutcomeKind.EXCEPTION)
-    asked = Screening({ADDRESS: "there"})
+    asked = Screening(SCREEN, {ADDRESS: "there"})
     assert asked.run_probe(request_for(tmp_path)).outcome.kind is OutcomeKind.OK
     assert (ran, asked.doubted) == (["warm 60"], False)
 
 
 def test_a_failure_there_is_asked_of_fresh_processes_from_then_on(tmp_path, monkeypatch):
     ran = probes(monkeypatch, OutcomeKind.EXCEPTION, OutcomeKind.OK)
-    asked = Screening({ADDRESS: "there"})
+    asked = Screening(SCREEN, {ADDRESS: "there"})
     asked.run_probe(request_for(tmp_path))
     asked.run_probe(replace(request_for(tmp_path), name="as_is-compared"))
     assert (ran, asked.doubted) == (["warm 60", "fresh 300", "fresh 300"], True)
@@ -127,7 +129,7 @@ def test_a_failure_there_is_asked_of_fresh_processes_from_then_on(tmp_path, monk
 
 def test_without_an_answer_nothing_is_known_and_nobody_asks_again(tmp_path, monkeypatch):
     ran = probes(monkeypatch, OutcomeKind.INVALID, OutcomeKind.OK, answers=False)
-    asked = Screening({ADDRESS: "there"})
+    asked = Screening(SCREEN, {ADDRESS: "there"})
     asked.run_probe(request_for(tmp_path))
     asked.run_probe(request_for(tmp_path))
     assert (ran, asked.doubted) == (["warm 60", "fresh 300", "fresh 300"], False)
@@ -144,9 +146,18 @@ def test_without_an_answer_nothing_is_known_and_nobody_asks_again(tmp_path, monk
 def test_only_a_script_as_a_fresh_interpreter_would_run_it_is_asked_there(tmp_path, monkeypatch, changed):
     ran = probes(monkeypatch, OutcomeKind.OK, OutcomeKind.OK)
     request = request_for(tmp_path)
-    Screening({ADDRESS: "there"}).run_probe(replace(request, target=replace(request.target, **changed)))
-    Screening({}).run_probe(request)
+    Screening(SCREEN, {ADDRESS: "there"}).run_probe(replace(request, target=replace(request.target, **changed)))
+    Screening(SCREEN, {}).run_probe(request)
     assert ran == ["fresh 300", "fresh 300"]
+
+
+def test_of_a_script_whose_operation_is_looked_for_only_the_rungs_below_are_asked_there(tmp_path, monkeypatch):
+    ran = probes(monkeypatch, OutcomeKind.OK, OutcomeKind.EXCEPTION)
+    asked = Screening(Settings(operation_only=True), {ADDRESS: "there"})
+    for rung in (None, "inductor", "uncompiled", "aot_eager_decomp_partition"):
+        asked.run_probe(replace(request_for(tmp_path), rung=rung))
+    Screening(Settings(), {ADDRESS: "there"}).run_probe(replace(request_for(tmp_path), rung="uncompiled"))
+    assert ran == ["fresh 300", "fresh 300", "warm 60", "warm 60", "fresh 300"]
 
 
 class Settled:
@@ -163,7 +174,7 @@ class Settled:
 
 
 def test_what_failed_there_and_passes_since_is_run_twice_more():
-    walk, asked = Settled(), Screening({})
+    walk, asked = Settled(), Screening(SCREEN, {})
     asked.settle(walk)
     asked.doubted = True
     asked.settle(walk)

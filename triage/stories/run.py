@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from triage.environments.files import write_whole
@@ -76,16 +77,15 @@ def run(
     Raises TriageError where there is nothing to triage; an interrupt or a bug of our own ends in a smaller report.
     """
     check_syntax(target)
-    screening = None
+    screening = Screening(settings)
     if earlier is None:
         session = open_session(settings, target.label, Path.cwd(), emit)
         target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
-        screening = Screening() if settings.screen else None
-        walk = Walk(session, target, probe=screening.run_probe) if screening is not None else Walk(session, target)
+        walk = Walk(session, target, probe=screening.run_probe)
     else:
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts, earlier.verified)
         target = replace(target, stdin=stdin.kept_in(session.directory))
-        walk = Walk(session, target, probe=earlier.run_probe)
+        walk = Walk(session, target, probe=partial(earlier.run_probe, otherwise=screening.run_probe))
     session.keep_kernels()
     facts = {"command": list(command), "python": target.python, "cwd": target.cwd, "settings": settings}
     emit("run_started", directory=str(session.directory), **facts)
@@ -103,8 +103,7 @@ def run(
         _run_script(found, asked)
         _compare(found)
         if settings.screen:
-            if screening is not None:
-                screening.settle(walk)
+            screening.settle(walk)
             found.incomplete = SCREENED if walk.conclusion().symptom is not Symptom.NONE else None
         else:
             _find_out(found, asked)
