@@ -13,12 +13,8 @@ from triage.model.formats import BY_NAME
 if TYPE_CHECKING:
     from triage.stories.resume import Earlier
 
-NOT_KEPT = (
-    "out",
-    "budget",
-    "screen",
-    "operation_only",
-)  # settings of the run that is gone on with: it did no more then
+# Settings of a run that it is not gone on with: its place and time, and what it was to leave out.
+NOT_KEPT = ("out", "budget", "screen", "operation_only")
 
 
 def run(

@@ -45,6 +45,9 @@ from triage.stories.target import AskedTarget
 from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding, own_code
 
+OPERATION_FOUND = (
+    "only the operation to blame was looked for (--operation-only); triage run --resume --whole goes on with it"
+)
 SCREENED = "it was only screened (--screen); triage run --resume goes on with it"
 OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
@@ -107,6 +110,8 @@ def run(
             found.incomplete = SCREENED if walk.conclusion().symptom is not Symptom.NONE else None
         else:
             _find_out(found, asked)
+            if found.reproduced is not None and found.reproduced.enough:
+                found.incomplete = found.incomplete or OPERATION_FOUND
     except KeyboardInterrupt:
         interrupted = True
         found.incomplete = "interrupted"
