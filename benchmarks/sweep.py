@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -52,6 +53,8 @@ def main() -> int:
         (folder / "truth.json").write_text(json.dumps(truth, indent=1))
         words = [sys.executable, "-m", "triage", "sweep", "programs", "--out", "sweep", "--python", sys.executable]
         subprocess.run([*words, "--jobs", str(given.jobs)], cwd=folder, check=False)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"processor seconds: {used.ru_utime + used.ru_stime:.0f}")
     truth = json.loads((folder / "truth.json").read_text())
     found = json.loads((folder / "sweep" / "sweep.json").read_text())
     status = told(truth, found)

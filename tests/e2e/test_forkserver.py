@@ -16,8 +16,12 @@ from triage.judge.judgement import CandidateResult
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
-from triage.probe.launch import Cancel
+from triage.probe.launch import Cancel, Exit, Launch
+from triage.probe.lending import Lender, run_borrowed
+from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.target import Target
 from triage.reduce.printing.printer import print_case
+from triage.session.session import neutral_store
 from triage.trial.cutoff import CutOffRunner
 from triage.trial.fresh import verify
 from triage.trial.pool import Query
@@ -304,3 +308,47 @@ def test_a_graph_with_collectives_runs_alone_also_where_it_was_made_for_two_rank
     texts = [graph("all_reduce", "sum", rows=4), graph("all_gather_into_tensor", 2, rows=8)]
     for _, result in runner.run_many(texts, timeout=90.0):
         assert result.outcome.kind is OutcomeKind.OK, result
+
+
+AS_IT_IS = """import atexit, os, sys, threading
+import torch
+print(__name__, __file__, sys.argv, os.getcwd(), sys.path[0], os.environ["NAME"])
+print(torch.get_num_threads(), torch.compile(lambda x: x.sin() + 1)(torch.ones(3)))
+atexit.register(print, "at exit", flush=True)
+threading.Thread(target=lambda: print("in a thread")).start()
+sys.exit(0 if sys.argv[1] == "well" else 3)
+"""
+
+
+def test_a_program_that_is_lent_the_interpreter_runs_as_in_a_process_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(AS_IT_IS)
+    (tmp_path / "sets.py").write_text("import os\nos.environ['TORCHINDUCTOR_FREEZING'] = '1'\nprint('on')\n")
+    (tmp_path / "hides").mkdir()
+    (tmp_path / "hides" / "sympy.py").write_text("")
+    (tmp_path / "hides" / "program.py").write_text("import sympy\n")
+    lender = Lender(sys.executable, neutral_store())
+    answers: list[Exit | None] = []
+
+    def lent(launch: Launch, cancel: Cancel | None) -> Exit:
+        answers.append(run_borrowed(lender.address, launch, cancel))
+        return answers[-1] or Exit(None, 0.0)
+
+    def ran(name: str, *words: str, start: Callable[..., Exit] | None = None) -> tuple[Outcome, str]:
+        target = Target(sys.executable, (sys.executable, *words), tmp_path)
+        request = ProbeRequest(name, target, None, 600.0, tmp_path / "run", extra_env={"NAME": "value"})
+        probe = run_probe(request, start=start) if start is not None else run_probe(request)
+        return probe.outcome, (tmp_path / "run" / "logs" / f"{name}.out.log").read_text()
+
+    try:
+        for words in (("program.py", "well"), ("program.py", "badly")):
+            there, here = ran("lent", *words, start=lent), ran("own", *words)
+            assert (there[0].kind, there[0].exit_code, there[1]) == (here[0].kind, here[0].exit_code, here[1])
+            assert "at exit" in there[1]
+        for words in (("sets.py",), ("hides/program.py",)):
+            run_probe(
+                ProbeRequest("none", Target(sys.executable, (sys.executable, *words), tmp_path), None, 60.0, tmp_path),
+                start=lent,
+            )
+            assert answers[-1] is None
+    finally:
+        lender.close()

@@ -45,6 +45,21 @@ def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -
     assert "It was not verified in a fresh process." in best.notes
 
 
+def test_what_is_enough_to_name_the_operation_is_not_verified_and_not_called_so(tmp_path: Path) -> None:
+    class FindsEnough(Finds):
+        def reduce(self, *_: Any) -> Reduction:
+            return replace(super().reduce(), ops=1, minimal=False, enough=True, siblings=(Met(SIGNATURE, "other"),))
+
+    def never(source: str, runs: int) -> Shown:
+        raise AssertionError("nobody asked for it")
+
+    assert SIGNATURE is not None
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path, operation_only=True)
+    found, _ = chosen(problem, [FindsEnough()], never)
+    assert found is not None and not found.verified and found.others == ()
+    assert found.notes == ("It was not verified in a fresh process.",)
+
+
 @pytest.mark.parametrize(("stage", "ops"), [(Stage.BACKEND, 2), (Stage.DYNAMO, None)])
 def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_graph(
     tmp_path: Path, stage: Stage, ops: int | None

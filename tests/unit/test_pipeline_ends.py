@@ -22,6 +22,8 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
 from triage.probe.target import Target
+from triage.reduce.interface import Reduction
+from triage.reduce.verifying import Count, as_it_is
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter, Event
 from triage.session.session import open_session
@@ -66,6 +68,21 @@ def test_a_bug_of_ours_does_not_cost_the_report(
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert not report["complete"] and "bug of its own (ZeroDivisionError)" in report["incomplete_reason"]
     assert heard[-1].kind == "run_ended"
+
+
+def test_where_only_the_operation_was_looked_for_the_run_can_be_gone_on_with(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = Reduction("import torch\n", "native", "graph", 1, 2, 1.0, minimal=False, complete=True, enough=True)
+
+    def find_out(found: Findings, asked: AskedTarget) -> None:
+        found.reproduced = as_it_is(made, Count())
+
+    monkeypatch.setattr(story, "_find_out", find_out)
+    quiet_run()[1]()
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert not report["complete"] and "--operation-only" in report["incomplete_reason"]
+    assert not report["reproducer"]["verified"]
 
 
 def test_a_target_that_does_not_describe_itself_does_not_cost_the_report(

@@ -33,7 +33,7 @@ def problem(*cases, evidence=(), rung="inductor", kind=OutcomeKind.EXCEPTION):
     return Problem(signature, Stage.INDUCTOR, rung, "forward", cases, Path(), tuple(evidence), "2.13.0")
 
 
-def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, **about):
+def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, operation_only=False, **about):
     runner = FreeRunner(judge, jobs)
 
     def emit(kind, **facts):
@@ -41,7 +41,8 @@ def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, **about
             events.append((kind, facts))
 
     engine = engine or NativeEngine(render=runner.render)
-    found = engine.reduce(problem(*cases, **about), runner, SignatureOracle(planted()), budget or NoLimit(), emit)
+    asked = replace(problem(*cases, **about), operation_only=operation_only)
+    found = engine.reduce(asked, runner, SignatureOracle(planted()), budget or NoLimit(), emit)
     return found, runner
 
 
@@ -67,6 +68,22 @@ def test_one_guilty_operation_is_found_alone_before_the_whole_graph_is_ever_run(
     assert max(len(asked.nodes) for asked in runner.asked) == 1
     assert (found.ops, found.minimal, found.complete, found.engine, found.case) == (1, True, True, "native", "graph")
     assert found.queries == len(runner.asked) <= 15
+
+
+def test_where_the_operation_is_all_that_is_asked_for_the_first_that_fails_alone_ends_it():
+    whole, asked_whole = reduce(target("torch.lerp"), model())
+    found, runner = reduce(target("torch.lerp"), model(), operation_only=True)
+    assert isinstance(found, Reduction) and found.graph is not None and isinstance(whole, Reduction)
+    assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
+    assert (found.ops, found.enough, found.minimal, found.complete) == (1, True, False, True)
+    assert "Which operation is to blame was all that was asked for, so it was made no smaller." in found.notes
+    assert len(runner.asked) < len(asked_whole.asked) and not whole.enough
+
+
+def test_where_several_are_left_the_operation_is_not_known_and_all_is_done():
+    found, _ = reduce(contains(13, 37), chain(50), operation_only=True)
+    assert isinstance(found, Reduction)
+    assert (found.ops, found.enough, found.minimal) == (2, False, True)
 
 
 def test_what_the_printer_stumbles_over_is_one_candidate_less():

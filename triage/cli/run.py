@@ -13,6 +13,9 @@ from triage.model.formats import BY_NAME
 if TYPE_CHECKING:
     from triage.stories.resume import Earlier
 
+# Settings of a run that it is not gone on with: its place and time, and what it was to leave out.
+NOT_KEPT = ("out", "budget", "screen", "operation_only")
+
 
 def run(
     words: list[str] | None = WORDS,
@@ -30,6 +33,11 @@ def run(
     ),
     screen: bool = typer.Option(
         False, "--screen", help="Only ask whether it fails, and how: the script as it is, compared with eager."
+    ),
+    operation_only: bool = typer.Option(
+        False,
+        "--operation-only",
+        help="Where one operation fails alone, stop there: a reproducer is neither made small nor verified.",
     ),
     engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
     accuracy: str = typer.Option(
@@ -78,6 +86,7 @@ def run(
     given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
     given["include_data"] = include_data or None
     given |= {"reproducer_only": reproducer_only, "screen": screen or None}
+    given["operation_only"] = operation_only or None
     given["template"] = template
     given["redact"] = False if no_redact else None
     earlier = None
@@ -91,7 +100,7 @@ def run(
             )
             raise typer.Exit(earlier.ended)
         module, raw, words = earlier.words
-        kept = {name: value for name, value in earlier.settings.items() if name not in ("out", "budget", "screen")}
+        kept = {name: value for name, value in earlier.settings.items() if name not in NOT_KEPT}
         given = kept | {name: value for name, value in given.items() if value is not None}
     if not words and module is None:
         raise UsageError(

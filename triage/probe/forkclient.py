@@ -40,7 +40,10 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True)
 class ForkRequest:
-    """One candidate, as the server reads it (`agent/warm/candidate.py`). `root` is a directory of its own, which must exist."""
+    """One candidate, as the server reads it (`agent/warm/candidate.py`). `root` is a directory of its own, which must exist.
+
+    With a `script` it is a program of the user's (`agent/warm/program.py`): then `env` is its whole environment.
+    """
 
     source: str
     root: Path
@@ -51,6 +54,9 @@ class ForkRequest:
     cut_off: str | None = None
     accuracy: Comparison | None = None
     kernels: Path | None = None
+    script: str | None = None
+    args: tuple[str, ...] = ()
+    cwd: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -64,10 +70,12 @@ class ForkExit:
 class ForkServer:
     """A running server. Raises CannotForkError where it cannot be started; `facts` is what it said when it was ready.
 
-    A `cancel` that is set ends the wait for it.
+    A `cancel` that is set ends the wait for it. What it forks has one thread, but for programs that run `as_it_is`.
     """
 
-    def __init__(self, python: str, directory: Path, shared: Path, cancel: Cancel | None = None) -> None:
+    def __init__(
+        self, python: str, directory: Path, shared: Path, cancel: Cancel | None = None, *, as_it_is: bool = False
+    ) -> None:
         if sys.platform != "linux":
             raise CannotForkError(f"fork is not safe on {sys.platform}")
         self._lock = threading.Lock()
@@ -76,7 +84,7 @@ class ForkServer:
         self._numbers = 0
         self._gone = False
         self._log = directory / "forkserver.log"
-        self._process, self._requests, self._replies = _start(python, directory, shared, self._log)
+        self._process, self._requests, self._replies = _start(python, directory, shared, self._log, as_it_is=as_it_is)
         self.facts = self._await_ready(cancel or Cancel())
         self._reader = threading.Thread(target=self._read, name="forkserver", daemon=True)
         self._reader.start()
@@ -186,14 +194,16 @@ class ForkServer:
                 future.set_exception(ServerGoneError(self._last_words() or how))
 
 
-def server_environment(base: Mapping[str, str]) -> dict[str, str]:
+def server_environment(base: Mapping[str, str], *, as_it_is: bool = False) -> dict[str, str]:
     """What the warm interpreter runs in: the user's own, less what changes compiles, one thread per candidate.
 
+    A program that runs `as_it_is` has as many as it would have.
     TORCHDYNAMO_VERBOSE keeps torch's inner frames in tracebacks, as the probes do: signatures are compared with theirs.
     """
     env = {name: value for name, value in base.items() if name not in POISONOUS and not name.startswith("TRIAGE_")}
+    if not as_it_is:
+        env["OMP_NUM_THREADS"] = "1"
     env.update(
-        OMP_NUM_THREADS="1",
         TORCHINDUCTOR_COMPILE_THREADS="1",
         TORCHDYNAMO_VERBOSE="1",
         PYTHONDONTWRITEBYTECODE="1",
@@ -203,20 +213,26 @@ def server_environment(base: Mapping[str, str]) -> dict[str, str]:
     return env
 
 
-def _start(python: str, directory: Path, shared: Path, log: Path) -> tuple[subprocess.Popen[bytes], int, Any]:
+def _start(
+    python: str, directory: Path, shared: Path, log: Path, *, as_it_is: bool
+) -> tuple[subprocess.Popen[bytes], int, Any]:
     shared.mkdir(parents=True, exist_ok=True)
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()
     try:
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [python, str(AGENT / "boot.py"), "warm.forkserver", str(request_read), str(reply_write), str(shared)],
+                [
+                    *(python, str(AGENT / "boot.py"), "warm.forkserver"),
+                    *(str(request_read), str(reply_write), str(shared)),
+                    *(["as-it-is"] if as_it_is else []),
+                ],
                 pass_fds=(request_read, reply_write),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 cwd=directory,
-                env=server_environment(os.environ),
+                env=server_environment(os.environ, as_it_is=as_it_is),
                 start_new_session=True,
             )
     except OSError as error:

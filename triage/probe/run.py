@@ -22,13 +22,14 @@ from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
 from triage.probe.events import read_events, read_stacks
-from triage.probe.launch import Cancel, Launch, launch
+from triage.probe.launch import Cancel, Exit, Launch, launch
 from triage.probe.notes import agent_notes, graph_order
 from triage.probe.staging import Stage, environment, harvest_neutral, make_stage, shared_with_forks
 from triage.probe.supervisor import STACKS_SIGNAL
 from triage.probe.target import Target
 
 Late = Callable[[Sequence[Path]], bool]
+Start = Callable[[Launch, "Cancel | None"], Exit]
 STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
 # Fields of a request that the agent reads under the same names (`recorder.config`); it is told those that are set.
 _AGENT_READS = (
@@ -92,8 +93,8 @@ class Probe:
     on: str = "script"  # script | graph
 
 
-def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
-    """Run it. Everything the target does is a fact in the result; only our own mistakes raise."""
+def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: Start = launch) -> Probe:
+    """Run it, as `start` does. Everything the target does is a fact in the result; only our own mistakes raise."""
     logs = request.directory / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     stdout, stderr = logs / f"{request.name}.out.log", logs / f"{request.name}.err.log"
@@ -102,7 +103,7 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         if request.begun is not None:
             request.begun(stage.channel)
         try:
-            done = launch(_launch(request, stage, stdout, stderr), cancel)
+            done = start(_launch(request, stage, stdout, stderr), cancel)
         finally:  # also when we are interrupted: what was learned stays
             _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
             _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")

@@ -139,7 +139,7 @@ class _Choice:
             if self.best is None:
                 self._means.news(reduction)
             smallest = self._verified(reduction, attempt.oracle)
-            late = self._means.budget.spent() and _out_of_time(smallest)
+            late = reduction.enough or (self._means.budget.spent() and _out_of_time(smallest))
             result = smallest if late else self._larger_if_need_be(smallest, reduction, attempt.oracle)
         except KeyboardInterrupt:
             raise self._interrupted(reduction) from None
@@ -151,7 +151,8 @@ class _Choice:
             ended = f"ended in a script that {_shortcoming(smallest)}; it is not shown as a reproducer."
             self.notes.append(f"Reducing {attempt.engine.subject} {ended}")
             return False
-        notes = (*self.notes, *filter(None, [attempt.note]), *result.notes, *([OUT_OF_TIME] if late else []))
+        out_of_time = [OUT_OF_TIME] if late and not reduction.enough else []
+        notes = (*self.notes, *filter(None, [attempt.note]), *result.notes, *out_of_time)
         made = replace(result, notes=notes, oracle=attempt.oracle)
         if self.best is None or _reads_better(made, self.best):
             self.best = made
@@ -173,6 +174,8 @@ class _Choice:
     def with_others(self, best: Reproduced) -> Reproduced:
         """The reproducer with the other failures that were met on the way, each with a script that may be shown."""
         problem, means = self._problem, self._means
+        if problem.operation_only:
+            return best
         if self._siblings and not means.budget.spent():
             means.emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
         try:
@@ -191,6 +194,8 @@ class _Choice:
         return replace(best, others=kept, notes=(*best.notes, *([told_of(left_out)] if left_out else [])))
 
     def _verified(self, reduction: Reduction, oracle: Oracle) -> Reproduced:
+        if reduction.enough:
+            return as_it_is(reduction, Count())
         return verified(reduction, self._problem, oracle, self._means.verify, self._means.emit)
 
     def _larger_if_need_be(self, smallest: Reproduced, reduction: Reduction, oracle: Oracle) -> Reproduced:

@@ -48,6 +48,7 @@ class Problem:
     torch_version: str = ""
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
     own_rung: str | None = None  # of the program's own backend, above `rung`, where it was seen to fail the same way
+    operation_only: bool = False  # one that is left alone is all that is asked for
     door: bool = False  # it fails in another door of the compiler than torch.compile
     met: tuple[Met, ...] = ()  # other failures, known before: as `Reduction.siblings`
     include_data: bool = False  # scripts of other failures may hold values that the program had
@@ -57,7 +58,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Reduction:
-    """The smallest candidate that was judged the same failure. `ops` counts graph operations in `source`."""
+    """The smallest candidate that was judged the same failure. `ops` counts graph operations in `source`.
+
+    `enough`: one operation is left, and nothing else was asked for.
+    """
 
     source: str
     engine: str
@@ -73,6 +77,7 @@ class Reduction:
     passing_difference: str | None = None
     siblings: tuple[Met, ...] = ()
     notes: tuple[str, ...] = ()
+    enough: bool = False
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
     interrupted: bool = False  # by ctrl-C, which engines keep to themselves so that the best candidate is not lost
     bug: Exception | None = None  # of our own, which ended the search: kept to itself for the same reason

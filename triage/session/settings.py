@@ -99,6 +99,7 @@ class Settings:
     include_data: bool = setting(False, yes_or_no)
     reproducer_only: bool = setting(False, yes_or_no)
     screen: bool = setting(False, yes_or_no)
+    operation_only: bool = setting(False, yes_or_no)
     redact: bool = setting(True, yes_or_no)
     template: Path | None = setting(None, path, "report.md.j2")
 

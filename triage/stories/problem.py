@@ -58,6 +58,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         passing=_passing(conclusion),
         own_rung=_own_rung(found, conclusion),
         door=conclusion.door is not None,
+        operation_only=found.session.settings.operation_only,
     )
 
 

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from triage.environments.files import write_whole
@@ -39,10 +40,14 @@ from triage.stories.comparison import fails_by_rounding
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.resume import Earlier, has_verified
+from triage.stories.screening import Screening
 from triage.stories.target import AskedTarget
 from triage.stories.ways_round import find_ways_round, worth_trying
 from triage.stories.whose_code import check_operators, doubt_rounding, own_code
 
+OPERATION_FOUND = (
+    "only the operation to blame was looked for (--operation-only); triage run --resume --whole goes on with it"
+)
 SCREENED = "it was only screened (--screen); triage run --resume goes on with it"
 OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
@@ -75,12 +80,13 @@ def run(
     Raises TriageError where there is nothing to triage; an interrupt or a bug of our own ends in a smaller report.
     """
     check_syntax(target)
-    found = _begun(target, command, settings, emit, earlier, own_stdin=own_stdin)
+    screening = Screening(settings)
+    found = _begun(target, command, settings, emit, earlier, screening, own_stdin=own_stdin)
     session = found.session
     asked = AskedTarget(found.target, found.runner if usable_cores() > 1 else None)
     if not settings.screen:
         asked.begin()
-    interrupted = _investigated(found, asked)
+    interrupted = _investigated(found, asked, screening)
     with _no_interrupts():
         session.cancel.set()
         asked.ended()
@@ -100,6 +106,7 @@ def _begun(
     settings: Settings,
     emit: Emitter,
     earlier: Earlier | None,
+    screening: Screening,
     *,
     own_stdin: bool,
 ) -> Findings:
@@ -107,11 +114,11 @@ def _begun(
     if earlier is None:
         session = open_session(settings, target.label, Path.cwd(), emit)
         target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
-        walk = Walk(session, target)
+        walk = Walk(session, target, probe=screening.run_probe)
     else:
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts, earlier.verified)
         target = replace(target, stdin=stdin.kept_in(session.directory))
-        walk = Walk(session, target, probe=earlier.run_probe)
+        walk = Walk(session, target, probe=partial(earlier.run_probe, otherwise=screening.run_probe))
     session.keep_kernels()
     facts = {"command": list(command), "python": target.python, "cwd": target.cwd, "settings": settings}
     emit("run_started", directory=str(session.directory), **facts)
@@ -124,7 +131,7 @@ def _begun(
     return found
 
 
-def _investigated(found: Findings, asked: AskedTarget) -> bool:
+def _investigated(found: Findings, asked: AskedTarget, screening: Screening) -> bool:
     """Find out all there is to find out; whether ctrl-C ended that. What ends it early is noted, and nothing runs any more.
 
     Raises TriageError where there is nothing to triage.
@@ -133,10 +140,13 @@ def _investigated(found: Findings, asked: AskedTarget) -> bool:
     try:
         _run_script(found, asked)
         _compare(found)
-        if not found.session.settings.screen:
+        if found.session.settings.screen:
+            screening.settle(found.walk)
+            found.incomplete = SCREENED if found.walk.conclusion().symptom is not Symptom.NONE else None
+        else:
             _find_out(found, asked)
-        elif found.walk.conclusion().symptom is not Symptom.NONE:
-            found.incomplete = SCREENED
+            if found.reproduced is not None and found.reproduced.enough:
+                found.incomplete = found.incomplete or OPERATION_FOUND
     except KeyboardInterrupt:
         interrupted = True
         found.incomplete = "interrupted"

@@ -16,10 +16,13 @@ from pathlib import Path
 from triage.environments.interpreters import torch_of
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.model.sweep import Cluster, Fate, ScriptResult, SweepReport
+from triage.probe.forkclient import CannotForkError
+from triage.probe.lending import ADDRESS, Lender
 from triage.probe.target import find_python
 from triage.report.redact import Redactor, redactor_here
 from triage.report.writing import write_sweep
 from triage.session.events import Emitter
+from triage.session.session import neutral_store
 from triage.session.settings import Settings
 from triage.stories.sweep_against import against, failing_in
 from triage.stories.sweep_pass import Limits, answer, stamp, work
@@ -35,6 +38,7 @@ BUDGET = 900.0  # seconds for one script, where nothing else is said
 PAGE_SECONDS = 10.0  # between two states of the page
 PAGE_SHARE = 30.0  # times as long as making one took, if that is more
 GOING_ON = "it is still going on"
+WORTH_WARMING = 3  # scripts to be screened
 MOST_TRIES = 3  # of a process whose machine went away
 EXIT_NOTHING, EXIT_FAILING, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -70,6 +74,7 @@ def sweep(ready: Ready, settings: Settings, engine: Engine, emit: Emitter, *, ba
             why = "interrupted"
         finally:
             engine.close()
+            sweeping.give_back()
         return sweeping.ended(why)
     finally:
         store.close()
@@ -89,6 +94,8 @@ class _Sweeping:
     _tries: dict[str, int] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
     _page_at: float = 0.0
+    _lender: Lender | None = None
+    _alone: bool = False  # there is no lender, and will be none
 
     def __post_init__(self) -> None:
         self._python = find_python(self.settings.python)
@@ -132,10 +139,30 @@ class _Sweeping:
         directory = self.folder / self.scripts[name].directory
         directory.parent.mkdir(parents=True, exist_ok=True)
         task = work(name, self._jobs[name], which, directory, self._limits())
+        if which is not Pass.WHOLE:
+            task = replace(task, env=self._lent(self._jobs[name]))
         self._running[name] = (task, which, stamp(directory))
         self.scripts[name] = replace(self.scripts[name], running=which)
         self.engine.submit(task)
         self.emit("pass_started", script=name, which=which.value)
+
+    def _lent(self, job: Job) -> dict[str, str]:
+        """Where a warm interpreter is asked first: on this machine, where enough screenings are left to make up for its start."""
+        if self._lender is None and not self._alone:
+            to_screen = sum(Pass.SCREEN.value not in script.answers for script in self.scripts.values())
+            self._alone = self.engine.name != "local" or to_screen < WORTH_WARMING
+            if not self._alone:
+                try:
+                    self._lender = Lender(self._python, neutral_store())
+                except (CannotForkError, OSError):
+                    self._alone = True
+        fits = self._lender is not None and (job.python or self._python) == self._python
+        return {ADDRESS: self._lender.address} if fits and self._lender is not None else {}
+
+    def give_back(self) -> None:
+        """End what was started for all screenings."""
+        if self._lender is not None:
+            self._lender.close()
 
     def _ended(self, done: Done) -> None:
         task, which, before = self._running.pop(done.name)

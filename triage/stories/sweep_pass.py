@@ -21,7 +21,11 @@ from triage.sweep.jobs import Job
 from triage.sweep.outline import outline_of
 from triage.sweep.plan import Pass
 
-OPTIONS = {Pass.SCREEN: ("--screen",), Pass.REPRODUCER: ("--reproducer-only",), Pass.WHOLE: ("--whole",)}
+OPTIONS = {
+    Pass.SCREEN: ("--screen",),
+    Pass.REPRODUCER: ("--reproducer-only", "--operation-only"),
+    Pass.WHOLE: ("--whole",),
+}
 SCREEN_RUNS = 2  # of the script, each within the limit of one: as it is, and compared
 LAST_WORDS = 60.0  # seconds that a run may take beyond its budget, to write what it knows
 REPORT, LOGS = "report.json", "logs"

@@ -26,7 +26,7 @@ def run(request, out, err):
     status = 70
     try:
         paths = _directories(request["root"])
-        _become_a_process(out, err)
+        become_a_process(out, err)
         shared = os.path.dirname(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))  # of the warm interpreter
         confine.install([request["root"], shared, shared_cache.headers_below(shared), request.get("kernels")])
         _environment(request, paths)
@@ -45,7 +45,7 @@ def _directories(root):
     return paths
 
 
-def _become_a_process(out, err):
+def become_a_process(out, err):
     """Own session, own streams, the signals of a fresh process, none of the server's descriptors."""
     os.setsid()
     proc.die_with_parent()
@@ -73,10 +73,10 @@ def _environment(request, paths):
             os.environ[name] = value
     sys.modules["tempfile"].tempdir = None
     os.chdir(paths["cwd"])
-    _reseed()
+    reseed()
 
 
-def _reseed():
+def reseed():
     """Random numbers begin as in a fresh process: each has a seed of its own, unless this torch starts from a fixed one."""
     random.seed()
     if "numpy" in sys.modules:

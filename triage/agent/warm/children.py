@@ -74,7 +74,10 @@ class Children:
         }
 
     def start(self, request):
-        """Fork a child for the request; returns its pid. Raises OSError where that is impossible."""
+        """Fork a child for the request; returns its pid and nothing. Raises OSError where that is impossible.
+
+        A program of the user's is not run here: in its child (0, where its output and errors go) is returned.
+        """
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         others = [stream.descriptor for stream in self.streams().values()]
@@ -86,12 +89,17 @@ class Children:
                 os.close(descriptor)
             raise
         if pid == 0:
+            whole = False
             try:
                 for descriptor in (*self.private, *others, out_read, err_read):
                     os.close(descriptor)
-                candidate.run(request, out_write, err_write)
+                whole = bool(request.get("script"))
+                if not whole:
+                    candidate.run(request, out_write, err_write)
             finally:
-                os._exit(70)
+                if not whole:
+                    os._exit(70)
+            return 0, (out_write, err_write)
         os.close(out_write)
         os.close(err_write)
         root = request["root"]
@@ -100,7 +108,7 @@ class Children:
             BoundedStream(err_read, os.path.join(root, "stderr.txt")),
         )
         self.running[pid] = Child(request, pid, streams, baseline)
-        return pid
+        return pid, ()
 
     def cancel(self, number):
         """End the candidate of this id, if it still runs."""

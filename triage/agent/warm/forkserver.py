@@ -1,4 +1,5 @@
-"""A warm interpreter that runs each candidate in a forked child: `python boot.py warm.forkserver REQUEST_FD REPLY_FD SHARED_DIR`.
+"""A warm interpreter that runs each candidate in a forked child:
+`python boot.py warm.forkserver REQUEST_FD REPLY_FD SHARED_DIR [as-it-is]`.
 
 Importing torch, Dynamo and Inductor costs seconds, a fork costs ten milliseconds. Requests and replies are JSON lines on
 two inherited descriptors, never on the standard streams, which belong to the candidates.
@@ -6,6 +7,8 @@ two inherited descriptors, never on the standard streams, which belong to the ca
     {"op": "run", "id": n, "source": text, "root": dir, "rung": name|null, "env": {name: text|null}, "timeout": s,
      "memory_mb": n|null, "cut_off": phase|null, "accuracy": settings|null, "kernels": dir|null}
     {"op": "cancel", "id": n}
+
+With `as-it-is` it runs programs of the user's instead (`program.py`): "script": path, "args": words, "cwd": dir, a whole "env".
 
 Replies: `{"ready": true, ...}` (or false, with the reason) once; then per candidate `{"id", "started": pid}` and
 `{"id", "status", "signal", "seconds", "timed_out", "oom", "cancelled"}`.
@@ -20,13 +23,14 @@ import select
 import signal
 import time
 
+from . import program
 from .children import Children
 
 POLL_SECONDS = 0.1
 
 
 def main(argv):
-    """Serve until the request pipe ends. Returns the exit status."""
+    """Serve until the request pipe ends, or, in a child, be a program. Returns the exit status."""
     requests, replies, shared = int(argv[0]), int(argv[1]), argv[2]
     for descriptor in (requests, replies):
         os.set_inheritable(descriptor, False)
@@ -34,7 +38,7 @@ def main(argv):
     from . import warmup
 
     try:
-        facts = warmup.warm_up(shared)
+        facts = warmup.warm_up(shared, as_it_is=argv[3:] == ["as-it-is"])
     except BaseException as error:
         say(ready=False, reason="%s: %s" % (type(error).__name__, str(error)[:500]))
         return 1
@@ -42,8 +46,8 @@ def main(argv):
         say(ready=False, reason=facts["refused"])
         return 1
     say(ready=True, pid=os.getpid(), **facts)
-    Server(requests, say).serve()
-    return 0
+    begun = Server(requests, say).serve()
+    return program.run(*begun) if begun is not None else 0
 
 
 class Replies:
@@ -69,21 +73,24 @@ class Server:
         self.say = say
         self.buffer = bytearray()
         self.open = True
+        self.begun = None  # in a child: the program that it is to be
         self.wake_read, self.wake_write = os.pipe()
         for descriptor in (self.wake_read, self.wake_write):
             os.set_blocking(descriptor, False)
         self.children = Children((requests, say.descriptor, self.wake_read, self.wake_write))
 
     def serve(self):
-        """Until the request pipe ends; then end every child."""
+        """Until the request pipe ends; then end every child. In a child that is to be a program: what that is."""
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the orchestrator, which then closes the pipe
         try:
-            while self.open:
+            while self.open and self.begun is None:
                 self.step()
         finally:
-            self.children.end_all()
+            if self.begun is None:
+                self.children.end_all()
+        return self.begun
 
     def step(self):
         """Wait for something to happen, and deal with it."""
@@ -113,7 +120,7 @@ class Server:
         *lines, rest = bytes(self.buffer).split(b"\n")
         self.buffer = bytearray(rest)
         for line in lines:
-            if line.strip():
+            if line.strip() and self.begun is None:
                 self.obey(json.loads(line.decode("utf-8")))
 
     def obey(self, request):
@@ -123,10 +130,13 @@ class Server:
             return
         began = time.monotonic()
         try:
-            pid = self.children.start(request)
+            pid, streams = self.children.start(request)
         except OSError as error:
             seconds = time.monotonic() - began
             self.say(id=request["id"], error="%s: %s" % (type(error).__name__, error), seconds=seconds)
+            return
+        if pid == 0:
+            self.begun = (request, *streams)
             return
         self.say(id=request["id"], started=pid)
 

@@ -1,5 +1,6 @@
 """What the warm interpreter does before its first fork: import everything a compile needs, and compile a little."""
 
+import contextlib
 import gc
 import importlib
 import os
@@ -32,16 +33,23 @@ LATER = (
 )
 
 
-def warm_up(shared):
-    """Facts for the orchestrator. `refused` says why candidates cannot be forked here."""
+def warm_up(shared, as_it_is=False):
+    """Facts for the orchestrator. `refused` says why candidates cannot be forked here.
+
+    What runs `as_it_is` has as many threads as the user's program would have.
+    """
     if not hasattr(os, "fork") or sys.platform != "linux":
         return {"refused": "fork is not safe on %s" % sys.platform}
     began = time.monotonic()
-    os.environ["OMP_NUM_THREADS"] = "1"
+    if not as_it_is:
+        os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     # Never the user's caches: a compile that is found there warms nothing up.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, "cache")
     with imports.garbage_kept():
+        with contextlib.suppress(ImportError):
+            importlib.import_module("numpy")  # the threads of its OpenBLAS end before a fork, and begin anew after it
+        threads = _threads_of_libraries()
         import torch
 
         modules.remember()
@@ -56,6 +64,8 @@ def warm_up(shared):
         compiled = _compile_a_little(torch)
     if _cuda_is_up():
         return {"refused": "importing torch initialised CUDA, and a forked child could not use it"}
+    if as_it_is and _threads_of_libraries() > threads:
+        return {"refused": "it has several threads, of which a fork copies one"}
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
@@ -85,7 +95,8 @@ class _Silent(object):
 
 def _compile_a_little(torch):
     """Fill the caches of this process (patterns, symbolic shapes, operator tables) without a compiler run."""
-    generator = torch.get_rng_state()
+    generator, count = torch.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(1)  # no fork copies the others
     try:
         with phases.cut_off_after(WARM_PHASE, _Silent()):
             compiled = torch.compile(_sample, backend="inductor")
@@ -99,10 +110,16 @@ def _compile_a_little(torch):
     finally:
         compat.forget_compiles()
         torch.set_rng_state(generator)
+        torch.set_num_threads(count)
 
 
 def _sample(x, w):
     return (x @ w).relu().sum()
+
+
+def _threads_of_libraries():
+    """Those that are not Python's own, such as a pool of OpenMP's."""
+    return _threads() - threading.active_count()
 
 
 def _threads():

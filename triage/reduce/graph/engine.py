@@ -159,7 +159,7 @@ class _Reducing:
         self._problem, self._driver, self._render, self._groups = problem, driver, render, groups
         self._passes, self._seen = passes, seen
         self._began = time.monotonic()
-        self._minimal = self._rough = False
+        self._minimal = self._rough = self._enough = False
         self._neighbour: Neighbour | None = None
         self._stopped, self._interrupted = "", False
         self._bug: Exception | None = None
@@ -205,6 +205,9 @@ class _Reducing:
     def _reduce(self, found: Candidate) -> None:
         self._driver.steady(found)
         thinned(self._driver, self._seen(found))
+        if self._problem.operation_only and count_ops(self._best().case) == 1:
+            self._enough = True
+            return
         shrinker = Shrinker(self._driver, searched=time.monotonic() - self._began)
         while True:
             shrinker.shrunk(self._best())
@@ -233,6 +236,7 @@ class _Reducing:
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,
+            enough=self._enough,
             larger=tuple(self._as_reduction(other, seconds) for other in self._larger(held)),
             passing=_passing(self._render(self._neighbour.candidate), self._neighbour) if self._neighbour else None,
             passing_difference=self._neighbour.difference if self._neighbour else None,
@@ -293,6 +297,8 @@ class _Reducing:
             notes.append(
                 f"Minimality was not shown: {self._stopped}." if not self._minimal else f"Then {self._stopped}."
             )
+        if self._enough:
+            notes.append("Which operation is to blame was all that was asked for, so it was made no smaller.")
         if self._rough:
             notes.append("Each candidate took long, so its sizes and arguments were not made as small as they go.")
         notes += filter(None, [told_of_values(best.case)])

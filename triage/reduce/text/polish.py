@@ -50,7 +50,7 @@ class Polished:
     ) -> Reduction | NoReduction:
         """What the engine found, with the smallest preamble."""
         found = self._engine.reduce(problem, runner, oracle, budget, emit)
-        if isinstance(found, NoReduction) or found.graph is None or not found.complete:
+        if isinstance(found, NoReduction) or found.graph is None or not found.complete or found.enough:
             return found
         start = preamble_of(found.graph)
         if start is None:

@@ -1,0 +1,64 @@
+"""The warm interpreter of a sweep (`probe/lending.py`) is asked first: does the script pass there?
+
+Only a yes counts. What fails there, hangs, or has no answer is asked in a process of its own, as `triage run` asks it. A
+screening asks there about the script as it is: where that passes in a process of its own and failed there, the failure may be one
+that does not come every time. Where only the guilty operation is looked for, the rungs below are asked there: they should pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from triage.locate.walk import Walk
+from triage.model.rungs import DEFAULT_BACKEND, LADDER
+from triage.model.stage import OutcomeKind, Symptom
+from triage.probe.launch import Cancel, Exit, Launch
+from triage.probe.lending import ADDRESS, run_borrowed
+from triage.probe.run import Probe, ProbeRequest, run_probe
+from triage.session.settings import Settings
+
+SHARE = 0.2  # of a run's limit, for the warm interpreter: what hangs is waited for once more
+_BELOW = tuple(rung.force for rung in LADDER if rung.name != DEFAULT_BACKEND)
+
+
+class Screening:
+    """Runs probes: first there, where one is lent. `doubted`: a run failed there; then nothing more is asked of it."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
+        self._address = environ.get(ADDRESS)
+        self._rungs: tuple[str | None, ...] = (None,) if settings.screen else _BELOW if settings.operation_only else ()
+        self.doubted = False
+
+    def run_probe(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        """The answer of the warm interpreter if that is that the script passes, else that of a fresh process."""
+        if self._address is not None and not self.doubted and request.rung in self._rungs and _is_plain(request):
+            quick = replace(request, timeout=SHARE * request.timeout, verbose_logs=False)
+            probe = run_probe(quick, cancel, self._start)
+            if probe.cancelled or (probe.outcome.kind is OutcomeKind.OK and not probe.notes.distributed):
+                return probe
+            self.doubted = self._address is not None
+        return run_probe(request, cancel)
+
+    def _start(self, launch: Launch, cancel: Cancel | None) -> Exit:
+        assert self._address is not None
+        done = run_borrowed(self._address, launch, cancel)
+        if done is None:
+            stopped = cancel is not None and cancel.is_set()
+            self._address = self._address if stopped else None
+            return Exit(None, 0.0, cancelled=stopped, error="the warm interpreter gave no answer")
+        return done
+
+    def settle(self, walk: Walk) -> None:
+        """Where a run failed there and none did since: run it twice more."""
+        if self.doubted and walk.conclusion().symptom is Symptom.NONE:
+            walk.settle()
+
+
+def _is_plain(request: ProbeRequest) -> bool:
+    """Whether it is a script without input: `python SCRIPT ARGS`. What is asked of it besides, a fork can do as well."""
+    target = request.target
+    plain = len(target.command) > 1 and target.command[0] == target.python and target.command[1].endswith(".py")
+    plain = plain and target.stdin is None and not target.only_test
+    return plain and not (request.overlay or request.extra_env or request.opcheck or request.seed is not None)
