@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
 
 KERNELS = "kernels"
+MOST_KEPT_BYTES = 512 * 1024 * 1024  # of the store below; one that has grown larger is emptied
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Session:
             shutil.rmtree(self.kernels, ignore_errors=True)
 
     @contextlib.contextmanager
-    def timed(self, step: str):  # type: ignore[no-untyped-def]
+    def timed(self, step: str) -> Iterator[None]:
         """Add the time spent inside to `timings[step]`, in seconds."""
         began = time.monotonic()
         self.emit("step_started", step=step)
@@ -145,12 +146,12 @@ def _point_latest(path: Path) -> None:
             ignore.write_text("*\n")  # run directories never show up in the user's git status
 
 
-def neutral_store(limit: int = 512 * 1024 * 1024) -> Path | None:
+def neutral_store() -> Path | None:
     """Where the parts of the compiler cache that hold nothing of the user's are kept between probes and runs."""
     root = kept_in("toolchain")
     try:
         root.mkdir(parents=True, exist_ok=True)
-        if sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) > limit:
+        if sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) > MOST_KEPT_BYTES:
             shutil.rmtree(root, ignore_errors=True)
             root.mkdir(parents=True, exist_ok=True)
         prune_headers(root)

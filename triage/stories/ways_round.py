@@ -257,15 +257,15 @@ def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
     return not compiles_nothing(notes) or kind in MAY_COMPILE_NOTHING
 
 
-def planned(groups: Sequence[Iterator[Change]], most: int = MOST_RUNS) -> list[Change]:
-    """At most so many changes, no text twice: one of each group, the cheapest first, then second ones where there is room.
+def planned(groups: Sequence[Iterator[Change]]) -> list[Change]:
+    """At most `MOST_RUNS` changes, no text twice: one of each group, the cheapest first, then second ones where there is room.
 
     The last group is the last resort.
     """
     known: set[str] = set()
-    *ranked, last = [list(islice(_new(group, known), most)) for group in groups]
-    turns = [group[index] for index in range(most) for group in ranked if index < len(group)]
-    return [*turns[: most - len(last[:1])], *last[:1]]
+    *ranked, last = [list(islice(_new(group, known), MOST_RUNS)) for group in groups]
+    turns = [group[index] for index in range(MOST_RUNS) for group in ranked if index < len(group)]
+    return [*turns[: MOST_RUNS - len(last[:1])], *last[:1]]
 
 
 def parted(changes: Sequence[Change], most: int) -> tuple[list[Change], list[Change]]:
