@@ -80,7 +80,7 @@ def blame(
         with session.timed("fakes"):
             found.fake_wrong = fake_wrong(made.source, inquiry)
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
-        with session.timed("diverge"), runner.signs_compared(by_sign):
+        with session.timed("diverge"), runner.comparing_finely(signs=by_sign):
             _diverging(found, made, problem, inquiry)
     elif patience is None and made.form is not None and made.case == "graph" and found.walk.values_matter():
         assert made.graph is not None
