@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from stand_ins import Runner, failing, inquiry
+from stand_ins import result as tried
 
 from triage.culprit.first_wrong import first_wrong
-from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison
+from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison, WrongAlike
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
 from triage.locate import comparing
@@ -627,6 +628,19 @@ def test_the_first_value_that_is_wrong() -> None:
     assert first(case, "relu") == "torch.relu"
     assert first(case, "nothing of it") is None
     assert first(chain("torch.tanh"), "nothing of it") == "torch.tanh"  # the only one
+
+
+def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_candidate() -> None:
+    passed = Outcome(OutcomeKind.OK, 1.0, 0)
+    runner = Runner(lambda source, rung: tried(passed, wrongs=(OUTPUT,) if "relu" in source else (), compared=1))
+    signature = signature_of(ran(AgentNotes(wrongs=(OUTPUT,))))
+    assert signature is not None
+    case = chain("torch.sin", "torch.relu", "torch.cos")
+    found = first_wrong(case, Form(check="values"), inquiry(runner, oracle=WrongAlike(signature)))
+    assert found is not None and found.node.target == "torch.relu"
+    other = tried(passed, wrongs=(replace(OUTPUT, kind="strides"),), compared=1)
+    assert WrongAlike(signature).judge(other).verdict is Verdict.UNRESOLVED
+    assert WrongAlike(signature).judge(tried(passed, compared=1)).verdict is Verdict.NO_FAILURE
 
 
 def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_autocast() -> None:

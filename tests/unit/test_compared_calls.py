@@ -327,6 +327,16 @@ def test_integers_that_fall_on_the_other_side_of_a_step_are_rounding() -> None:
     assert [facts["kind"] for facts in wrong] == ["values"]
 
 
+def test_what_rounds_otherwise_beside_a_wrong_value_is_told_of() -> None:
+    def compiled(x: Any) -> tuple[Any, ...]:
+        return torch.bucketize(torch.tanh(x) * torch.exp(x) * (1 + 5e-7), EDGES), x * 2 + 1
+
+    torch.manual_seed(0)
+    made, wrong = judged(compiled, lambda x: (*buckets(x), x * 2), torch.randn(200_000), gradients=False)
+    (item,) = (facts["item"] for facts in wrong)
+    assert (item, made.rounding([item])["item"]) == ("output 1", "output 0")
+
+
 def test_eager_alone_that_gives_nan_is_wrong_itself() -> None:
     def given(values: list[float], dtype: Any = torch.float32) -> Any:
         found = run.Given()
@@ -410,3 +420,17 @@ def test_an_input_that_eager_writes_its_old_values_to_is_changed_by_both() -> No
     for before in (torch.zeros(3), torch.full((3,), 5.0)):
         _, wrong = judged(compiled, graph, before, torch.zeros(3))
         assert [(facts["item"], facts["kind"]) for facts in wrong] == [("kept after the call", "values")]
+
+
+def test_what_is_small_is_compared_as_that_where_it_is_asked_where_a_wrong_value_begins() -> None:
+    x = torch.full((64,), 1e-6)
+
+    def found(off: float, *, fine: bool) -> list[str]:
+        gm = torch.fx.symbolic_trace(lambda x: (torch.atanh(x),))
+        made = call.Call(torch, None, kept.Kept(torch, gm), (x,), False, fine=fine)
+        with made.as_it_began():
+            return [facts["kind"] for facts in made.wrong((torch.atanh(x) * (1 + off),), (x,))]
+
+    assert found(0.013, fine=False) == []
+    assert found(0.013, fine=True) == ["values"]
+    assert found(1e-6, fine=True) == []

@@ -22,6 +22,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.trees import ref
 from triage.probe.run import Probe
 from triage.session.settings import Settings
 from triage.stories import one_by_one
@@ -102,6 +103,36 @@ def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of
     assert found.notes[0].startswith(
         "What is told as wrong is what aten.floor_divide makes of eager's own values in graph 0/0."
     )
+
+
+BESIDE = replace(
+    GRAPH, nodes=(*GRAPH.nodes, node("marks", "torch.sin", "%x", out=M)), outputs=(ref("marks"), ref("index"))
+)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_behind_what_is_another_failure_an_operation_is_asked_alone(tmp_path: Path, alone: bool) -> None:
+    """Its `sin` is wrong with any rung: a graph that returns that differs whatever else is given."""
+
+    class Both(Compiler):
+        def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+            return DIFFERS if "torch.sin" in source else super().ended(source, rung)
+
+        def look(self, source: str, file: str) -> str:
+            return json.dumps([[[1.0] * 4, [9.0] * 4, [9] * 4], []])
+
+    found = asked(tmp_path, Both(alone=alone), graph=BESIDE)
+    assert found.alone is None  # as long as nobody knows of another failure
+    found.cases = (BESIDE,)
+    marks = WrongResult("0/0", 1, "output 0", "forward")
+    told = one_by_one.doubt_the_rest(cast("Findings", found), found.walk.checked, (marks,))
+    assert told.notes.rounding is None
+    if not alone:
+        assert (told.notes.wrongs, found.alone, found.cases) == ((), None, (BESIDE,))
+        return
+    assert [wrong.item for wrong in told.notes.wrongs] == ["result of aten.floor_divide"]
+    assert [case.outputs for case in found.cases] == [found.alone.outputs, (ref("index"),)]
+    assert "what else that graph gives is what eager gives" in found.notes[0]
 
 
 def test_a_later_call_is_asked_by_what_it_was_given(tmp_path: Path) -> None:

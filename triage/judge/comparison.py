@@ -84,6 +84,14 @@ class ComparisonOracle:
         return Judgement(Verdict.UNRESOLVED, f"wrong in another way: {wrong.headline()}", sibling=sibling)
 
 
+@dataclass(frozen=True)
+class WrongAlike(ComparisonOracle):
+    """As `ComparisonOracle`, where the candidate's own check need not see what the agent does: that is of the same kind."""
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        return self._of_kind(result) if result.notes.wrongs else super().judge(result)
+
+
 class FirstComparison:
     """Judges texts that compare by themselves what one call gives: the first such failure is what all others must be.
 

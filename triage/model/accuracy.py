@@ -29,7 +29,8 @@ class Comparison:
 
     `gradients`: the program takes gradients, compare them too. `stop`: end the program at the first wrong value. `until`: end
     it after this call. `own_check`: a check of the program's own fails, so every call is compared up to that, whatever was wrong
-    before, and what only rounds otherwise is told. `signs`: of zeros, too. `seconds`: what all comparisons of the probe may take.
+    before, and what only rounds otherwise is told. `signs`: of zeros, too. `fine`: where a wrong value begins is
+    asked, so what is small throughout counts as what it is. `seconds`: what all comparisons of the probe may take.
     """
 
     gradients: bool = False
@@ -37,6 +38,7 @@ class Comparison:
     until: GraphCall | None = None
     own_check: bool = False
     signs: bool = False
+    fine: bool = False
     seconds: float = 120.0
 
 

@@ -18,16 +18,17 @@ from triage.culprit import conditions
 from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging
-from triage.culprit.first_wrong import first_wrong
+from triage.culprit.first_wrong import FirstWrong, first_wrong
 from triage.culprit.given_wrong import given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.environments.files import write_whole
-from triage.judge.comparison import AnyWrong, ComparisonOracle
+from triage.judge.comparison import AnyWrong, ComparisonOracle, WrongAlike
 from triage.judge.judgement import Oracle
 from triage.judge.signature import is_refused
+from triage.model.graphcase import GraphCase
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
 from triage.model.stage import Stage, Symptom
@@ -35,6 +36,7 @@ from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import Problem
+from triage.reduce.printing.printer import Form
 from triage.reduce.verifying import Reproduced
 from triage.stories.findings import Findings
 from triage.trial.interface import CandidateRunner
@@ -70,23 +72,32 @@ def blame(
         settings = settings_of(made, rung, own_backend=problem.stage is Stage.BACKEND)
         found.ablation, found.cures = ablate(settings, inquiry, hangs=hangs)
         found.workarounds = tuple(cure.text for cure in cures_of(settings, found.ablation)[:MOST_CURES])
-        if made.form is not None and made.graph is not None:
-            wrong = first_wrong(made.graph, made.form, inquiry)
-            found.first_wrong, by_sign = wrong or (None, False)
         if parts is not None:
             parts.take()
+        if made.form is not None and made.graph is not None:
+            wrong = _first_wrong(made.graph, made.form, inquiry, runner)
+            found.first_wrong, by_sign = wrong or (None, False)
     inquiry = replace(inquiry, budget=share_of(session.clock, made.seconds))
     if not hangs and problem.stage is not Stage.BACKEND:
         with session.timed("fakes"):
             found.fake_wrong = fake_wrong(made.source, inquiry)
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
-        with session.timed("diverge"), runner.signs_compared(by_sign):
+        with session.timed("diverge"), runner.comparing_finely(signs=by_sign):
             _diverging(found, made, problem, inquiry)
     elif patience is None and made.form is not None and made.case == "graph" and found.walk.values_matter():
         assert made.graph is not None
         with session.timed("diverge"):
             found.given_wrong = given_wrong(made.graph, made.form, inquiry, runner)
     _conditions(found, made, inquiry, patience is None)
+
+
+def _first_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: ForkServerRunner) -> FirstWrong | None:
+    """Of the reproducer, small values too: its own check, which need not see these, does not count."""
+    oracle = inquiry.oracle
+    if isinstance(oracle, ComparisonOracle):
+        inquiry = replace(inquiry, oracle=WrongAlike(oracle.signature))
+    with runner.comparing_finely(signs=False):
+        return first_wrong(case, form, inquiry)
 
 
 def settings_of(made: Reproduced, rung: str, *, own_backend: bool = False) -> list[Variant]:

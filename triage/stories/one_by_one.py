@@ -8,6 +8,7 @@ is wrong there, and with eager's result in whose place the whole graph agrees, i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from triage.model.rungs import AS_IS, DEFAULT_BACKEND
 from triage.probe.graphs import read_graphs
 from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
+from triage.reduce.alone import without
 from triage.reduce.compare import needs_its_dtype
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
@@ -48,15 +50,18 @@ class Alone(NamedTuple):
     note: str
 
 
-def doubted(found: Findings, probe: Probe) -> Alone | None:
-    """Such an operation of the graph that differs most from eager in this comparing run; None where there is none."""
+def doubted(found: Findings, probe: Probe, besides: Sequence[WrongResult] = ()) -> Alone | None:
+    """Such an operation of the graph that differs most from eager in this comparing run; None where there is none.
+
+    `besides`: what is wrong in the call and is another failure. The graph is asked without it.
+    """
     rounding, runner = probe.notes.rounding, found.runner
     if rounding is None or probe.notes.wrongs or runner is None or rounding.eager_wrong:
         return None
     if not rounding.far:
         return None
     cases = read_graphs([path for path in probe.graphs if path.name == rounding.file]).cases
-    case = next((case for case in cases if len(case.nodes) <= MOST), None)
+    case = next((case for case in without(cases, besides) if len(case.nodes) <= MOST), None)
     if case is None:
         return None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
@@ -75,7 +80,8 @@ def doubted(found: Findings, probe: Probe) -> Alone | None:
             told = replace(wrong, graph=rounding.graph, call=rounding.call, item=item, file=rounding.file)
             note = (
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
-                "With eager's result in its place that graph gives what eager gives."
+                f"With eager's result in its place {'what else that graph gives is' if besides else 'that graph gives'} "
+                "what eager gives."
             )
             return Alone(_wrong(probe, told), alone.case, note)
     return None
@@ -114,6 +120,19 @@ def doubt_operations(found: Findings) -> None:
     if alone is not None:
         found.walk.checked, found.alone = alone.probe, alone.case
         found.notes.append(alone.note)
+
+
+def doubt_the_rest(found: Findings, probe: Probe, besides: Sequence[WrongResult]) -> Probe:
+    """Where what is wrong in a call is another failure: such an operation behind what else it gives, as what is wrong.
+
+    Without one nothing is said of its rounding: whether the check fails by that is not known.
+    """
+    alone = doubted(found, probe, besides)
+    if alone is None:
+        return replace(probe, notes=replace(probe.notes, rounding=None))
+    found.alone, found.cases = alone.case, (alone.case, *without(found.cases, besides))
+    found.notes.append(alone.note)
+    return alone.probe
 
 
 def look_before(found: Findings) -> None:
@@ -193,8 +212,8 @@ def _differing(found: Findings, whole: Candidate) -> tuple[Candidate, CandidateR
 
 def _agrees_without(found: Findings, whole: Candidate, differs: CandidateResult, node: GraphNode) -> bool:
     """Whether the graph that differs from eager does not where it is given eager's result of this operation."""
-    without = whole.maybe(Cut(frozenset([node.name])))
-    agrees = _run(found, without) if without is not None else None
+    rest = whole.maybe(Cut(frozenset([node.name])))
+    agrees = _run(found, rest) if rest is not None else None
     if agrees is None or agrees.outcome.failed:
         return False
     left = agrees.notes.rounding

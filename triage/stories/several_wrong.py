@@ -18,6 +18,7 @@ from triage.reduce.compare import VALUES, forms_of
 from triage.reduce.graph.generated import made_up
 from triage.reduce.interface import Met
 from triage.reduce.printing.printer import Unprintable, print_case
+from triage.stories import one_by_one
 from triage.stories.findings import Findings
 from triage.trial.runner import ForkServerRunner
 
@@ -66,7 +67,8 @@ def _none_of_them(
     if not without(found.cases, several):
         return conclusion
     found.also_wrong = tuple(several)
-    found.walk.checked = replace(checked, notes=replace(checked.notes, wrongs=()))
+    left = replace(checked, notes=replace(checked.notes, wrongs=()))
+    found.walk.checked = one_by_one.doubt_the_rest(found, left, several)
     return found.walk.conclusion()
 
 

@@ -94,10 +94,10 @@ class ForkServerRunner(PooledRunner):
         finally:
             self.compare(before)
 
-    def signs_compared(self, wanted: bool) -> contextlib.AbstractContextManager[None]:
-        """Inside, the agent compares the signs of zeros too, where it compares and they are `wanted`."""
+    def comparing_finely(self, *, signs: bool) -> contextlib.AbstractContextManager[None]:
+        """Inside, the agent compares what is small too, and the signs of zeros where they are wanted, if it compares at all."""
         now = self._fresh.accuracy
-        return self.comparing(replace(now, signs=True) if now is not None and wanted else now)
+        return self.comparing(replace(now, fine=True, signs=now.signs or signs) if now is not None else None)
 
     def close(self) -> None:
         self._closing.set()

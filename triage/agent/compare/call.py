@@ -22,16 +22,17 @@ SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
 
 class Call:
     """`signs`: those of zeros are looked at, too, where nothing else is wrong. `doubtful`: eager is asked whether it is sure of
-    itself also where nothing is off.
+    itself also where nothing is off. `fine`: small tensors are compared as what they are.
     """
 
-    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False):
+    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False, fine=False):
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
         self.held = kept.held()
         self.to_begin = randomness.kept(torch)
         self.once = 1  # how much it adds to the calls that were compared
         self.signs, self.doubtful = signs, doubtful
+        self.smallest = rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
         self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote
@@ -91,7 +92,7 @@ class Call:
 
     def _wrong(self, eager, compiled):
         self._both = eager, compiled
-        suspects = measure.suspicious(self.torch, eager, compiled)
+        suspects = measure.suspicious(self.torch, eager, compiled, self.smallest)
         asked = suspects or (list(eager.tensors) if self.doubtful else [])
         steady = self._sure_of(asked, eager) if asked else []
         steady = [name for name in steady if name in suspects]
@@ -112,10 +113,10 @@ class Call:
         """What the call was made with, as it was then."""
         return self.runner.copier.copies()[0]
 
-    def rounding(self):
-        """Where nothing is wrong and yet not all is the same: the value that is furthest off, as facts; else None."""
+    def rounding(self, wrong=()):
+        """Of what is not `wrong` and yet not the same: the value that is furthest off, as facts; None where there is none."""
         eager, compiled = self._both
-        doubted = {*self.unsteady, *(name for name, _ in self.by_chance)}
+        doubted = {*wrong, *self.unsteady, *(name for name, _ in self.by_chance)}
         sure = [name for name in eager.tensors if name not in doubted]
         names = [
             name
@@ -179,7 +180,11 @@ class Call:
 
     def _same(self, one, other, names):
         found = [(name, one.tensors.get(name), other.tensors.get(name)) for name in names]
-        return [name for name, left, right in found if left is not None and measure.same_again(self.torch, left, right)]
+        return [
+            name
+            for name, left, right in found
+            if left is not None and measure.same_again(self.torch, left, right, self.smallest)
+        ]
 
     # -- what is wrong --------------------------------------------------------------------------------------------
 
@@ -207,7 +212,7 @@ class Call:
         if name not in compiled.tensors or any(other is None for other in others):
             return None
         return measure.wrong_value(
-            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured
+            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured, self.smallest
         )
 
     def _wrong_with_the_same_numbers(self, names, eager):
@@ -242,7 +247,7 @@ class Call:
             reason = "of %s, which compiled code draws in another way" % ", ".join(others)
             self._not_redrawn([name for name in names if name not in sure], reason)
             names = sure
-        suspects = measure.suspicious(self.torch, eager, compiled)
+        suspects = measure.suspicious(self.torch, eager, compiled, self.smallest)
         return self._wrong_values([name for name in names if name in suspects], eager, compiled)
 
     def _not_redrawn(self, names, reason):

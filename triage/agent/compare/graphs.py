@@ -4,8 +4,8 @@ One per process, where the probe asks for it (`config["accuracy"]`): `gradients`
 program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
 probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared up to
 that, for the first wrong value need not be the one it looks at, and what rounds otherwise is told), `signs` (of zeros are
-compared, too), `seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. How one
-call is judged stands in `call`.
+compared, too), `fine` (small tensors are compared as what they are), `seconds` that comparisons may take. The program itself
+goes on with what the compiled graph gives it. How one call is judged stands in `call`.
 """
 
 import contextlib
@@ -35,6 +35,7 @@ class Comparer:
         self.gradients = bool(asked.get("gradients"))
         self.stop, self.until = bool(asked.get("stop")), asked.get("until")
         self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
+        self.fine = bool(asked.get("fine"))
         self.left = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
         self.known = {}  # by graph, the values that were told as wrong, each with its kind
@@ -77,7 +78,7 @@ class Comparer:
         try:
             # A program's own eager run may have read what nobody wrote, where the one that is compared here happens not to.
             doubtful = self.own_check and number == 1
-            return Call(self.torch, compiled, kept, args, self.gradients, self.signs, doubtful)
+            return Call(self.torch, compiled, kept, args, self.gradients, self.signs, doubtful, self.fine)
         except Exception as error:
             self._not_compared(graph["id"], error)
             return None
@@ -154,12 +155,13 @@ class Comparer:
         )
 
     def _note(self, call, found, kept, graph, number):
-        """What a call that nobody is blamed for left to say: that eager is no measure for it, or that it rounds otherwise."""
+        """What a call left to say beside what is wrong: that eager is no measure for a value, or that one rounds otherwise."""
         for name in call.unsteady:
             self.recorder.channel.say("unsteady", graph=graph["id"], call=number, item=name)
         for name, reason in call.by_chance:
             self.recorder.channel.say("by_chance", graph=graph["id"], call=number, item=name, reason=reason)
-        rounding = call.rounding() if (self.own_check or call.doubted) and not found else None
+        told = self.own_check or (call.doubted and not found)
+        rounding = call.rounding([facts["item"] for facts in found]) if told else None
         if rounding is not None and roundoff.rank(rounding) > self.roughest:
             self.roughest = roundoff.rank(rounding)
             if rounding["eager_wrong"]:

@@ -6,8 +6,8 @@ NONE, NAN, UP, DOWN = 0, 1, 2, 3
 CHANCE_FACTOR = 3  # how far compiled must stand out from what eager would be blamed for
 
 
-def close(torch, eager, compiled):
-    """Whether all is as close as the dtype promises. Shapes and dtypes agree."""
+def close(torch, eager, compiled, smallest=rule.SMALLEST_SIZE):
+    """Whether all is as close as the dtype promises, of a tensor no smaller than `smallest`. Shapes and dtypes agree."""
     if torch.equal(eager, compiled):
         return True
     if not rounded(eager):
@@ -15,10 +15,10 @@ def close(torch, eager, compiled):
     one, other = plain(torch, eager), plain(torch, compiled)
     if not torch.equal(_kinds(torch, one), _kinds(torch, other)):
         return False
-    return not bool(_apart(torch, one, other, eager.dtype).any())
+    return not bool(_apart(torch, one, other, eager.dtype, smallest=smallest).any())
 
 
-def suspicious(torch, eager, compiled):
+def suspicious(torch, eager, compiled, smallest=rule.SMALLEST_SIZE):
     """Names whose values or metadata are not those of eager, in the order they were given."""
     found = []
     for name, one in eager.tensors.items():
@@ -29,16 +29,16 @@ def suspicious(torch, eager, compiled):
             continue
         facts = name in eager.facts and rule.metadata_difference(eager.facts[name], compiled.facts[name])
         same = one.shape == other.shape and one.dtype == other.dtype
-        if facts or not same or not close(torch, one, other):
+        if facts or not same or not close(torch, one, other, smallest):
             found.append(name)
     return found
 
 
-def same_again(torch, eager, given):
+def same_again(torch, eager, given, smallest=rule.SMALLEST_SIZE):
     """Whether another run of eager gave the same, as far as its dtype promises. What is not a number stays that."""
     if eager.shape != given.shape or eager.dtype != given.dtype:
         return False
-    return close(torch, eager, given)
+    return close(torch, eager, given, smallest)
 
 
 def identical(one, other):
@@ -48,7 +48,7 @@ def identical(one, other):
     return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
-def wrong_value(torch, eager, compiled, reference, varied, measured):
+def wrong_value(torch, eager, compiled, reference, varied, measured, smallest=rule.SMALLEST_SIZE):
     """What is wrong with one tensor's values, as facts, or None.
 
     `reference` is the double-precision tensor or None, `varied` what else eager may give (at least two), `measured` whether
@@ -61,7 +61,10 @@ def wrong_value(torch, eager, compiled, reference, varied, measured):
         return None  # the shape depends on what was nudged
     if reference is not None and reference.shape != eager.shape:
         reference = None
-    judge = (_Rounded if rounded(eager) else _Exact)(torch, eager, reference, varied, measured)
+    if rounded(eager):
+        judge = _Rounded(torch, eager, reference, varied, measured, smallest)
+    else:
+        judge = _Exact(torch, eager, reference, varied)
     wrong = judge.wrong(compiled)
     count = int(wrong.sum())
     if not count:
@@ -75,7 +78,7 @@ def wrong_value(torch, eager, compiled, reference, varied, measured):
 class _Exact:
     """Integers and booleans: an element is wrong where nothing that was tried moved eager's, nor double precision does."""
 
-    def __init__(self, torch, eager, reference, varied, measured):
+    def __init__(self, torch, eager, reference, varied):
         self.torch, self.eager = torch, eager
         self.moved = torch.zeros_like(eager, dtype=torch.uint8)
         for item in varied:
@@ -105,8 +108,8 @@ class _Exact:
 class _Rounded:
     """Floating numbers, complex ones as pairs: by their distance from the reference, and by their kind (NaN, infinity)."""
 
-    def __init__(self, torch, eager, reference, varied, measured):
-        self.torch, self.dtype = torch, eager.dtype
+    def __init__(self, torch, eager, reference, varied, measured, smallest):
+        self.torch, self.dtype, self.smallest = torch, eager.dtype, smallest
         self.eager = plain(torch, eager)
         self.reference = None if reference is None else plain(torch, reference)
         self.exact = self.eager if reference is None else self.reference
@@ -120,7 +123,7 @@ class _Rounded:
         same = self.sure & (self.kinds == NONE)
         self.error = torch.where(same, (self.eager - self.exact).abs(), torch.zeros_like(self.eager))
         self.typical = rms(torch, torch.maximum(self.error, self.spread))
-        self.absolute = _absolute(torch, self.eager, eager.dtype)
+        self.absolute = _absolute(torch, self.eager, eager.dtype, smallest)
         self.measured = measured
 
     def _add(self, number, item):
@@ -141,7 +144,7 @@ class _Rounded:
         steady = self.sure & (moved == 0)
         limit = rule.allowed(self.error, spread, self.typical, self.absolute, self.reference is not None, self.measured)
         off = (item - self.exact).abs()
-        apart = _apart(torch, self.eager, item, self.dtype) & (off > limit)
+        apart = _apart(torch, self.eager, item, self.dtype, smallest=self.smallest) & (off > limit)
         return steady & (changed | ((self.kinds == NONE) & apart))
 
     def facts(self, compiled, wrong):
@@ -211,16 +214,16 @@ def _distance(torch, one, other):
     return torch.where(far.isnan(), torch.zeros_like(far), far)
 
 
-def _absolute(torch, plain, dtype):
+def _absolute(torch, plain, dtype, smallest):
     """The absolute tolerance of a tensor: the dtype's share of its typical size."""
     name = str(dtype).split(".")[-1]
-    return rule.tolerance(name) * max(rms(torch, plain), rule.SMALLEST_SIZE)
+    return rule.tolerance(name) * max(rms(torch, plain), smallest)
 
 
-def _apart(torch, one, other, dtype, factor=1.0):
+def _apart(torch, one, other, dtype, factor=1.0, smallest=rule.SMALLEST_SIZE):
     """Where two finite numbers are not close; by more than so many tolerances."""
     relative = rule.tolerance(str(dtype).split(".")[-1])
-    return (one - other).abs() > factor * (relative * one.abs() + _absolute(torch, one, dtype))
+    return (one - other).abs() > factor * (relative * one.abs() + _absolute(torch, one, dtype, smallest))
 
 
 def eager_alone(torch, eager, compiled, exact, dtype, spread=None):
