@@ -39,6 +39,8 @@ def summary_sentence(
         left_out = not_compared_words(compared)
         if left_out:
             return f"The script passes{often}, and what was compared with eager agrees, but not all was: {left_out}."
+        if incomplete:
+            return f"The script passes{often}, and was not looked into any further ({incomplete})."
         return f"The script passes{often}: nothing to report."
     face = _face(conclusion)
     if conclusion.door is not None:
