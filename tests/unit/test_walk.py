@@ -638,6 +638,16 @@ def test_runs_that_pass_and_compile_nothing_show_nothing_of_the_compiler(walk: C
     assert "none of 3 runs compiled anything" in summary_sentence(conclusion, found.start, None)
 
 
+def test_a_script_that_passed_until_the_run_was_interrupted_is_not_said_to_give_nothing_to_report(
+    walk: Callable[..., Walk],
+) -> None:
+    found = walk(Machine({}, calls=(CompileCall(None),)))
+    conclusion = go(found)
+    assert "nothing to report" in summary_sentence(conclusion, found.start, None)
+    said = summary_sentence(conclusion, found.start, "interrupted")
+    assert said == "The script passes in 3 runs, and was not looked into any further (interrupted)."
+
+
 def test_a_run_that_takes_another_way_by_chance_is_asked_again(walk: Callable[..., Walk]) -> None:
     """The rung below the failing one passes at first only since nothing was compiled; the script as it is fails once more."""
     machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS[2:]}, seconds=100.0)

@@ -42,7 +42,7 @@ def summary_sentence(
 ) -> str:
     """What fails, on which rung first, and with what; what was left out where graphs were `compared` with eager."""
     if conclusion.symptom is Symptom.NONE:
-        return _passes(conclusion, first, compared)
+        return _passes(conclusion, first, incomplete, compared)
     face = _face(conclusion)
     if conclusion.door is not None:
         return _door_sentence(conclusion.door, face)
@@ -68,7 +68,7 @@ def summary_sentence(
     return _sentence(f"{good}, {bad}{often}, with {face}")
 
 
-def _passes(conclusion: Conclusion, first: Probe, compared: AgentNotes | None) -> str:
+def _passes(conclusion: Conclusion, first: Probe, incomplete: str | None, compared: AgentNotes | None) -> str:
     """Of a script that does not fail."""
     if not first.notes.compile_calls:
         return "The script passes, and it never calls torch.compile."
@@ -83,6 +83,8 @@ def _passes(conclusion: Conclusion, first: Probe, compared: AgentNotes | None) -
     left_out = not_compared_words(compared)
     if left_out:
         return f"The script passes{often}, and what was compared with eager agrees, but not all was: {left_out}."
+    if incomplete:
+        return f"The script passes{often}, and was not looked into any further ({incomplete})."
     return f"The script passes{often}: nothing to report."
 
 

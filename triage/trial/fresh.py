@@ -63,7 +63,8 @@ def run_fresh(
     place.mkdir(parents=True)
     (place / SCRIPT).write_text(query.source, encoding="utf-8")
     backend = backend_of(query.rung)
-    env = {**extra_env, **({"TORCH_COMPILE_BACKEND": backend} if backend is not None else {})}
+    extensions = {"TORCH_EXTENSIONS_DIR": str(directory / "extensions")}
+    env = {**extensions, **extra_env, **({"TORCH_COMPILE_BACKEND": backend} if backend is not None else {})}
     request = ProbeRequest(
         name="candidate",
         target=Target(python, (python, SCRIPT), place),

@@ -22,6 +22,7 @@ from .dynamo import (
 from .feature import Feature, Missing
 from .inductor import (
     compiler_parts,
+    extension_builder,
     header_precompiler,
     inductor_phases,
     keep_headers_in,

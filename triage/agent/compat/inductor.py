@@ -140,3 +140,9 @@ def kernel_builder():
     if builder is None or not hasattr(builder, "build") or not hasattr(builder, "get_target_file_path"):
         return Missing("CppBuilder is not there")
     return builder
+
+
+def extension_builder(cpp_extension):
+    """The name of the function that runs ninja in the directory it is given first."""
+    name = "_run_ninja_build"
+    return name if callable(getattr(cpp_extension, name, None)) else Missing("extensions are built otherwise")

@@ -38,19 +38,19 @@ def _found_or_built(original, directory):
         if not LIBRARY.fullmatch(name):
             return original(self, *args, **kwargs)
         known = os.path.join(directory, name)
-        if os.path.exists(known) and _copy(known, path):
+        if os.path.exists(known) and copy_whole(known, path):
             return None
         result = original(self, *args, **kwargs)
         with contextlib.suppress(OSError):  # nothing here may make a build fail
             if os.path.exists(path) and len(os.listdir(directory)) < MOST:
-                _copy(path, known)
+                copy_whole(path, known)
         return result
 
     build._triage_shared = True
     return build
 
 
-def _copy(source, goal):
+def copy_whole(source, goal):
     """Whether it is there now, whole. Others may be doing the same."""
     part = "%s.%d.part" % (goal, os.getpid())
     with contextlib.suppress(OSError):

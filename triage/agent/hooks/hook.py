@@ -26,7 +26,19 @@ from .. import compat
 from ..capture import surroundings
 from ..compare import randomness
 from ..trace import lines
-from . import boundary, built_kernels, confine, doors, frames, imports, optimize, overlay, shared_cache, testrunners
+from . import (
+    boundary,
+    built_extensions,
+    built_kernels,
+    confine,
+    doors,
+    frames,
+    imports,
+    optimize,
+    overlay,
+    shared_cache,
+    testrunners,
+)
 from .channel import Channel
 from .leaving import Leaving
 from .recorder import Recorder
@@ -82,6 +94,7 @@ def install(config):
         imports.after_import(shared_cache.patches(shared))
     if kernels:
         imports.after_import(built_kernels.patches(kernels))
+        imports.after_import(built_extensions.patches(kernels))
     if door is not None:
         imports.after_import(doors.patches(door))
     if config.get("overlay"):

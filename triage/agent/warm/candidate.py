@@ -65,6 +65,7 @@ def become_a_process(out, err):
 def _environment(request, paths):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = paths["cache"]
     os.environ["TMPDIR"] = paths["tmp"]
+    os.environ["TORCH_EXTENSIONS_DIR"] = os.path.join(paths["tmp"], "extensions")
     os.environ.pop("TRITON_CACHE_DIR", None)
     for name, value in (request.get("env") or {}).items():
         if value is None:
