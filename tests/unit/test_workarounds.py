@@ -9,8 +9,11 @@ import pytest
 from triage.culprit.settings import Setting, workarounds_of
 from triage.culprit.ways_round.changes import Program, of_settings
 from triage.culprit.ways_round.source import Source
-from triage.model.report import LadderRow, ReportVerdict, Reproducer, TriageReport, WayRound
-from triage.model.stage import Stage, Symptom
+from triage.judge.signature import FailureSignature
+from triage.locate.conclude import Conclusion
+from triage.model.report import AblationRow, LadderRow, ReportVerdict, Reproducer, TriageReport, WayRound
+from triage.model.rungs import LADDER
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.verifying import Reproduced
 from triage.report.wording import workarounds
 from triage.stories.findings import Findings
@@ -49,11 +52,24 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
     case: str, symptom: Symptom, doubt: str | None
 ) -> None:
     made = Reproduced("f()\n", "native", case, None, 1, 1.0, minimal=False, complete=True, runs=3, verified_runs=3)
-    walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=symptom, stage=Stage.AOT_AUTOGRAD))
+    walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=symptom, stage=Stage.AOT_AUTOGRAD, there=None))
     found = Findings(None, None, (), walk, reproduced=made, cures=CURES)  # type: ignore[arg-type]
     found.in_vain = ("Compile with `dynamic=True` (train.py:3)",)
     facts = reproducer_facts(found)
     assert facts is not None and facts.doubt == doubt
+
+
+@pytest.mark.parametrize(("outcome", "doubt"), [("ok", True), ("other_failure", False)])
+def test_a_reproducer_that_passes_on_the_rung_that_is_blamed_is_doubtful(outcome: str, doubt: bool) -> None:
+    """The program raises something else there, and dies with the backend that it asks for."""
+    made = Reproduced("f()\n", "native", "graph", None, 1, 1.0, minimal=True, complete=True, runs=3, verified_runs=3)
+    there = FailureSignature(OutcomeKind.EXCEPTION, "RuntimeError", "no tensor", message="no tensor")
+    found = Conclusion(Stage.AOT_AUTOGRAD, Symptom.CRASH, failing=LADDER[2], there=there)
+    rows = (AblationRow('backend="aot_eager"', outcome, 0.1),)
+    walk = SimpleNamespace(conclusion=lambda: found)
+    facts = reproducer_facts(Findings(None, None, (), walk, reproduced=made, ablation=rows))  # type: ignore[arg-type]
+    words = "it passes with `aot_eager`, where the program fails with RuntimeError: no tensor"
+    assert facts is not None and facts.doubt == (words if doubt else None)
 
 
 def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was() -> None:

@@ -6,11 +6,13 @@ from typing import Any
 
 from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
+from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
+from triage.model.text import clip
 from triage.stories.comparison import first_wrong_words
 from triage.stories.findings import Findings
 
@@ -77,7 +79,16 @@ def fails_by_itself(found: Findings, own: OwnCode | None) -> bool:
 
 
 def _doubt(found: Findings) -> str:
-    """The settings with which the reproducer passes and the script fails as before: where they may be two wrong results."""
+    """The settings with which the reproducer passes and the script fails as before: where they may be two wrong results.
+
+    So the backend that is told to be the first that fails, where the script fails there in a way of its own.
+    """
+    conclusion = found.walk.conclusion()
+    if conclusion.there is not None and conclusion.failing is not None:
+        lowest = conclusion.failing.name
+        if any((row.setting, row.outcome) == (f'backend="{lowest}"', "ok") for row in found.ablation):
+            face = headline(conclusion.there.exception_type, clip(first_words(conclusion.there.message), 120))
+            return f"it passes with `{lowest}`, where the program fails with {face}"
     if not own_check_alone(found):
         return ""
     told = [setting.how for setting in among(found.cures, found.in_vain)]
