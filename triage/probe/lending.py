@@ -52,6 +52,8 @@ class Lender:
 
     def close(self) -> None:
         """End it, and what still runs in it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # else the thread waits on
         self._socket.close()
         self._server.close()
         shutil.rmtree(self._home, ignore_errors=True)
