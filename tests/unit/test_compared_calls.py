@@ -2,6 +2,7 @@
 
 import importlib
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ from triage.agent import boot
 torch = pytest.importorskip("torch")
 boot.load_agent()
 compat = importlib.import_module(f"{boot.PACKAGE}.compat")
-call, copies, incoming, kept, roundoff, run = (
+call, copies, graphs, incoming, kept, roundoff, run = (
     importlib.import_module(f"{boot.PACKAGE}.compare.{name}")
-    for name in ("call", "copies", "incoming", "kept", "roundoff", "run")
+    for name in ("call", "copies", "graphs", "incoming", "kept", "roundoff", "run")
 )
 
 LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
@@ -434,3 +435,22 @@ def test_what_is_small_is_compared_as_that_where_it_is_asked_where_a_wrong_value
     assert found(0.013, fine=False) == []
     assert found(0.013, fine=True) == ["values"]
     assert found(1e-6, fine=True) == []
+
+
+@pytest.mark.parametrize(
+    ("own_check", "found", "asked"),
+    [
+        (True, [], [[]]),
+        (True, [{"item": "output 1", "compiled_error": 1.0}], [["output 1"]]),
+        (True, [{"item": "output 1", "kind": "strides"}], []),  # the check may fail by no value of this graph
+        (False, [{"item": "output 1", "compiled_error": 1.0}], []),
+    ],
+)
+def test_what_rounds_is_told_beside_a_wrong_value_that_a_check_need_not_look_at(
+    own_check: bool, found: Any, asked: Any
+) -> None:
+    seen: list[list[str]] = []
+    made = SimpleNamespace(unsteady=[], by_chance=[], doubted=True, rounding=seen.append)
+    comparer = graphs.Comparer(torch, SimpleNamespace(), {"own_check": own_check})
+    comparer._note(made, found, None, {"id": "0/0"}, 1)
+    assert seen == asked

@@ -160,8 +160,10 @@ class Comparer:
             self.recorder.channel.say("unsteady", graph=graph["id"], call=number, item=name)
         for name, reason in call.by_chance:
             self.recorder.channel.say("by_chance", graph=graph["id"], call=number, item=name, reason=reason)
-        told = self.own_check or (call.doubted and not found)
-        rounding = call.rounding([facts["item"] for facts in found]) if told else None
+        # Beside wrong values, whichever the check looks at; what is wrong with no value is told with no graph's rounding.
+        beside = self.own_check and any("compiled_error" in facts for facts in found)
+        alone = not found and (self.own_check or call.doubted)
+        rounding = call.rounding([facts["item"] for facts in found]) if beside or alone else None
         if rounding is not None and roundoff.rank(rounding) > self.roughest:
             self.roughest = roundoff.rank(rounding)
             if rounding["eager_wrong"]:
