@@ -76,6 +76,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             runs=runs,
             timeout=limit,
             neutral=session.neutral,
+            extensions=session.kernels,
             end=end,
             warm=None if prints else runner,  # its random numbers may be others than those of a fresh process
         )
@@ -85,7 +86,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
             own = (PrintedRunner(runner) if prints else runner).run(source, rung=problem.own_rung, timeout=limit)
         allowed = runs * repeats_for(conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs and not late():
-            results += verify(source, found.target.python, runs=2, timeout=limit, neutral=session.neutral, end=end)
+            again = partial(verify, source, found.target.python, runs=2, timeout=limit, end=end)
+            results += again(neutral=session.neutral, extensions=session.kernels)
         return Shown(results, control, own)
 
     try:
