@@ -18,7 +18,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
-def built(place: Path, kept: Path, source: str = "int f();") -> bool:
+def built(place: Path, kept: Path, source: str = "int f();", private: str | None = None) -> bool:
     """Whether ninja ran for this source in this directory."""
     place.mkdir(parents=True)
     (place / "main.cpp").write_text(source)
@@ -29,7 +29,7 @@ def built(place: Path, kept: Path, source: str = "int f();") -> bool:
         ran.append(directory)
         (Path(directory) / "ops.so").write_text(source)
 
-    built_extensions._found_or_built(ninja, str(kept))(str(place), False, error_prefix="")
+    built_extensions._found_or_built(ninja, str(kept), private)(str(place), False, error_prefix="")
     assert (place / "ops.so").read_text() == source
     return bool(ran)
 
@@ -44,6 +44,7 @@ def test_a_candidate_finds_what_the_script_built(tmp_path: Path, kept: Path) -> 
 def test_nothing_is_put_into_the_persons_directory(tmp_path: Path, kept: Path) -> None:
     assert built(tmp_path / "private" / "ops", kept)
     assert built(tmp_path / "home" / "ops", kept)
+    assert not built(tmp_path / "fresh" / "ops", kept, private=str(tmp_path / "fresh"))
 
 
 def test_what_ninja_is_told_in_another_way_is_left_to_it(tmp_path: Path, kept: Path) -> None:

@@ -73,6 +73,7 @@ class ProbeRequest:
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
     kernels: Path | None = None  # where the run's built kernels lie; without it all are built anew
+    extensions: Path | None = None  # the same for C++ extensions of a program whose TORCH_EXTENSIONS_DIR is private
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
     late: Late | None = None  # whether to wait no longer; told what the run writes into
     verbose_logs: bool = True
@@ -164,6 +165,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
             agent["shared"] = str(shared_with_forks(request.neutral))
         if request.kernels is not None:
             agent["kernels"] = str(request.kernels)
+        if request.extensions is not None:
+            agent["extensions"] = str(request.extensions)
     trace = None
     if request.verbose_logs:
         trace = request.directory / "trace" / request.name

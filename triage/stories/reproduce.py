@@ -146,7 +146,9 @@ class _Reproduction:
         found, problem = self.found, self.problem
         # A fresh process also takes the time until its first compile, which no candidate does.
         limit = seconds_for(found) if self.patience is None else self.patience.seconds() + start_seconds(found)
-        fresh: dict[str, Any] = {"timeout": limit, "neutral": found.session.neutral, "end": found.session.clock.end()}
+        session = found.session
+        fresh: dict[str, Any] = {"timeout": limit, "neutral": session.neutral, "end": session.clock.end()}
+        fresh["extensions"] = session.kernels
         python = found.target.python
         warm = None if self.prints else self.runner  # its random numbers may be others than those of a fresh process
         results, control = verify_with_control(source, python, problem.passing, runs=runs, warm=warm, **fresh)
@@ -157,7 +159,7 @@ class _Reproduction:
             own = runner.run(source, rung=problem.own_rung, timeout=limit)
         allowed = runs * repeats_for(self.conclusion).runs
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
-            if found.session.clock.spent():
+            if session.clock.spent():
                 break
             results += verify(source, python, runs=2, **fresh)
         return Shown(results, control, own)

@@ -47,6 +47,7 @@ class FreshProcessRunner(PooledRunner):
         directory = self._new_directory()
         try:
             kept: dict[str, Any] = {"neutral": self.neutral, "kernels": self.kernels, "accuracy": self.accuracy}
+            kept["extensions"] = self.kernels
             return run_fresh(query, self.python, directory, cancel, extra_env=ONE_THREAD, **kept)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
@@ -87,13 +88,15 @@ def verify(
     runs: int = 3,
     timeout: float = 120.0,
     neutral: Path | None = None,
+    extensions: Path | None = None,
     end: float = math.inf,
 ) -> list[CandidateResult]:
     """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings.
 
-    The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`).
+    The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`). C++ extensions of the program are not
+    built again where they lie in `extensions`: they are not what is asked about, and may take longer than all else.
     """
-    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, end)
+    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, extensions, end)
 
 
 def verify_with_control(
@@ -104,6 +107,7 @@ def verify_with_control(
     runs: int = 3,
     timeout: float = 120.0,
     neutral: Path | None = None,
+    extensions: Path | None = None,
     end: float = math.inf,
     warm: PooledRunner | None = None,
 ) -> tuple[list[CandidateResult], CandidateResult]:
@@ -114,17 +118,20 @@ def verify_with_control(
     if warm is not None:
         control = warm.run(source, rung=passing, timeout=timeout)
         if control.outcome.kind is OutcomeKind.OK:
-            return verify(source, python, runs=runs, timeout=timeout, neutral=neutral, end=end), control
+            asked: dict[str, Any] = {"neutral": neutral, "extensions": extensions, "end": end}
+            return verify(source, python, runs=runs, timeout=timeout, **asked), control
     queries = [*[Query(source, None, timeout)] * runs, Query(source, passing, timeout)]
-    *results, control = _fresh(queries, python, neutral, end)
+    *results, control = _fresh(queries, python, neutral, extensions, end)
     return results, control
 
 
-def _fresh(queries: Sequence[Query], python: str, neutral: Path | None, end: float) -> list[CandidateResult]:
+def _fresh(
+    queries: Sequence[Query], python: str, neutral: Path | None, extensions: Path | None, end: float
+) -> list[CandidateResult]:
     alone = any(meets_others(query.source) for query in queries)
     # One more than there are cores: the last of three does not leave one idle.
     jobs = 1 if alone else min(len(queries), usable_cores() + 1, VERIFY_JOBS)
-    runner = _Verifier(python, jobs=jobs, neutral=neutral)
+    runner = _Verifier(python, jobs=jobs, neutral=neutral, kernels=extensions)
     runner.until(end)
     try:
         answers = dict(runner.run_queries(queries))
@@ -138,4 +145,5 @@ class _Verifier(FreshProcessRunner):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
-        return run_fresh(query, self.python, directory, cancel, extra_env={}, neutral=self.neutral, capture=True)
+        asked: dict[str, Any] = {"neutral": self.neutral, "extensions": self.kernels, "capture": True}
+        return run_fresh(query, self.python, directory, cancel, extra_env={}, **asked)

@@ -18,24 +18,32 @@ _SOURCE = re.compile(r"^build \S+: \w*compile (.+)$", re.MULTILINE)
 _LIBRARY = re.compile(r"^build (\S+): link ", re.MULTILINE)
 
 
-def patches(directory):
-    """What to run after which import, so that extensions are looked for and kept in this directory, which must exist."""
-    return {"torch.utils.cpp_extension": lambda module: share(module, directory)}
+def patches(directory, private=None):
+    """What to run after which import, so that extensions are looked for and kept in this directory, which must exist.
+
+    What was found is put below `private`, or the directory of temporary files: they go with this process.
+    """
+    return {"torch.utils.cpp_extension": lambda module: share(module, directory, private)}
 
 
-def share(module, directory):
+def share(module, directory, private=None):
     """Have this process look there first, where its torch has ninja run by a function that can be wrapped."""
     name = compat.extension_builder(module)
     if name:
-        setattr(module, name, _found_or_built(getattr(module, name), directory))
+        setattr(module, name, _found_or_built(getattr(module, name), directory, private))
 
 
-def _found_or_built(original, directory):
+def _found_or_built(original, directory, private=None):
     @functools.wraps(original)
     def build(build_directory, *args, **kwargs):
         library, digest = _asked_for(build_directory)
         known = library and os.path.join(directory, "extension-%s.so" % digest)
-        if library and _is_private(build_directory) and os.path.exists(known) and copy_whole(known, library):
+        if (
+            library
+            and _is_below(build_directory, private or tempfile.gettempdir())
+            and os.path.exists(known)
+            and copy_whole(known, library)
+        ):
             return None
         result = original(build_directory, *args, **kwargs)
         if library and os.path.exists(library) and not os.path.exists(known):
@@ -62,6 +70,5 @@ def _asked_for(build_directory):
     return (os.path.join(build_directory, library.group(1)), digest.hexdigest()) if library else (None, None)
 
 
-def _is_private(path):
-    """Whether it goes with this process: nobody builds on what we put there."""
-    return os.path.realpath(path).startswith(os.path.realpath(tempfile.gettempdir()) + os.sep)
+def _is_below(path, place):
+    return os.path.realpath(path).startswith(os.path.realpath(place) + os.sep)

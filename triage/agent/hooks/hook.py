@@ -94,7 +94,9 @@ def install(config):
         imports.after_import(shared_cache.patches(shared))
     if kernels:
         imports.after_import(built_kernels.patches(kernels))
-        imports.after_import(built_extensions.patches(kernels))
+    if config.get("extensions") or kernels:
+        private = os.environ.get("TORCH_EXTENSIONS_DIR") if config.get("extensions") else None
+        imports.after_import(built_extensions.patches(config.get("extensions") or kernels, private))
     if door is not None:
         imports.after_import(doors.patches(door))
     if config.get("overlay"):
