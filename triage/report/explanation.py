@@ -8,8 +8,8 @@ from typing import Any
 from triage.model.explanation import CompileTime, Explanation, GraphBreak, Profile, Recompilation
 from triage.report import modes
 from triage.report import profile as profiles
-from triage.report.issue import template_of
 from triage.report.markdown import clip, code, prose, table
+from triage.report.templates import template_of
 from triage.report.wording import plural
 
 ROWS = 20

@@ -19,8 +19,7 @@ from triage.report.labels import suggested_labels
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit, whole_in_report
 from triage.report.logs import readable
 from triage.report.sources import ERROR_LOG, Sources
-from triage.report.templates import template_of as template_of  # its readers know it from here
-from triage.report.templates import user_template
+from triage.report.templates import template_of, user_template
 from triage.report.titles import title
 
 _DIFF_LINES = 16

@@ -7,12 +7,13 @@ from triage.model.report import TriageReport
 from triage.model.stage import Stage
 from triage.model.text import clip
 from triage.report import wording
-from triage.report.issue import parts_of, template_of
+from triage.report.issue import parts_of
 from triage.report.kinds import kind_of
 from triage.report.labels import telling_workarounds
 from triage.report.limits import ISSUE_LIMIT, ROOM_FOR_WORDS, Part, fit
 from triage.report.markdown import clean, one_line
 from triage.report.sources import Sources
+from triage.report.templates import template_of
 from triage.report.titles import title
 
 
