@@ -60,36 +60,7 @@ def install(config):
     places = (shared, shared_cache.headers_below(shared)) if shared else ()
     confine.install_if_asked(config["channel"], *places, kernels)
 
-    def patch_torch(torch):
-        channel.say("torch", version=str(torch.__version__), python=platform.python_version())
-        if config.get("seed") is not None:
-            randomness.seed_everything(torch, int(config["seed"]))
-        boundary.patch_torch(torch, recorder)
-        if config.get("opcheck"):
-            from ..compare import opchecks
-
-            opchecks.install(torch, recorder)
-        if config.get("accuracy"):
-            from ..compare import graphs  # only where it is asked for: it costs every probe some milliseconds
-
-            recorder.comparer = graphs.Comparer(torch, recorder, config["accuracy"])
-
-    imports.after_import(
-        {
-            "torch": patch_torch,
-            "torch._inductor": lambda module: None,  # it is large
-            "torch._dynamo": lambda module: optimize.patch_dynamo(module, recorder),
-            "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
-            "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
-            "torch._inductor.config": lambda module: _same_random_numbers(module, config),
-            "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
-            "torch._dynamo.repro.after_aot": compat.without_repro_copy,
-            "_pytest.main": lambda module: testrunners.patch_collection(module, recorder, config.get("only_test")),
-            "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
-            "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
-            "unittest.suite": lambda module: testrunners.patch_suite(module, recorder, config.get("only_test")),
-        }
-    )
+    imports.after_import(_patches(recorder, config))
     if shared:
         imports.after_import(shared_cache.patches(shared))
     if kernels:
@@ -99,6 +70,47 @@ def install(config):
         imports.after_import(built_extensions.patches(config.get("extensions") or kernels, private))
     if door is not None:
         imports.after_import(doors.patches(door))
+    _add_what_is_asked(recorder, config)
+    lines.install(recorder)
+    return recorder
+
+
+def _patches(recorder, config):
+    """What is done to modules of every run, right after each was imported."""
+    only_test = config.get("only_test")
+    return {
+        "torch": lambda module: _patch_torch(module, recorder, config),
+        "torch._inductor": lambda module: None,  # it is large
+        "torch._dynamo": lambda module: optimize.patch_dynamo(module, recorder),
+        "torch._dynamo.convert_frame": lambda module: frames.patch_convert_frame(module, recorder),
+        "torch._dynamo.output_graph": lambda module: frames.patch_output_graph(module, recorder),
+        "torch._inductor.config": lambda module: _same_random_numbers(module, config),
+        "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
+        "torch._dynamo.repro.after_aot": compat.without_repro_copy,
+        "_pytest.main": lambda module: testrunners.patch_collection(module, recorder, only_test),
+        "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
+        "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
+        "unittest.suite": lambda module: testrunners.patch_suite(module, recorder, only_test),
+    }
+
+
+def _patch_torch(torch, recorder, config):
+    recorder.channel.say("torch", version=str(torch.__version__), python=platform.python_version())
+    if config.get("seed") is not None:
+        randomness.seed_everything(torch, int(config["seed"]))
+    boundary.patch_torch(torch, recorder)
+    if config.get("opcheck"):
+        from ..compare import opchecks
+
+        opchecks.install(torch, recorder)
+    if config.get("accuracy"):
+        from ..compare import graphs  # only where it is asked for: it costs every probe some milliseconds
+
+        recorder.comparer = graphs.Comparer(torch, recorder, config["accuracy"])
+
+
+def _add_what_is_asked(recorder, config):
+    """What few runs are asked: changed texts of the program's files, steps in turns, graph breaks and times."""
     if config.get("overlay"):
         overlay.install(config["overlay"])
         imports.after_import(
@@ -116,8 +128,6 @@ def install(config):
         imports.after_import(watch.patches(recorder))
     if config.get("turns") or config.get("explain"):
         times_count()
-    lines.install(recorder)
-    return recorder
 
 
 def _same_random_numbers(inductor_config, config):
