@@ -19,7 +19,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce import choose as choosing
-from triage.reduce.choose import Attempt, BrokenReductionError, choose
+from triage.reduce.choose import Attempt, BrokenReductionError, Means, Unreduced, choose
 from triage.reduce.graph import engine as graph_engine
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import NoReduction, Problem, Reduction
@@ -101,10 +101,8 @@ class Stumbles(Finds):
 
 def chosen(*engines: Any) -> Reproduced | None:
     attempts = [Attempt(engine, ORACLE) for engine in engines]
-    found, _ = choose(
-        problem(), attempts, TextRunner(), ORACLE, lambda source, runs: Shown([FAILS] * runs),
-        Unlimited(), lambda *_, **__: None, None, "",
-    )  # fmt: skip
+    means = Means(TextRunner(), lambda source, runs: Shown([FAILS] * runs), Unlimited(), lambda *_, **__: None)
+    found, _ = choose(problem(), attempts, means, Unreduced(ORACLE))
     return found
 
 
