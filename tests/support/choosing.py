@@ -34,6 +34,9 @@ class Left:
     def spent(self) -> bool:
         return self._spent
 
+    def left(self) -> float:
+        return 0.0 if self._spent else float("inf")
+
 
 class Finds:
     name = "native"

@@ -8,18 +8,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from choosing import FAILS, SIGNATURE, Finds, chosen
 from synthetic import FreeRunner, NoLimit, chain, contains, planted
 from text_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.cli import app, result
-from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import FailureSignature, signature_of
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import Stage
 from triage.reduce import choose as choosing
-from triage.reduce.choose import Attempt, BrokenReductionError, Means, Unreduced, choose
+from triage.reduce.choose import BrokenReductionError
 from triage.reduce.graph import engine as graph_engine
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import NoReduction, Problem, Reduction
@@ -33,12 +32,6 @@ from triage.reduce.text.watching.evidence import Module, Trace
 from triage.reduce.verifying import Reproduced, Shown
 from triage.stories import run as story
 from triage.trial.driver import Driver
-
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
-SIGNATURE = signature_of(BOOM)
-assert SIGNATURE is not None
-FAILS = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
-ORACLE = SignatureOracle(SIGNATURE)
 
 
 def problem(*cases: GraphCase, signature: FailureSignature = SIGNATURE) -> Problem:
@@ -55,19 +48,22 @@ def is_kept(found: Reduction | NoReduction) -> None:
     assert "Minimality was not shown: triage met a bug of its own (ZeroDivisionError)." in found.notes
 
 
-def test_a_graph_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_engine, "thinned", stumble)  # after the first success
+def reduced_graph() -> Reduction | NoReduction:
     runner = FreeRunner(contains(3, 30), 1)
     engine = NativeEngine(render=runner.render)
-    is_kept(
-        engine.reduce(
-            problem(chain(40), signature=planted()),
-            runner,
-            SignatureOracle(planted()),
-            NoLimit(),
-            lambda *_, **__: None,
-        )
-    )
+    asked = problem(chain(40), signature=planted())
+    return engine.reduce(asked, runner, SignatureOracle(planted()), NoLimit(), lambda *_, **__: None)
+
+
+def test_a_graph_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_engine, "thinned", stumble)  # after the first success
+    is_kept(reduced_graph())
+
+
+def test_what_ends_the_search_for_a_passing_neighbour_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_engine, "nearest_passing", stumble)
+    told = "Its nearest variant that passes was not looked for to the end"
+    assert f"{told}: triage met a bug of its own (ZeroDivisionError)." in reduced_graph().notes
 
 
 def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,28 +83,19 @@ def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatc
     is_kept(Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run())
 
 
-class Finds:
-    name, subject = "native", "the captured graph"
-
-    def reduce(self, *_: Any) -> Reduction:
-        return Reduction("raise KeyError('boom')\n", "native", "source", None, 3, 1.0, True, True)
-
-
 class Stumbles(Finds):
     def reduce(self, *_: Any) -> Reduction:
         return stumble()  # type: ignore[no-any-return]
 
 
-def chosen(*engines: Any) -> Reproduced | None:
-    attempts = [Attempt(engine, ORACLE) for engine in engines]
-    means = Means(TextRunner(), lambda source, runs: Shown([FAILS] * runs), Unlimited(), lambda *_, **__: None)
-    found, _ = choose(problem(), attempts, means, Unreduced(ORACLE))
+def best_of(*engines: Any) -> Reproduced | None:
+    found, _ = chosen(problem(), engines, lambda source, runs: Shown([FAILS] * runs), runner=TextRunner())
     return found
 
 
 def test_the_next_engine_has_its_turn() -> None:
     met: list[Exception] = []
-    found = chosen(*(Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
+    found = best_of(*(Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
     assert found is not None and found.verified
     assert [type(each) for each in met] == [ZeroDivisionError]
     assert any("triage met a bug of its own (ZeroDivisionError)" in note for note in found.notes)
@@ -117,7 +104,7 @@ def test_the_next_engine_has_its_turn() -> None:
 def test_what_was_verified_is_kept_where_what_follows_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "compilers_own", stumble)
     with pytest.raises(BrokenReductionError) as caught:
-        chosen(Finds())
+        best_of(Finds())
     assert caught.value.best is not None and caught.value.best.verified
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
