@@ -427,8 +427,7 @@ class Amplifying(Checking):
 
 
 @pytest.mark.parametrize(
-    ("otherwise", "amplified"),
-    [(Check("values", relative=1.3), True), (Check("nan"), False), (None, False)],
+    ("otherwise", "amplified"), [(Check("values", relative=1.3), True), (Check("nan"), False), (None, False)]
 )
 def test_what_the_program_makes_of_a_rounding_is_rounding(
     walk: Callable[..., Walk], otherwise: Check | None, amplified: bool

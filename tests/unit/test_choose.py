@@ -18,12 +18,7 @@ from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.choose import (
-    MOST_LARGER,
-    SMALLER_FAILED,
-    Attempt,
-    InterruptedReductionError,
-)
+from triage.reduce.choose import MOST_LARGER, SMALLER_FAILED, Attempt, InterruptedReductionError
 from triage.reduce.interface import Met, NoReduction, Problem, Reduction
 from triage.reduce.verifying import Reproduced, Shown
 from triage.report.wording import reproducer_claim

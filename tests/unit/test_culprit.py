@@ -112,10 +112,7 @@ def test_the_last_one_is_that_of_the_last_call_also_where_it_was_called_before()
 
 
 def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_given_to():
-    nodes = [
-        op("a", "torch.ops.shop.price.default", "%x", out=meta(4)),
-        op("y", "torch.real", "%a", out=meta(4)),
-    ]
+    nodes = [op("a", "torch.ops.shop.price.default", "%x", out=meta(4)), op("y", "torch.real", "%a", out=meta(4))]
     needs = case([tensor("x", 4)], nodes, "y")
     found = culprit_of(concluded("compile"), needs, None, Clues(broken=["shop::price"]))
     assert found is not None and found.op == "shop.price.default"
@@ -129,10 +126,7 @@ def test_a_custom_operator_is_named_and_not_what_its_fake_kernel_calls():
     found = culprit_of(error, None, None, Clues(through="shop::price"))
     assert found is not None
     assert (found.op, found.detail) == ("shop.price", "the exception came through what is registered for it")
-    nodes = [
-        op("a", "torch.ops.shop.price.default", "%x", out=meta(4)),
-        op("y", "torch.real", "%a", out=meta(4)),
-    ]
+    nodes = [op("a", "torch.ops.shop.price.default", "%x", out=meta(4)), op("y", "torch.real", "%a", out=meta(4))]
     found = culprit_of(error, case([tensor("x", 4)], nodes, "y"), None, Clues(through="shop::price"))
     assert found is not None and found.op == "shop.price.default"
 

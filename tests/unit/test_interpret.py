@@ -138,10 +138,7 @@ def test_an_abort_after_an_uncaught_exception_is_its_aftermath() -> None:
 
 def test_a_crash_while_python_lets_go_is_not_laid_to_what_was_compiled_last() -> None:
     said = event("breadcrumb", text="inductor compiles backward graph 0/0")
-    for events, told in (
-        ([said], "SIGBUS while compiling"),
-        ([said, event("main_ended", pid=10)], f"SIGBUS {ENDED}"),
-    ):
+    for events, told in (([said], "SIGBUS while compiling"), ([said, event("main_ended", pid=10)], f"SIGBUS {ENDED}")):
         signature = signature_of(outcome(-7, *events))
         assert signature is not None and headline(signature.exception_type, signature.message) == told
 

@@ -5,16 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from triage.explain.modes import (
-    AS_IT_IS,
-    MODES,
-    Measured,
-    Mode,
-    median_with_interval,
-    modes_for,
-    ratios,
-    row_of,
-)
+from triage.explain.modes import AS_IT_IS, MODES, Measured, Mode, median_with_interval, modes_for, ratios, row_of
 from triage.explain.steps import MARK, marked
 from triage.model.explanation import Interval, ModeRow
 from triage.model.outcome import CompileCall

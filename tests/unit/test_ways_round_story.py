@@ -100,8 +100,7 @@ def files_of(folder: Path, *frames: Frame) -> Files:
     raised = RaisedException("E", "m", frames=frames)
     probe = SimpleNamespace(notes=SimpleNamespace(raised=(raised,)))
     found = SimpleNamespace(
-        target=SimpleNamespace(cwd=folder, script=folder / "train.py"),
-        walk=SimpleNamespace(seen={"inductor": [probe]}),
+        target=SimpleNamespace(cwd=folder, script=folder / "train.py"), walk=SimpleNamespace(seen={"inductor": [probe]})
     )
     return Files(found)  # type: ignore[arg-type]
 

@@ -147,8 +147,7 @@ def test_a_wrong_value_is_told_all_the_same_and_that_the_check_does_not_fail_by_
 
 
 @pytest.mark.parametrize(
-    "unsure",
-    [{"check": None}, {"check": replace(LOSS, difference=None)}, {"not_compared": ("graph 2/0: a DTensor",)}],
+    "unsure", [{"check": None}, {"check": replace(LOSS, difference=None)}, {"not_compared": ("graph 2/0: a DTensor",)}]
 )
 def test_a_wrong_graph_is_told_where_the_check_may_fail_by_more(
     checked: Callable[[Machine], Walk], unsure: dict[str, Any]
@@ -161,9 +160,7 @@ def test_a_wrong_graph_is_told_where_the_check_may_fail_by_more(
     assert told(checked(machine)) == "0/0" and machine.left_out == []  # nothing would follow from it
 
 
-def test_an_exact_check_that_is_off_by_far_less_then_was_off_by_that_graph(
-    checked: Callable[[Machine], Walk],
-) -> None:
+def test_an_exact_check_that_is_off_by_far_less_then_was_off_by_that_graph(checked: Callable[[Machine], Walk]) -> None:
     walk = checked(Machine("0/0", wrongs=(FIRST,), check=LOSS, after=failing(check=replace(LOSS, difference=1e-6))))
     assert told(walk) == "0/0" and walk.apart is not None and walk.apart.then == IS_NEARER
     assert wrong_besides(walk.apart) is None
