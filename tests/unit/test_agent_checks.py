@@ -136,7 +136,6 @@ def test_the_kind(check: Callable[[], None], kind: str) -> None:
 
 def test_the_size() -> None:
     found = seen(assert_close)
-    assert found is not None
     assert (found["difference"], found["dtype"]) == (0.5, "float32")
     assert 0.1 < found["relative"] < 0.2
 

@@ -75,7 +75,6 @@ def test_a_program_that_ends_well() -> None:
 def test_an_uncaught_exception() -> None:
     found = outcome(1, raised(), again())
     assert found.kind is OutcomeKind.EXCEPTION
-    assert found.exception is not None
     assert (found.exception.phase, found.exception.swallowed, found.exception.ended) == ("call", False, "uncaught")
 
 
@@ -242,7 +241,6 @@ def test_a_bare_exit() -> None:
     found = outcome(
         3, stderr="loading\nlosses differ\n\nI1121 17:59:35.726000 7590 torch/_dynamo/utils.py:925] gc, 0.0045\n"
     )
-    assert found.exception is not None
     assert (found.exception.type, found.exception.message) == ("SystemExit", "exit status 3: losses differ")
 
 
@@ -267,7 +265,7 @@ def test_what_python_warns_of_is_not_what_the_program_says_last(stderr: str, sai
 def test_an_exit_inside_compiled_code_ended_the_program_whose_status_it_is(said: str, told: str) -> None:
     left = raised(kind="SystemExit", message=said)
     found = outcome(3, left, stderr="no kernel for relu\n").exception
-    assert found is not None and (found.message, found.phase, found.ended) == (told, "call", "uncaught")
+    assert (found.message, found.phase, found.ended) == (told, "call", "uncaught")
     assert not found.swallowed
     other = outcome(1, left, stderr=TRACEBACK.format("ValueError: later")).exception
     assert other is not None and other.swallowed and other.message == said

@@ -103,7 +103,7 @@ def probes(
     def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: object = None) -> Probe:
         ran.append(f"{'warm' if start else 'fresh'} {request.timeout:.0f}")
         if start is not None:
-            start(Launch((), Path(), {}, Path(), Path()), cancel)  # type: ignore[operator]
+            start(Launch((), Path(), {}, Path(), Path()), cancel)
         outcome = Outcome(warm if start else fresh)
         return Probe(request.name, None, outcome, None, AgentNotes(), Path("log"))
 

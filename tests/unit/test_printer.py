@@ -519,5 +519,4 @@ def test_recorded_values_that_overlap_are_one_table_of_which_each_is_a_view() ->
 
 
 def replace_offset(item: GraphInput, offset: int) -> GraphInput:
-    assert item.meta is not None
     return replace(item, meta=replace(item.meta, storage_offset=offset))

@@ -99,7 +99,6 @@ def checked(tmp_path: Path) -> Callable[[Machine], Walk]:
 
 
 def told(walk: Walk) -> str:
-    assert walk.checked is not None and walk.checked.notes.wrong is not None
     return walk.checked.notes.wrong.graph
 
 
@@ -108,7 +107,7 @@ def test_the_graph_is_told_without_which_the_check_passes(checked: Callable[[Mac
     walk = checked(machine)
     assert (told(walk), machine.left_out) == ("1/0", [("0/0",), ("1/0",)])
     note = wrong_besides(walk.apart)
-    assert note is not None and "this is wrong as well: graph 0/0, output 0: off by" in note
+    assert "this is wrong as well: graph 0/0, output 0: off by" in note
     by = "by graph 1/0: it passes where that graph alone is not compiled, and with graph 0/0 uncompiled it fails as before."
     assert note.endswith(by)
 
@@ -134,7 +133,7 @@ def test_what_is_wrong_with_no_value_is_not_told_where_the_check_fails_as_before
     walk = checked(Machine(wrongs=(replace(FIRST, kind=kind),), check=check))
     assert walk.checked is None and walk.checked_first is not None and walk.checked_first.notes.wrongs == ()
     note = wrong_besides(walk.apart)
-    assert note is not None and note.startswith("Compared with eager on what it was called with, this is wrong: graph")
+    assert note.startswith("Compared with eager on what it was called with, this is wrong: graph")
     assert note.endswith("does not fail by what is wrong here: with graph 0/0 uncompiled it fails as before.")
 
 
@@ -194,7 +193,6 @@ def test_what_fails_in_another_wrong_graph_is_another_failure(
         graph = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
         paths.append(tmp_path / wrong.file)
         paths[-1].write_text(json.dumps(encode(replace(graph, graph_id=wrong.graph, level="dynamo"))))
-    assert walk.checked is not None
     walk.checked = replace(walk.checked, graphs=tuple(paths))
     cases, _ = captured(walk, walk.conclusion())
     assert [each.graph_id for each in cases] == ["1/0"]
