@@ -21,6 +21,7 @@ from triage.model.accuracy import Check, Comparison, GraphCall, Rounding, Wrongn
 from triage.model.codec import encode
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
+from triage.model.rungs import LADDER
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe import interpret
 from triage.probe.notes import agent_notes
@@ -33,7 +34,13 @@ from triage.session.clock import Clock
 from triage.session.events import Emitter
 from triage.session.session import Session
 from triage.session.settings import Settings
-from triage.stories.comparison import comparison_note, fails_by_rounding, rounding_notes, unwritten_memory
+from triage.stories.comparison import (
+    comparison_note,
+    emulated_words,
+    fails_by_rounding,
+    rounding_notes,
+    unwritten_memory,
+)
 from triage.stories.findings import Findings
 from triage.stories.headline import summary_sentence
 from triage.stories.notes import notes_of
@@ -710,3 +717,11 @@ def test_of_a_value_that_was_picked_the_operation_is_told_that_gave_it() -> None
     picked = GraphNode("n1", "call_function", "operator.getitem", [{"ref": "n0"}, 1], {}, [indices])
     case = GraphCase("dynamo", (GraphInput("x", meta=meta),), (pool, picked), ({"ref": "n1"},))
     assert first(case, "nothing of it") == "torch.max_pool1d"
+
+
+def test_what_is_told_of_casts_between_operations_does_not_contradict_the_ladder() -> None:
+    fails, passes = Outcome(OutcomeKind.WRONG_RESULT, 1.0, 1), Outcome(OutcomeKind.OK, 1.0, 0)
+    below, inductor = LADDER[-2:]
+    assert emulated_words(below, fails).endswith("the rounding changes before Inductor's kernels.")
+    assert "before" not in emulated_words(inductor, fails)  # where the rung below passes
+    assert emulated_words(inductor, passes).endswith("the check passes.")

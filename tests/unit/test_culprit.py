@@ -141,6 +141,17 @@ def test_the_operation_that_gives_a_wrong_value_comes_before_the_one_that_fails_
     assert what_it_comes_of(given).startswith(" It comes of a wrong value, the result of aten.lerp: ")
 
 
+def test_the_first_of_the_reproducer_whose_result_is_wrong_comes_before_the_last() -> None:
+    first = graph().subgraphs[0].nodes[0]
+    found = culprit_of(concluded("compile"), graph(), None, Clues(first_wrong=first))
+    assert found is not None and found.op == operator_name(first) != culprit_of(concluded("compile"), graph(), None).op
+    assert found.detail is not None and found.detail.startswith(
+        "the first in the reproducer whose result is wrong; the"
+    )
+    elsewhere = replace(first, target="torch.fmin")  # first in the program's graph, and gone from the reproducer
+    assert culprit_of(concluded("compile"), graph(), None, Clues(elsewhere, first)) == found
+
+
 def test_no_operation_is_named_where_a_failure_comes_of_rounding():
     given = GivenWrong(graph().subgraphs[0].nodes[0], None)
     found = culprit_of(concluded("compile"), graph(), None, Clues(given=given))

@@ -93,6 +93,7 @@ class Clues:
     """What is known of a failure beside its error and what the reduction left."""
 
     diverging: GraphNode | None = None  # the first operation of the program's own graph with which values differ
+    first_wrong: GraphNode | None = None  # and the first of the reproducer whose result is wrong
     broken: Sequence[str] = ()  # custom operators that were seen to break what they promise, as `ns::name`
     # Whose kernel, fake kernel or lowering the exception came through, whatever that called in its turn, as `ns::name`.
     through: str | None = None
@@ -164,6 +165,8 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
     if clues.diverging is not None and (op := operator_name(clues.diverging)) in targets:
         detail = f"the first in the program's graph with which values differ; {beside(op)}"
         return replace(unnamed, op=op, detail=detail)
+    if clues.first_wrong is not None and (op := operator_name(clues.first_wrong)) in targets:
+        return replace(unnamed, op=op, detail=f"the first in the reproducer whose result is wrong; {beside(op)}")
     if not targets:
         return None
     telling = _most_telling(_calls_of(reduced), operators_in(error), error, by_itself=clues.by_itself)

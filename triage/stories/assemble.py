@@ -158,6 +158,7 @@ def _culprit(
     reduced = made.graph or (made.seen_graph if not doubted else None) if made is not None else None
     clues = Clues(
         diverging=_diverging(found),
+        first_wrong=found.first_wrong,
         broken=[check.operator for check in found.operator_checks if broken_by(check)],
         through=own.operator if own is not None and own.role in OF_OPERATORS and not own.needed else None,
         given=found.given_wrong,

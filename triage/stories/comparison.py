@@ -18,8 +18,9 @@ from triage.locate.which_value import Above
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.outcome import Outcome
 from triage.model.rungs import Rung
-from triage.model.stage import Symptom
+from triage.model.stage import Stage, Symptom
 from triage.model.text import some
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
@@ -124,16 +125,21 @@ def rounding_notes(walk: Walk, rounding: Rounding, *, amplified: bool) -> list[s
         AMPLIFIED if amplified else _what_a_check_can_ask(rounding, repeated_step(walk.checked, rounding.graph)),
     ]
     if walk.emulated is not None:
-        passes = not walk.emulated.outcome.failed
-        notes.append(
-            "With TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1, under which Inductor rounds between fused operations as eager does, "
-            + (
-                "the check passes."
-                if passes
-                else "the check fails as well: the rounding changes before Inductor's kernels."
-            )
-        )
+        notes.append(emulated_words(walk.conclusion().failing, walk.emulated.outcome))
     return notes
+
+
+def emulated_words(failing: Rung | None, outcome: Outcome) -> str:
+    """What the check tells where Inductor rounds as eager does between the operations that it fuses."""
+    told = "the check passes."
+    if outcome.failed:
+        told = "the check fails as well: the rounding changes before Inductor's kernels."
+        if failing is not None and failing.stage is Stage.INDUCTOR:  # the rung below passes
+            told = "the check fails as well: that is not all that rounds otherwise."
+    return (
+        "With TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1, under which Inductor rounds between fused operations as eager does, "
+        + told
+    )
 
 
 def _apart(rounding: Rounding) -> str:
