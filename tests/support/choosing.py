@@ -29,6 +29,9 @@ class Left:
     def spent(self) -> bool:
         return self._spent
 
+    def left(self) -> float:
+        return 0.0 if self._spent else 1000.0
+
 
 class Finds:
     name = "native"

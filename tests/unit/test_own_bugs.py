@@ -8,18 +8,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from choosing import FAILS, SIGNATURE, Finds, chosen
 from synthetic import FreeRunner, NoLimit, chain, contains, planted
 from text_helpers import TextOracle, TextRunner, Unlimited
 
 from triage.cli import app, result
-from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import FailureSignature, signature_of
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import Stage
 from triage.reduce import choose as choosing
-from triage.reduce.choose import Attempt, BrokenReductionError, choose
+from triage.reduce.choose import BrokenReductionError
 from triage.reduce.graph import engine as graph_engine
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import NoReduction, Problem, Reduction
@@ -30,15 +29,9 @@ from triage.reduce.text.search import Search
 from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
-from triage.reduce.verifying import Reproduced, Shown
+from triage.reduce.verifying import Shown
 from triage.stories import run as story
 from triage.trial.driver import Driver
-
-BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
-SIGNATURE = signature_of(BOOM)
-assert SIGNATURE is not None
-FAILS = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
-ORACLE = SignatureOracle(SIGNATURE)
 
 
 def problem(*cases: GraphCase, signature: FailureSignature = SIGNATURE) -> Problem:
@@ -87,30 +80,19 @@ def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatc
     is_kept(Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run())
 
 
-class Finds:
-    name, subject = "native", "the captured graph"
-
-    def reduce(self, *_: Any) -> Reduction:
-        return Reduction("raise KeyError('boom')\n", "native", "source", None, 3, 1.0, True, True)
-
-
 class Stumbles(Finds):
     def reduce(self, *_: Any) -> Reduction:
         return stumble()
 
 
-def chosen(*engines: Any) -> Reproduced | None:
-    attempts = [Attempt(engine, ORACLE) for engine in engines]
-    found, _ = choose(
-        problem(), attempts, TextRunner(), ORACLE, lambda source, runs: Shown([FAILS] * runs),
-        Unlimited(), lambda *_, **__: None, None, "",
-    )  # fmt: skip
-    return found
+def in_every_run(source: str, runs: int) -> Shown:
+    return Shown([FAILS] * runs)
 
 
 def test_the_next_engine_has_its_turn() -> None:
     met: list[Exception] = []
-    found = chosen(*(Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
+    engines = [Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())]
+    found, _ = chosen(problem(), engines, in_every_run, runner=TextRunner())
     assert found.verified
     assert [type(each) for each in met] == [ZeroDivisionError]
     assert any("triage met a bug of its own (ZeroDivisionError)" in note for note in found.notes)
@@ -119,7 +101,7 @@ def test_the_next_engine_has_its_turn() -> None:
 def test_what_was_verified_is_kept_where_what_follows_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "compilers_own", stumble)
     with pytest.raises(BrokenReductionError) as caught:
-        chosen(Finds())
+        chosen(problem(), [Finds()], in_every_run, runner=TextRunner())
     assert caught.value.best is not None and caught.value.best.verified
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 

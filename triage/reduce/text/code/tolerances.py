@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from triage.model.syntax import called_name, last_name
 from triage.reduce.text.code.edits import overlap
-from triage.reduce.text.code.nodes import called_name, defaults_of, is_float, is_number, last_name, string_of
+from triage.reduce.text.code.nodes import defaults_of, is_float, is_number, string_of
 from triage.reduce.text.code.script import Edit, Function, Script
 
 Place = tuple[ast.AST, tuple[int, int]]  # an expression that stays, and within what
