@@ -68,7 +68,7 @@ def test_the_first_wrong_value_is_the_failure_of_a_program_that_passes() -> None
     notes = agent_notes(EVENTS)
     assert (notes.compared, notes.backwards) == (7, 3)
     assert notes.not_compared == ("graph 0/0: an input is a DTensor",)
-    assert notes.wrong is not None and (notes.wrong.graph, notes.wrong.call, notes.wrong.shape) == ("0/1", 4, (2, 3))
+    assert (notes.wrong.graph, notes.wrong.call, notes.wrong.shape) == ("0/1", 4, (2, 3))
     outcome = ran(notes)
     assert outcome.kind is OutcomeKind.WRONG_RESULT and is_comparison(outcome) and not is_script_check(outcome)
     assert signature_of(outcome) == signature_of(ran(notes))
@@ -251,8 +251,8 @@ def test_of_several_wrong_values_the_one_is_told_that_the_check_looked_at(
 ) -> None:
     it, _ = checked(walk, AgentNotes(wrongs=(LOSS, ENERGY, LATER), compared=1), check)
     found = it.conclusion()
-    assert found.wrong is not None and found.wrong.item == item
-    assert found.signature is not None and found.signature.wrong == found.wrong.wrongness
+    assert found.wrong.item == item
+    assert found.signature.wrong == found.wrong.wrongness
     assert it.checked is not None and {wrong.item for wrong in it.checked.notes.wrongs} == {
         f"output {number}" for number in range(3)
     }
@@ -284,7 +284,7 @@ def test_what_the_program_says_of_wrong_values_is_a_wrong_result(
     walk: Callable[..., Walk], error: RaisedException, wrong: WrongResult, symptom: Symptom
 ) -> None:
     found = checked(walk, AgentNotes(wrongs=(wrong,), compared=1), error=error)[0].conclusion()
-    assert found.signature is not None and (found.symptom, found.signature.wrong) == (symptom, wrong.wrongness)
+    assert (found.symptom, found.signature.wrong) == (symptom, wrong.wrongness)
 
 
 class Streams(Checking):
@@ -532,7 +532,7 @@ FAILS = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
 
 def judged(outcome: Outcome, notes: AgentNotes, wanted: WrongResult = OUTPUT, **how: bool) -> Verdict:
     signature = signature_of(ran(AgentNotes(wrongs=(wanted,))))
-    assert signature is not None and signature.wrong == wanted.wrongness
+    assert signature.wrong == wanted.wrongness
     oracle = ComparisonOracle(signature, **how)
     return oracle.judge(CandidateResult(outcome, notes, signature_of(outcome), True)).verdict
 
@@ -635,7 +635,7 @@ def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_can
     assert signature is not None
     case = chain("torch.sin", "torch.relu", "torch.cos")
     found = first_wrong(case, Form(check="values"), inquiry(runner, oracle=WrongAlike(signature)))
-    assert found is not None and found.node.target == "torch.relu"
+    assert found.node.target == "torch.relu"
     other = tried(passed, wrongs=(replace(OUTPUT, kind="strides"),), compared=1)
     assert WrongAlike(signature).judge(other).verdict is Verdict.UNRESOLVED
     assert WrongAlike(signature).judge(tried(passed, compared=1)).verdict is Verdict.NO_FAILURE
@@ -673,7 +673,7 @@ def test_a_nan_is_looked_for_as_torchs_tests_do_first() -> None:
         wanted = replace(signature, wrong=Wrongness(kind, "output 0", "eager"))
         problem = Problem(wanted, Stage.INDUCTOR, "inductor", None, (graph,), Path("x"))
         found = comparison_of(problem, runner, CheckOracle(wanted), Clock(0.0))
-        assert found is not None and (found.form.close, found.form.fine) == asked
+        assert (found.form.close, found.form.fine) == asked
 
 
 def without_gradient(source: str, rung: str | None) -> Outcome:

@@ -102,7 +102,7 @@ def test_what_was_verified_is_kept_where_what_follows_breaks(monkeypatch: pytest
     monkeypatch.setattr(choosing, "compilers_own", stumble)
     with pytest.raises(BrokenReductionError) as caught:
         chosen(problem(), [Finds()], in_every_run, runner=TextRunner())
-    assert caught.value.best is not None and caught.value.best.verified
+    assert caught.value.best.verified
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 

@@ -574,7 +574,7 @@ def test_frames_of_the_program(file: str, expected: bool) -> None:
 def test_the_users_line_is_their_own_even_when_dynamo_went_on_into_torch() -> None:
     code = (frame("/home/ann/train.py", "forward", 31), frame(f"{SITE}/torch/nn/modules/linear.py", "forward", 125))
     found = user_frame(RaisedException(TORCH_RUNTIME, "x", user_code=code))
-    assert found is not None and (found.file, found.line) == ("/home/ann/train.py", 31)
+    assert (found.file, found.line) == ("/home/ann/train.py", 31)
 
 
 def test_the_message_alone_is_never_enough() -> None:

@@ -131,7 +131,7 @@ def test_what_is_wrong_with_no_value_is_not_told_where_the_check_fails_as_before
 ) -> None:
     """Strides that nobody looks at, and a check that fails by rounding: what it compared need not be known."""
     walk = checked(Machine(wrongs=(replace(FIRST, kind=kind),), check=check))
-    assert walk.checked is None and walk.checked_first is not None and walk.checked_first.notes.wrongs == ()
+    assert walk.checked is None and walk.checked_first.notes.wrongs == ()
     note = wrong_besides(walk.apart)
     assert note.startswith("Compared with eager on what it was called with, this is wrong: graph")
     assert note.endswith("does not fail by what is wrong here: with graph 0/0 uncompiled it fails as before.")
@@ -161,7 +161,7 @@ def test_a_wrong_graph_is_told_where_the_check_may_fail_by_more(
 
 def test_an_exact_check_that_is_off_by_far_less_then_was_off_by_that_graph(checked: Callable[[Machine], Walk]) -> None:
     walk = checked(Machine("0/0", wrongs=(FIRST,), check=LOSS, after=failing(check=replace(LOSS, difference=1e-6))))
-    assert told(walk) == "0/0" and walk.apart is not None and walk.apart.then == IS_NEARER
+    assert told(walk) == "0/0" and walk.apart.then == IS_NEARER
     assert wrong_besides(walk.apart) is None
 
 

@@ -65,7 +65,7 @@ def test_the_value_is_told_that_is_wrong_on_the_rung_to_blame(located: Callable[
     found = walk.conclusion()
     assert found.stage is Stage.AOT_AUTOGRAD and found.signature is not None
     assert found.signature.wrong == THUMBNAIL.wrongness and found.signature.message == THUMBNAIL.headline()
-    assert walk.compared is not None and walk.compared.notes.wrongs == (THUMBNAIL, PHASE)
+    assert walk.compared.notes.wrongs == (THUMBNAIL, PHASE)
     assert begin_above(walk) == (Above(PHASE, LADDER[-1]),)
     note = begins_above(begin_above(walk), found.failing)
     assert note is not None and "with `aot_eager` it is what eager gives" in note and "from `inductor` on" in note
