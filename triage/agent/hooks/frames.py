@@ -19,13 +19,9 @@ from .running import note_of
 
 GRAPH_LIMIT = 120
 _SOFT = (
-    "Unsupported",
-    "UserError",
-    "SkipFrame",
-    "SkipCodeRecursiveException",
-    "RestartAnalysis",
+    "Unsupported", "UserError", "SkipFrame", "SkipCodeRecursiveException", "RestartAnalysis",
     "SpeculationRestartAnalysis",
-)
+)  # fmt: skip
 
 
 def patch_convert_frame(module, recorder):

@@ -26,18 +26,10 @@ _OF_CHECKS = frozenset({"eps", "epsilon", "delta", "threshold", "limit", "rel", 
 _CHECK = re.compile(r"assert|close|equal|approx|check|compare|verify", re.IGNORECASE)
 # Where such arguments begin, given by position.
 _BEHIND = {
-    "allclose": 2,
-    "isclose": 2,
-    "assert_allclose": 2,
-    "assert_almost_equal": 2,
-    "assert_approx_equal": 2,
-    "assert_array_almost_equal": 2,
-    "assertAlmostEqual": 2,
-    "assertNotAlmostEqual": 2,
-    "gradcheck": 2,
-    "gradgradcheck": 3,
-    "approx": 1,
-}
+    "allclose": 2, "isclose": 2, "assert_allclose": 2, "assert_almost_equal": 2, "assert_approx_equal": 2,
+    "assert_array_almost_equal": 2, "assertAlmostEqual": 2, "assertNotAlmostEqual": 2, "gradcheck": 2,
+    "gradgradcheck": 3, "approx": 1,
+}  # fmt: skip
 _ENDS = ("exit", "fail", "_exit")
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SMALL = 0.1  # what anything is compared with below that is mostly an error that is allowed
