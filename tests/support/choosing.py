@@ -30,7 +30,7 @@ class Left:
         return self._spent
 
     def left(self) -> float:
-        return 0.0 if self._spent else 1000.0
+        return 0.0 if self._spent else float("inf")
 
 
 class Finds:

@@ -173,6 +173,7 @@ def test_what_is_forgotten_is_as_it_was_before_it_was_found(walk: Make) -> None:
         "environment",
         "passing",
         "silent",
+        "earlier",
         "notes",
         "incomplete",
         "bug",

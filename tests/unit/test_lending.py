@@ -3,6 +3,8 @@
 import contextlib
 import json
 import socket
+import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,9 +14,11 @@ import pytest
 
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Symptom
+from triage.probe.forkclient import ForkServer
 from triage.probe.launch import Cancel, Exit, Launch
-from triage.probe.lending import ADDRESS, REFUSED, run_borrowed
+from triage.probe.lending import ADDRESS, REFUSED, Lender, run_borrowed
 from triage.probe.run import Probe, ProbeRequest
+from triage.probe.staging import KEPT_WHEN_SET
 from triage.probe.target import Target
 from triage.session.settings import Settings
 from triage.stories import screening
@@ -88,6 +92,24 @@ def test_nobody_waits_for_it_who_was_cancelled(tmp_path, lent):
     held = threading.Event()
     assert run_borrowed(lent(lambda request: {"late": held.wait(30)}), launched(tmp_path), cancel) is None
     held.set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_ctrl_c_while_it_starts_leaves_neither_its_process_nor_its_directory(tmp_path, monkeypatch):
+    begun: list[ForkServer] = []
+
+    def pressed(server: ForkServer, cancel: Cancel) -> None:
+        begun.append(server)
+        raise KeyboardInterrupt
+
+    for name in KEPT_WHEN_SET:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(ForkServer, "_await_ready", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        Lender(sys.executable, tmp_path / "store")
+    assert not begun[0].alive
+    assert not list(tmp_path.glob("triage-*"))
 
 
 def request_for(folder: Path) -> ProbeRequest:

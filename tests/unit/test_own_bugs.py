@@ -29,7 +29,7 @@ from triage.reduce.text.search import Search
 from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
-from triage.reduce.verifying import Shown
+from triage.reduce.verifying import Reproduced, Shown
 from triage.stories import run as story
 from triage.trial.driver import Driver
 
@@ -48,19 +48,22 @@ def is_kept(found: Reduction | NoReduction) -> None:
     assert "Minimality was not shown: triage met a bug of its own (ZeroDivisionError)." in found.notes
 
 
-def test_a_graph_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_engine, "thinned", stumble)  # after the first success
+def reduced_graph() -> Reduction | NoReduction:
     runner = FreeRunner(contains(3, 30), 1)
     engine = NativeEngine(render=runner.render)
-    is_kept(
-        engine.reduce(
-            problem(chain(40), signature=planted()),
-            runner,
-            SignatureOracle(planted()),
-            NoLimit(),
-            lambda *_, **__: None,
-        )
-    )
+    asked = problem(chain(40), signature=planted())
+    return engine.reduce(asked, runner, SignatureOracle(planted()), NoLimit(), lambda *_, **__: None)
+
+
+def test_a_graph_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_engine, "thinned", stumble)  # after the first success
+    is_kept(reduced_graph())
+
+
+def test_what_ends_the_search_for_a_passing_neighbour_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_engine, "nearest_passing", stumble)
+    told = "Its nearest variant that passes was not looked for to the end"
+    assert f"{told}: triage met a bug of its own (ZeroDivisionError)." in reduced_graph().notes
 
 
 def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,15 +88,15 @@ class Stumbles(Finds):
         return stumble()
 
 
-def in_every_run(source: str, runs: int) -> Shown:
-    return Shown([FAILS] * runs)
+def best_of(*engines: Any) -> Reproduced | None:
+    found, _ = chosen(problem(), engines, lambda source, runs: Shown([FAILS] * runs), runner=TextRunner())
+    return found
 
 
 def test_the_next_engine_has_its_turn() -> None:
     met: list[Exception] = []
-    engines = [Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())]
-    found, _ = chosen(problem(), engines, in_every_run, runner=TextRunner())
-    assert found.verified
+    found = best_of(*(Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
+    assert found is not None and found.verified
     assert [type(each) for each in met] == [ZeroDivisionError]
     assert any("triage met a bug of its own (ZeroDivisionError)" in note for note in found.notes)
 
@@ -101,8 +104,8 @@ def test_the_next_engine_has_its_turn() -> None:
 def test_what_was_verified_is_kept_where_what_follows_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "compilers_own", stumble)
     with pytest.raises(BrokenReductionError) as caught:
-        chosen(problem(), [Finds()], in_every_run, runner=TextRunner())
-    assert caught.value.best.verified
+        best_of(Finds())
+    assert caught.value.best is not None and caught.value.best.verified
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 

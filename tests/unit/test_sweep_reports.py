@@ -85,6 +85,15 @@ def test_one_sentence_counts_bugs_and_causes_apart() -> None:
     assert summary(clean) == ("None of 2 scripts is known to fail under torch.compile; 1 fail uncompiled too")
 
 
+def test_a_failure_that_was_not_located_yet_is_not_said_to_be_the_compilers() -> None:
+    found = replace(FOUND, clusters=(cluster("c1", "a.py", stage="none"), CAUSE))
+    told = "the stage of 1 is not known, so it may not be torch.compile that fails there"
+    assert summary(found) == f"3 of 7 scripts fail under torch.compile: 1 bug, 1 known cause; {told}"
+    assert "| not known |" in sweep_markdown(found)
+    chance = replace(FOUND, clusters=(cluster("c1", "a.py", stage="none", symptom="nondeterministic"),))
+    assert "not known" not in summary(chance)
+
+
 def test_the_comment_begins_with_what_is_new() -> None:
     text = sweep_markdown(COMPARED)
     assert text.index("1 new") < text.index("| c1 |")

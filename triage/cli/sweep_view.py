@@ -126,6 +126,8 @@ def _table(clusters: tuple[Cluster, ...]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
+    from triage.report.sweep import stage_of
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("", "scripts", "stage", "what", "reproducer"):
         table.add_column(name, overflow="fold", justify="right" if name == "scripts" else "left")
@@ -135,7 +137,7 @@ def _table(clusters: tuple[Cluster, ...]) -> Any:
         table.add_row(
             cluster.id,
             str(len(cluster.members)),
-            "known cause" if cluster.known_cause else cluster.stage,
+            "known cause" if cluster.known_cause else stage_of(cluster),
             Text(cluster.title, style),
             Text(made, "dim"),
         )

@@ -112,7 +112,7 @@ def signature_of(outcome: Outcome) -> FailureSignature | None:
     return FailureSignature(outcome.kind, outcome.kind.value, _skeleton_of_end(outcome.detail), message=outcome.detail)
 
 
-_EXPLANATION = re.compile(r"^ *Explanation: ", re.MULTILINE)  # where Dynamo goes on to teach
+_EXPLANATION = re.compile(r"^ *Explanation:(?: |$)", re.MULTILINE)  # where Dynamo goes on to teach
 # `torch/_dynamo/utils.py`, since 2.8; before it the message had no explanation.
 _FAKE_CALL = re.compile(
     r"(?s)^\w+ when making fake tensor call\n.*?: got \w+\((?P<quote>['\"])(?P<said>.+?)(?P=quote)\)\s*(?:\n|$)"

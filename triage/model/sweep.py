@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from triage.model.stage import Stage, Symptom
+
 SCHEMA_VERSION = 1
 
 
@@ -79,6 +81,11 @@ class Cluster:
     lines: int | None = None
     doubtful: tuple[Doubt, ...] = ()
     cure: str | None = None  # of a known cause
+
+    @property
+    def located(self) -> bool:
+        """Whether the stage is known. Of what fails at times none may be to blame; else nobody has asked yet."""
+        return self.stage != Stage.NONE.value or self.symptom == Symptom.NONDETERMINISTIC.value
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,12 @@ class ForkServer:
         self._gone = False
         self._log = directory / "forkserver.log"
         self._process, self._requests, self._replies = _start(python, directory, shared, self._log, as_it_is=as_it_is)
-        self.facts = self._await_ready(cancel or Cancel())
+        try:
+            self.facts = self._await_ready(cancel or Cancel())
+        except BaseException:
+            self.kill()
+            os.close(self._requests)
+            raise
         self._reader = threading.Thread(target=self._read, name="forkserver", daemon=True)
         self._reader.start()
 
@@ -146,8 +151,6 @@ class ForkServer:
             facts = json.loads(said[0])
         if facts.get("ready"):
             return facts
-        self.kill()
-        os.close(self._requests)
         raise CannotForkError(
             facts.get("reason") or self._last_words() or f"it was not ready within {START_SECONDS:.0f} s"
         )

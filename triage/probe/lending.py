@@ -41,7 +41,7 @@ class Lender:
         self._home = Path(tempfile.mkdtemp(prefix="triage-"))  # paths of sockets are short; nobody else may enter
         try:
             self._server = ForkServer(python, self._home, shared_with_forks(neutral), as_it_is=True)
-        except CannotForkError:
+        except BaseException:  # ctrl-C too: reading torch takes seconds
             shutil.rmtree(self._home, ignore_errors=True)
             raise
         self.python, self.address = python, str(self._home / "ask")

@@ -44,11 +44,20 @@ def summary(found: SweepReport) -> str:
         others = Counter(result.fate for result in found.results if result.fate not in (Fate.PASSES, Fate.ROUNDING))
         return told + "".join(f"; {count} {FATES[fate]}" for fate, count in others.items())
     causes = len({cluster.known_cause for cluster in found.clusters if cluster.known_cause})
-    bugs = sum(cluster.known_cause is None for cluster in found.clusters)
-    parts = [plural(bugs, "bug")] if bugs else []
+    bugs = [cluster for cluster in found.clusters if cluster.known_cause is None]
+    parts = [plural(len(bugs), "bug")] if bugs else []
     parts += [plural(causes, "known cause")] if causes else []
     verb = "fails" if found.failing == 1 else "fail"
-    return f"{found.failing} of {plural(found.scripts, 'script')} {verb} under torch.compile: {', '.join(parts)}"
+    told = f"{found.failing} of {plural(found.scripts, 'script')} {verb} under torch.compile: {', '.join(parts)}"
+    unlocated = sum(not cluster.located for cluster in bugs)
+    if unlocated:
+        told += f"; the stage of {unlocated} is not known, so it may not be torch.compile that fails there"
+    return told
+
+
+def stage_of(cluster: Cluster) -> str:
+    """As a reader is told it."""
+    return cluster.stage if cluster.located else "not known"
 
 
 def sweep_markdown(found: SweepReport) -> str:
@@ -119,7 +128,7 @@ def _clusters(bugs: Sequence[Cluster]) -> str:
             (
                 prose(cluster.id),
                 str(len(cluster.members)),
-                cluster.stage,
+                stage_of(cluster),
                 prose(clip(cluster.title, 200)),
                 code(cluster.op or ""),
                 made,

@@ -10,7 +10,7 @@ from triage.model.rungs import LADDER
 from triage.model.sweep import Against, Cluster, Fate, ScriptResult, SweepReport
 from triage.model.text import clip
 from triage.report.pages import bars, closing_chips, page
-from triage.report.sweep import DIFFERENCES, not_compared, summary
+from triage.report.sweep import DIFFERENCES, not_compared, stage_of, summary
 from triage.report.wording import plural
 
 LIVE_SECONDS = 5
@@ -61,7 +61,7 @@ def _chips(found: SweepReport, bugs: int) -> list[tuple[str, str]]:
 
 def _cluster(cluster: Cluster, pages: Mapping[str, str]) -> dict[str, Any]:
     notes = {doubt.script: f"doubtful: {clip(doubt.why, 200)}" for doubt in cluster.doubtful}
-    parts = [cluster.stage, cluster.symptom.replace("_", " "), cluster.op or "", cluster.subsystem or ""]
+    parts = [stage_of(cluster), cluster.symptom.replace("_", " "), cluster.op or "", cluster.subsystem or ""]
     return {
         "id": cluster.id,
         "title": clip(cluster.title, 240),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from triage.culprit.fake_results import FakeWrong
 from triage.culprit.first_diverging import Diverging
@@ -43,6 +43,14 @@ class Silent:
     note: str
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What was `found` of a wrong graph, by the names of the findings, and the `question` that it answers."""
+
+    question: tuple[object, ...]
+    found: dict[str, Any]
+
+
 # What stays where another stage turns out to be to blame; all else that is found is found for one.
 _WHATEVER_THE_STAGE = frozenset(
     (
@@ -53,6 +61,7 @@ _WHATEVER_THE_STAGE = frozenset(
         "environment",
         "passing",
         "silent",
+        "earlier",
         "notes",
         "incomplete",
         "bug",
@@ -77,6 +86,7 @@ class Findings:
     silent: Silent | None = None  # where that is the failure of a script which passes
     asked: Asked | None = None  # what answered for the rungs
     passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager
+    earlier: Earlier | None = None  # for when that graph is to blame after all
     also_wrong: tuple[WrongResult, ...] = ()  # in the same call, and known to be another failure
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None

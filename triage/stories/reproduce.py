@@ -25,6 +25,7 @@ from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
 from triage.reduce.verifying import Shown
 from triage.session.clock import BudgetSpentError
+from triage.stories import given_up
 from triage.stories.attempts import as_asked, attempts_for, comparing, header_of
 from triage.stories.blame import blame
 from triage.stories.captured import passes_alone
@@ -50,6 +51,8 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         conclusion = told_apart(found, conclusion, runner, seconds_for(found))
         runner.compare(comparison_for(conclusion))
     reproduction = _Reproduction(found, conclusion, runner)
+    if reproduction.compared and given_up.recall(found, reproduction.problem):
+        return
     try:
         with found.session.timed("reduce"):
             reproduction.reduce()
@@ -60,6 +63,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     except BrokenReductionError as broken:
         found.reproduced = broken.best
         raise broken.__cause__ or broken from None
+    given_up.keep(found, reproduction.problem)
     if found.session.clock.spent():
         raise BudgetSpentError
 

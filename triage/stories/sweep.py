@@ -73,8 +73,10 @@ def sweep(ready: Ready, settings: Settings, engine: Engine, emit: Emitter, *, ba
         except KeyboardInterrupt:
             why = "interrupted"
         finally:
-            engine.close()
-            sweeping.give_back()
+            try:
+                engine.close()
+            finally:  # a second ctrl-C ends that wait
+                sweeping.give_back()
         return sweeping.ended(why)
     finally:
         store.close()

@@ -284,9 +284,8 @@ class _Reducing:
     def _notes(self, best: Candidate) -> list[str]:
         notes = []
         if self._stopped:
-            notes.append(
-                f"Minimality was not shown: {self._stopped}." if not self._minimal else f"Then {self._stopped}."
-            )
+            undone = "Its nearest variant that passes was not looked for to the end"
+            notes.append(f"{undone if self._minimal else 'Minimality was not shown'}: {self._stopped}.")
         if self._enough:
             notes.append("Which operation is to blame was all that was asked for, so it was made no smaller.")
         if self._rough:
