@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from stand_ins import Runner, failing, inquiry
 from stand_ins import result as tried
+from walk_machine import walk_of
 
 from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison, WrongAlike
@@ -25,14 +26,10 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe import interpret
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
-from triage.probe.target import Target
 from triage.reduce.compare import comparison_of
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form, print_case
 from triage.session.clock import Clock
-from triage.session.events import Emitter
-from triage.session.session import Session
-from triage.session.settings import Settings
 from triage.stories.comparison import comparison_note, fails_by_rounding, rounding_notes, unwritten_memory
 from triage.stories.findings import Findings
 from triage.stories.headline import summary_sentence
@@ -44,13 +41,9 @@ GRADIENT = WrongResult(
 OUTPUT = WrongResult("0/1", 4, "output 3", "forward", wrong=1, elements=6)
 NAN = replace(OUTPUT, kind="nan", sense="compiled")
 FORWARD = {
-    "call": 4,
-    "item": "output 0",
-    "direction": "forward",
-    "dtype": "float32",
-    "shape": [2, 3],
+    "call": 4, "item": "output 0", "direction": "forward", "dtype": "float32", "shape": [2, 3],
     "compiled": float("nan"),
-}
+}  # fmt: skip
 EVENTS: list[dict[str, Any]] = [
     {"e": "start"},
     {"e": "not_compared", "graph": "0/0", "reason": "an input is a DTensor"},
@@ -139,11 +132,7 @@ class Machine:
 
 @pytest.fixture
 def walk(tmp_path: Path) -> Callable[..., Walk]:
-    def make(machine: Machine, accuracy: str = "auto") -> Walk:
-        session = Session(tmp_path, Settings(jobs=1, accuracy=accuracy), Emitter(lambda _: None), Clock(0.0), None)
-        return Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
-
-    return make
+    return walk_of(tmp_path)
 
 
 def test_the_walk_goes_on_with_the_comparison(walk: Callable[..., Walk]) -> None:

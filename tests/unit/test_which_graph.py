@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from printer_cases import case, meta, node, tensor
+from walk_machine import walk_of
 
 from triage.agent import boot
 from triage.locate import comparing
@@ -22,11 +23,6 @@ from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest
-from triage.probe.target import Target
-from triage.session.clock import Clock
-from triage.session.events import Emitter
-from triage.session.session import Session
-from triage.session.settings import Settings
 from triage.stories.captured import captured
 from triage.stories.comparison import wrong_besides
 
@@ -89,8 +85,7 @@ class Machine:
 @pytest.fixture
 def checked(tmp_path: Path) -> Callable[[Machine], Walk]:
     def make(machine: Machine) -> Walk:
-        session = Session(tmp_path, Settings(jobs=1), Emitter(lambda _: None), Clock(0.0), None)
-        walk = Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
+        walk = walk_of(tmp_path)(machine)
         walk.first()
         comparing.check_first(walk)
         return walk
