@@ -51,7 +51,7 @@ def searched(program: str, runner: ForkServerRunner, rung: str = "inductor") -> 
     told: list[Any] = []
     asking = asking_of(source, runner, rung, emit=lambda kind, **facts: told.append(facts["part"]))
     found = search_parts(source, asking)
-    assert found is not None and found.search.queries == len(told) <= MOST_QUESTIONS
+    assert found.search.queries == len(told) <= MOST_QUESTIONS
     return found
 
 

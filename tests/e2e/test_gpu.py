@@ -69,5 +69,5 @@ def test_a_failure_of_a_triton_kernel_ends_in_one_operation(
     report = json.loads((triage.out / "report.json").read_text())
     assert report["verdict"]["stage"] == "inductor" and report["verdict"]["symptom"] in symptoms
     made = report["reproducer"]
-    assert made is not None and made["verified"] and made["ops"] <= 2
+    assert made["verified"] and made["ops"] <= 2
     assert "cuda" in (triage.out / "repro.py").read_text()

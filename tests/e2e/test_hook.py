@@ -88,9 +88,9 @@ def test_what_a_program_hides_and_wraps_is_seen(tmp_path: Path) -> None:
     assert output(tmp_path / "a directory with spaces") == "nothing to see\n"
     assert found.outcome.exit_code == 1
     assert found.signature.exception_type == "KeyError"  # not the program's own RuntimeError
-    assert found.outcome.exception is not None and found.outcome.exception.ended == "uncaught"
+    assert found.outcome.exception.ended == "uncaught"
     own = user_frame(found.outcome.exception)
-    assert own is not None and (own.file.rsplit("/", 1)[-1], own.function) == ("train.py", "broken")
+    assert (own.file.rsplit("/", 1)[-1], own.function) == ("train.py", "broken")
     assert (found.notes.point.calls, found.notes.point.backwards) == (1, 0)
 
 
@@ -129,7 +129,7 @@ def test_pytest(tmp_path: Path) -> None:
     assert "2 failed, 1 passed, 1 skipped, 1 xfailed" in output(tmp_path)
     assert found.outcome.exit_code == 1
     assert found.signature.exception_type == "KeyError"
-    assert found.outcome.exception is not None and found.outcome.exception.ended == "test"
+    assert found.outcome.exception.ended == "test"
     assert found.notes.tests == 5
 
 
@@ -144,7 +144,7 @@ def test_a_check_of_unittest_under_pytest(tmp_path: Path) -> None:
 def test_unittest(tmp_path: Path) -> None:
     found = probe(script(tmp_path, TESTS, "test_it.py"), sys.executable, "-m", "unittest", "test_it.py")
     assert "FAILED (errors=1, skipped=1)" in output(tmp_path, "err")
-    assert found.signature is not None and found.signature.exception_type == "KeyError"
+    assert found.signature.exception_type == "KeyError"
 
 
 def test_a_shell_that_loses_the_status(tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_ranks(tmp_path: Path) -> None:
     words = [str(BIN / "torchrun"), "--standalone", "--nproc-per-node", "2", "train.py"]
     found = probe(script(tmp_path, RANKS), *words)
     assert found.outcome.kind is OutcomeKind.EXCEPTION and found.outcome.exit_code == 1
-    assert found.signature is not None and found.signature.exception_type == "KeyError"
-    assert found.outcome.exception is not None and found.outcome.exception.rank == 1
+    assert found.signature.exception_type == "KeyError"
+    assert found.outcome.exception.rank == 1
     assert found.outcome.seconds < 60
 
 

@@ -59,7 +59,7 @@ def test_in_the_place_of_the_door_stands_a_call_in_eager(runner: ForkServerRunne
     good, bad = (HEAD + DOORS[door].format(rows=rows) + "\n" for rows in (2, 5))
     assert runner.run(good, rung=in_place_of(door), timeout=60).outcome.kind is OutcomeKind.OK
     failed = runner.run(bad, rung=in_place_of(door), timeout=60).outcome
-    assert failed.exception is not None and failed.exception.type.endswith("AssertionError")
+    assert failed.exception.type.endswith("AssertionError")
 
 
 @pytest.mark.quick

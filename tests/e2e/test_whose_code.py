@@ -57,13 +57,13 @@ def test_the_line_is_that_of_the_code_that_the_compiler_was_given(
 ) -> None:
     own = own_code_of(probe(tmp_path, source).outcome.exception, stage)
     assert (own.role, own.place, own.raised) == (role, marked(source), raised)
-    assert own.call_site is not None and own.call_site.startswith("mine.py:")
+    assert own.call_site.startswith("mine.py:")
 
 
 def test_a_process_that_died_in_the_code_is_told_by_its_line(tmp_path: Path) -> None:
     outcome = probe(tmp_path, programs.BACKEND_CRASHES).outcome
     own = own_code_that_died(outcome, Stage.BACKEND)
-    assert own is not None and own.headline == f"Crashes in your backend, {marked(programs.BACKEND_CRASHES)}: SIGSEGV"
+    assert own.headline == f"Crashes in your backend, {marked(programs.BACKEND_CRASHES)}: SIGSEGV"
 
 
 def checked(place: Path, source: str) -> OperatorCheck:

@@ -4,6 +4,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from triage.judge.signature import signature_of
 from triage.locate.walk import Walk
@@ -73,9 +74,11 @@ class Machine:
 def walk_of(tmp_path: Path) -> Callable[..., Walk]:
     """A maker of walks whose runs lie in this directory."""
 
-    def make(machine: Machine, jobs: int = 1, budget: float = 0.0, heard: list[Event] | None = None) -> Walk:
+    def make(
+        machine: Machine, jobs: int = 1, budget: float = 0.0, heard: list[Event] | None = None, **more: Any
+    ) -> Walk:
         emit = Emitter((heard if heard is not None else []).append)
-        session = Session(tmp_path, Settings(jobs=jobs, budget=budget), emit, Clock(budget), None)
+        session = Session(tmp_path, Settings(jobs=jobs, budget=budget, **more), emit, Clock(budget), None)
         return Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
 
     return make

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from stand_ins import Runner, failing, inquiry
 from stand_ins import result as tried
+from walk_machine import walk_of
 
 from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison, WrongAlike
@@ -26,14 +27,10 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe import interpret
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
-from triage.probe.target import Target
 from triage.reduce.compare import comparison_of
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form, print_case
 from triage.session.clock import Clock
-from triage.session.events import Emitter
-from triage.session.session import Session
-from triage.session.settings import Settings
 from triage.stories.comparison import (
     comparison_note,
     emulated_words,
@@ -51,13 +48,9 @@ GRADIENT = WrongResult(
 OUTPUT = WrongResult("0/1", 4, "output 3", "forward", wrong=1, elements=6)
 NAN = replace(OUTPUT, kind="nan", sense="compiled")
 FORWARD = {
-    "call": 4,
-    "item": "output 0",
-    "direction": "forward",
-    "dtype": "float32",
-    "shape": [2, 3],
+    "call": 4, "item": "output 0", "direction": "forward", "dtype": "float32", "shape": [2, 3],
     "compiled": float("nan"),
-}
+}  # fmt: skip
 EVENTS: list[dict[str, Any]] = [
     {"e": "start"},
     {"e": "not_compared", "graph": "0/0", "reason": "an input is a DTensor"},
@@ -75,7 +68,7 @@ def test_the_first_wrong_value_is_the_failure_of_a_program_that_passes() -> None
     notes = agent_notes(EVENTS)
     assert (notes.compared, notes.backwards) == (7, 3)
     assert notes.not_compared == ("graph 0/0: an input is a DTensor",)
-    assert notes.wrong is not None and (notes.wrong.graph, notes.wrong.call, notes.wrong.shape) == ("0/1", 4, (2, 3))
+    assert (notes.wrong.graph, notes.wrong.call, notes.wrong.shape) == ("0/1", 4, (2, 3))
     outcome = ran(notes)
     assert outcome.kind is OutcomeKind.WRONG_RESULT and is_comparison(outcome) and not is_script_check(outcome)
     assert signature_of(outcome) == signature_of(ran(notes))
@@ -146,11 +139,7 @@ class Machine:
 
 @pytest.fixture
 def walk(tmp_path: Path) -> Callable[..., Walk]:
-    def make(machine: Machine, accuracy: str = "auto") -> Walk:
-        session = Session(tmp_path, Settings(jobs=1, accuracy=accuracy), Emitter(lambda _: None), Clock(0.0), None)
-        return Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
-
-    return make
+    return walk_of(tmp_path)
 
 
 def test_the_walk_goes_on_with_the_comparison(walk: Callable[..., Walk]) -> None:
@@ -258,8 +247,8 @@ def test_of_several_wrong_values_the_one_is_told_that_the_check_looked_at(
 ) -> None:
     it, _ = checked(walk, AgentNotes(wrongs=(LOSS, ENERGY, LATER), compared=1), check)
     found = it.conclusion()
-    assert found.wrong is not None and found.wrong.item == item
-    assert found.signature is not None and found.signature.wrong == found.wrong.wrongness
+    assert found.wrong.item == item
+    assert found.signature.wrong == found.wrong.wrongness
     assert it.checked is not None and {wrong.item for wrong in it.checked.notes.wrongs} == {
         f"output {number}" for number in range(3)
     }
@@ -291,7 +280,7 @@ def test_what_the_program_says_of_wrong_values_is_a_wrong_result(
     walk: Callable[..., Walk], error: RaisedException, wrong: WrongResult, symptom: Symptom
 ) -> None:
     found = checked(walk, AgentNotes(wrongs=(wrong,), compared=1), error=error)[0].conclusion()
-    assert found.signature is not None and (found.symptom, found.signature.wrong) == (symptom, wrong.wrongness)
+    assert (found.symptom, found.signature.wrong) == (symptom, wrong.wrongness)
 
 
 class Streams(Checking):
@@ -539,7 +528,7 @@ FAILS = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=CHECK)
 
 def judged(outcome: Outcome, notes: AgentNotes, wanted: WrongResult = OUTPUT, **how: bool) -> Verdict:
     signature = signature_of(ran(AgentNotes(wrongs=(wanted,))))
-    assert signature is not None and signature.wrong == wanted.wrongness
+    assert signature.wrong == wanted.wrongness
     oracle = ComparisonOracle(signature, **how)
     return oracle.judge(CandidateResult(outcome, notes, signature_of(outcome), True)).verdict
 
@@ -642,7 +631,7 @@ def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_can
     assert signature is not None
     case = chain("torch.sin", "torch.relu", "torch.cos")
     found = first_wrong(case, Form(check="values"), inquiry(runner, oracle=WrongAlike(signature)))
-    assert found is not None and found.node.target == "torch.relu"
+    assert found.node.target == "torch.relu"
     other = tried(passed, wrongs=(replace(OUTPUT, kind="strides"),), compared=1)
     assert WrongAlike(signature).judge(other).verdict is Verdict.UNRESOLVED
     assert WrongAlike(signature).judge(tried(passed, compared=1)).verdict is Verdict.NO_FAILURE
@@ -680,7 +669,7 @@ def test_a_nan_is_looked_for_as_torchs_tests_do_first() -> None:
         wanted = replace(signature, wrong=Wrongness(kind, "output 0", "eager"))
         problem = Problem(wanted, Stage.INDUCTOR, "inductor", None, (graph,), Path("x"))
         found = comparison_of(problem, runner, CheckOracle(wanted), Clock(0.0))
-        assert found is not None and (found.form.close, found.form.fine) == asked
+        assert (found.form.close, found.form.fine) == asked
 
 
 def without_gradient(source: str, rung: str | None) -> Outcome:

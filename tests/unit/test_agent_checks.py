@@ -108,7 +108,7 @@ def dtype_not_checked() -> None:
 )
 def test_what_a_check_does_not_look_at_is_not_what_failed(check: Callable[[], None]) -> None:
     found = seen(check)
-    assert found is not None and found["kind"] == "values" and found["relative"] > 0.1
+    assert found["kind"] == "values" and found["relative"] > 0.1
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_a_check_does_not_look_at_is_not_what_failed(check: Callable[[], No
 )
 def test_the_kind(check: Callable[[], None], kind: str) -> None:
     found = seen(check)
-    assert found is not None and found["kind"] == kind
+    assert found["kind"] == kind
 
 
 def test_the_size() -> None:

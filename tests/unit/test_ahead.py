@@ -194,7 +194,7 @@ def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk
     machine = Compiling(tmp_path, {"inductor": [busy, *itertools.repeat(error(), 9)]})
     found = walk(machine, jobs=2)
     probe = found.first()
-    assert probe.outcome.exception is not None and probe.outcome.exception.message == "bad operand"
+    assert probe.outcome.exception.message == "bad operand"
     conclusion = found.settle()
     assert conclusion.stage is Stage.INDUCTOR and machine.visited().count("as_is") == 2
     assert machine.visited().count("uncompiled") == 2  # the one beside counts for nothing either

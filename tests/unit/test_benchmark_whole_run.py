@@ -113,19 +113,9 @@ def test_ticks_are_few_and_round():
 
 
 RESULT = {
-    "kind": "quick",
-    "cores": 2,
-    "load": 0.1,
-    "alone": 3.0,
-    "alone_cpu": 4.0,
-    "located": 6.0,
-    "verified": 9.0,
-    "reported": 12.0,
-    "ended": 15.0,
-    "cpu": 20.0,
-    "as_expected": True,
-    "steps": {"script": (4.0, 5.0)},
-}
+    "kind": "quick", "cores": 2, "load": 0.1, "alone": 3.0, "alone_cpu": 4.0, "located": 6.0, "verified": 9.0,
+    "reported": 12.0, "ended": 15.0, "cpu": 20.0, "as_expected": True, "steps": {"script": (4.0, 5.0)},
+}  # fmt: skip
 
 
 def test_the_table_has_medians_and_ratios_to_the_scripts_own_time():

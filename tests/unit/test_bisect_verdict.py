@@ -109,7 +109,7 @@ def test_another_failure_is_skipped_with_its_face(name):
     left, right = OTHERS[name]
     judged = judge(outcome(left), notes(), face(right))
     assert judged.standing is SKIP
-    assert judged.error is not None and judged.error.startswith("another failure: ")
+    assert judged.error.startswith("another failure: ")
 
 
 def test_a_reworded_failure_says_so():
@@ -147,7 +147,7 @@ def test_a_swallowed_failure_that_is_looked_for_is_bad():
 def test_at_the_bad_end_any_failure_is_the_one():
     judged = judge(outcome(in_torch("ValueError", "bad")), notes(), None)
     assert judged.standing is BAD
-    assert judged.face is not None and judged.face.line() == "ValueError: bad"
+    assert judged.face.line() == "ValueError: bad"
 
 
 def crash(signal: str, detail: str) -> Outcome:

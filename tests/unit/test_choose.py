@@ -35,7 +35,7 @@ def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -
     with pytest.raises(InterruptedReductionError) as caught:
         chosen(problem, [Finds()], interrupted)
     best = caught.value.best
-    assert best is not None and best.source == "raise KeyError('boom')\n"
+    assert best.source == "raise KeyError('boom')\n"
     assert not best.verified and best.verified_runs == 0
     assert "It was not verified in a fresh process." in best.notes
 
@@ -237,7 +237,7 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
         lambda source, runs: Shown([FAILS if fails in source else PASSES] * runs),
         runner=Passing(),
     )
-    assert found is not None and shown in found.source and found.notes[-1] == note
+    assert shown in found.source and found.notes[-1] == note
 
 
 @pytest.mark.parametrize(("whole", "verifications"), [(False, 4), (True, 1)])
@@ -313,7 +313,7 @@ def test_ctrl_c_while_other_failures_are_looked_at_keeps_what_was_verified(tmp_p
     with pytest.raises(InterruptedReductionError) as caught:
         chosen(problem, [MetAnother()], lambda source, runs: Shown([FAILS] * runs), runner=Interrupted())
     best = caught.value.best
-    assert best is not None and best.verified and best.source == "raise KeyError('boom')\n"
+    assert best.verified and best.source == "raise KeyError('boom')\n"
 
 
 def test_what_needs_data_that_it_does_not_hold_is_run_with_it_and_not_called_verified() -> None:
@@ -439,7 +439,7 @@ def test_among_many_larger_ones_the_smallest_that_holds_is_found_in_few_tries(le
     if shown is None:
         assert found is None and "0 of 3 fresh processes" in notes[0]
     else:
-        assert found is not None and found.verified and shown <= found.lines <= shown + 5
+        assert found.verified and shown <= found.lines <= shown + 5
 
 
 class GaveUp(Finds):

@@ -68,12 +68,12 @@ def test_no_operation_is_to_blame_for_a_compiler_that_is_not_there():
 
 def test_the_operation_that_the_message_names_comes_first():
     found = culprit_of(concluded("lerp", message="While executing aten.real.default"), graph(), None)
-    assert found is not None and found.op == "aten.real"
+    assert found.op == "aten.real"
 
 
 def test_the_last_one_where_nothing_tells_them_apart():
     found = culprit_of(concluded("compile"), graph(), None)
-    assert found is not None and found.op == "aten.real"
+    assert found.op == "aten.real"
 
 
 def test_what_a_higher_order_operator_runs_is_not_named_for_it():
@@ -84,7 +84,7 @@ def test_what_a_higher_order_operator_runs_is_not_named_for_it():
     assert found.op == "higher_order.scan"
     assert found.detail == "the reproducer needs aten.neg, aten.lerp, aten.real, higher_order.scan"
     found = culprit_of(concluded("lerp"), scanned, None)
-    assert found is not None and found.op == "aten.lerp"
+    assert found.op == "aten.lerp"
 
 
 def test_the_part_of_inductor_that_traced_something_is_named_and_not_what_it_traced_with():
@@ -95,9 +95,9 @@ def test_the_part_of_inductor_that_traced_something_is_named_and_not_what_it_tra
     outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
     found = Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, signature_of(outcome), outcome)
     told = culprit_of(found, None, None)
-    assert told is not None and told.subsystem == "fx passes"
+    assert told.subsystem == "fx passes"
     told = culprit_of(replace(found, stage=Stage.AOT_AUTOGRAD), None, None)
-    assert told is not None and told.subsystem == "fake tensors"
+    assert told.subsystem == "fake tensors"
 
 
 def test_the_last_one_is_that_of_the_last_call_also_where_it_was_called_before():
@@ -118,7 +118,7 @@ def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_
     assert found.op == "shop.price.default"
     assert found.detail == "it breaks what it promises; the reproducer needs aten.real as well"
     found = culprit_of(concluded("compile"), needs, None, Clues(broken=["shop::tax"]))
-    assert found is not None and found.op == "aten.real"
+    assert found.op == "aten.real"
 
 
 def test_a_custom_operator_is_named_and_not_what_its_fake_kernel_calls():
@@ -127,7 +127,7 @@ def test_a_custom_operator_is_named_and_not_what_its_fake_kernel_calls():
     assert (found.op, found.detail) == ("shop.price", "the exception came through what is registered for it")
     nodes = [op("a", "torch.ops.shop.price.default", "%x", out=meta(4)), op("y", "torch.real", "%a", out=meta(4))]
     found = culprit_of(error, case([tensor("x", 4)], nodes, "y"), None, Clues(through="shop::price"))
-    assert found is not None and found.op == "shop.price.default"
+    assert found.op == "shop.price.default"
 
 
 def test_the_operation_that_gives_a_wrong_value_comes_before_the_one_that_fails_of_it():
@@ -155,7 +155,7 @@ def test_the_first_of_the_reproducer_whose_result_is_wrong_comes_before_the_last
 def test_no_operation_is_named_where_a_failure_comes_of_rounding():
     given = GivenWrong(graph().subgraphs[0].nodes[0], None)
     found = culprit_of(concluded("compile"), graph(), None, Clues(given=given))
-    assert found is not None and found.op is None
+    assert found.op is None
     assert "no operation is wrong, aten.lerp only rounds otherwise" in (found.detail or "")
     assert what_it_comes_of(given).startswith(" It comes of rounding: aten.lerp gives another value")
     assert what_it_comes_of(None) == ""
@@ -166,10 +166,10 @@ def test_none_of_several_where_only_the_check_of_a_text_fails():
     found = culprit_of(concluded("compile"), graph(), None, Clues(by_itself=False))
     assert found == Culprit(None, None, found.subsystem, "the reproducer needs aten.lerp, aten.real")
     found = culprit_of(concluded("lerp"), graph(), None, Clues(by_itself=False))
-    assert found is not None and found.op == "aten.lerp"
+    assert found.op == "aten.lerp"
     alone = case([tensor("x", 4)], [op("y", "torch.real", "%x", out=meta(4))], "y")
     found = culprit_of(concluded("compile"), alone, None, Clues(by_itself=False))
-    assert found is not None and found.op == "aten.real"
+    assert found.op == "aten.real"
 
 
 def test_none_of_several_where_a_pass_of_the_programs_own_fails():
@@ -185,9 +185,9 @@ def test_none_where_so_many_are_left_that_the_last_is_there_by_chance():
     names = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "neg", "relu")
     long = case([tensor("x", 4)], [op(name, f"torch.{name}", "%x", out=meta(4)) for name in names], "relu")
     found = culprit_of(concluded("compile"), long, None)
-    assert found is not None and found.op is None and str(found.detail).endswith("aten.neg and 1 more")
+    assert found.op is None and str(found.detail).endswith("aten.neg and 1 more")
     found = culprit_of(concluded("sqrt"), long, None)
-    assert found is not None and found.op == "aten.sqrt"
+    assert found.op == "aten.sqrt"
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_the_operator_of_another_name(call, name):
 def test_an_operation_of_the_backward_pass_has_its_own_name():
     reduced = Culprit("aten.avg_pool3d", "0/0", None, "the only operation left in the reproducer")
     found = with_part(reduced, SubsystemSearch(("lowerings",), 2, "avg_pool3d_backward_1"))
-    assert found is not None and (found.op, found.subsystem) == ("aten.avg_pool3d_backward", "lowerings")
+    assert (found.op, found.subsystem) == ("aten.avg_pool3d_backward", "lowerings")
     assert with_part(reduced, SubsystemSearch(("lowerings",), 1, "avg_pool3d")).op == "aten.avg_pool3d"
     assert with_part(reduced, SubsystemSearch(("fusion",), 1, "avg_pool3d_backward")).op == "aten.avg_pool3d"
 
@@ -294,8 +294,8 @@ def test_the_one_operation_of_a_backward_pass_is_named_where_it_fails(
 ):
     reduced = Culprit("aten.conv2d", detail="the only operation left in the reproducer")
     found = with_part(reduced, SubsystemSearch(("layout optimization",)), lowered, direction)
-    assert found is not None and found.op == named
+    assert found.op == named
     several = with_part(
         replace(reduced, detail="the reproducer needs others"), SubsystemSearch(("x",)), lowered, direction
     )
-    assert several is not None and several.op == "aten.conv2d"
+    assert several.op == "aten.conv2d"

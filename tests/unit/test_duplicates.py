@@ -124,7 +124,7 @@ KNOWN = [
 @pytest.mark.parametrize(("why", "failure", "expected"), KNOWN, ids=[row[0] for row in KNOWN])
 def test_the_words_of_errors_whose_issue_is_known(why: str, failure: TriageReport, expected: str) -> None:
     found = duplicates_of(failure)
-    assert found is not None and found.query == HEAD + expected, why
+    assert found.query == HEAD + expected, why
 
 
 def test_the_address_asks_the_query() -> None:

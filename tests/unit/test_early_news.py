@@ -49,9 +49,7 @@ def test_a_reduction_is_on_disk_and_told_before_it_is_verified(tmp_path: Path) -
     news.reduced(Reduction(SOURCE, "native", "graph", 1, 3, 1.0, True, True))
     assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
     line = plain_line(found.events[0])
-    assert line is not None and line.startswith(
-        "reproducer, not verified yet: "
-    )  # what the error names need not be in it
+    assert line.startswith("reproducer, not verified yet: ")  # what the error names need not be in it
     assert line.endswith("repro.py (1 op, 2 lines)")
     news.verified(SOURCE)  # what else is asked of it may take minutes
     assert (tmp_path / "repro.py").read_text() == SOURCE
@@ -79,7 +77,7 @@ def test_what_a_reproducer_has_is_told_and_none_of_it_is_blamed(
     graph = GraphCase("aten", (), nodes, ())
     EarlyNews(found).reduced(Reduction(SOURCE, "native", "graph", len(nodes), 3, 1.0, True, True, graph=graph))
     line = plain_line(found.events[0])
-    assert line is not None and line.startswith(told)
+    assert line.startswith(told)
 
 
 def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_journal(tmp_path: Path) -> None:
@@ -89,7 +87,7 @@ def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_j
     assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
     assert "source" not in found.events[0].facts
     line = plain_line(found.events[0])
-    assert line is not None and line.startswith("fails the same way: 2 lines (") and "not verified yet" in line
+    assert line.startswith("fails the same way: 2 lines (") and "not verified yet" in line
 
 
 def test_a_candidate_that_holds_private_data_is_not_shown(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_the_operation_whose_strides_are_not_eagers_is_told_where_eagers_in_thei
 )
 def test_what_differs_is_told(fake: dict[str, Any], kind: str, told: str) -> None:
     found = fake_wrong(SOURCE, inquiry(Compiler([call(**fake)])))
-    assert found is not None and (found.kind, found.facts()) == (kind, told)
+    assert (found.kind, found.facts()) == (kind, told)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_it_is_found_among_many_by_bisection() -> None:
     found = asked(LONG, runner)
     assert (found.node.target, found.place, found.operations) == ("torch.relu", 21, 64)
     assert found.questions == len(runner.asked) <= 7
-    assert found.wrong is not None and found.wrong.item == "output 0"  # of the graph up to it: its own result
+    assert found.wrong.item == "output 0"  # of the graph up to it: its own result
 
 
 def test_what_another_operation_gives_is_not_told_as_its_result() -> None:
@@ -75,18 +75,18 @@ def test_what_another_operation_gives_is_not_told_as_its_result() -> None:
 
 def test_the_likely_one_takes_two_questions() -> None:
     found = asked(LONG, WrongWith("relu"), LONG.nodes[20])
-    assert found is not None and (found.place, found.questions) == (21, 2)
+    assert (found.place, found.questions) == (21, 2)
 
 
 def test_a_likely_one_that_is_innocent_only_costs() -> None:
     found = asked(LONG, WrongWith("relu"), LONG.nodes[40])
-    assert found is not None and found.place == 21
+    assert found.place == 21
 
 
 def test_what_only_its_kind_tells_is_looked_for_at_the_first_of_that_kind() -> None:
     elsewhere = replace(LONG.nodes[20], where="another.py:1")
     found = asked(LONG, WrongWith("relu"), elsewhere)
-    assert found is not None and (found.place, found.questions) == (21, 2)
+    assert (found.place, found.questions) == (21, 2)
 
 
 def test_prefixes_that_tell_nothing_are_stepped_over_and_never_claimed() -> None:

@@ -78,14 +78,14 @@ WRONG, ROUNDED = result(CHECK, compared=1, wrongs=(OFF,)), result(CHECK, compare
 
 def test_the_operation_that_gave_a_wrong_value_is_told_where_eagers_value_in_its_place_passes() -> None:
     found = asked(Compiler(WRONG))
-    assert found is not None and found.node.name == "bins" and found.wrong == OFF
+    assert found.node.name == "bins" and found.wrong == OFF
 
 
 def test_a_check_that_comes_after_the_value_is_not_in_the_way() -> None:
     """It raises whatever is returned: it is no dead code."""
     graph = replace(GRAPH, nodes=(*GRAPH.nodes, node("check", "torch._assert_async", "%rows", "embedding")))
     found = asked(Compiler(WRONG), graph)
-    assert found is not None and found.node.name == "bins"
+    assert found.node.name == "bins"
 
 
 def test_a_wrong_value_is_not_to_blame_where_the_failure_comes_with_eagers_value_too() -> None:
@@ -94,7 +94,7 @@ def test_a_wrong_value_is_not_to_blame_where_the_failure_comes_with_eagers_value
 
 def test_what_rounding_explains_is_told_as_that() -> None:
     found = asked(Compiler(ROUNDED))
-    assert found is not None and found.node.name == "bins" and found.wrong is None
+    assert found.node.name == "bins" and found.wrong is None
 
 
 def test_rounding_that_grows_along_a_chain_is_told_as_that() -> None:
@@ -102,7 +102,7 @@ def test_rounding_that_grows_along_a_chain_is_told_as_that() -> None:
     rest = GRAPH.nodes[1:]
     last = node("bins", "torch.floor_divide", "%a19", 0.1, out=M)
     found = asked(LongChain(ROUNDED), replace(GRAPH, nodes=(*chain, last, *rest)))
-    assert found is not None and found.node.name == "bins" and found.wrong is None
+    assert found.node.name == "bins" and found.wrong is None
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_what_comes_of_rounding_is_no_bug() -> None:
     assert exit_code(rounds, interrupted=False) == 1
     assert dict(facts(rounds))["Where"] == "Inductor"
     face = face_of(rounds)  # `verify` and `bisect` look for what is raised
-    assert face is not None and face.signature.kind is OutcomeKind.CRASH
+    assert face.signature.kind is OutcomeKind.CRASH
 
 
 def test_no_value_is_blamed_that_comes_of_one_that_is_not_known() -> None:

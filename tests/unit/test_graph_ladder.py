@@ -92,7 +92,7 @@ def test_where_the_script_fails_on_a_rung_that_its_graph_passes_the_script_decid
         assert not found.confirmed()
     assert found.on_graph == {}
     conclusion = found.settle()
-    assert conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
+    assert conclusion.failing.name == RUNGS[lowest]
 
 
 def test_a_run_beside_that_other_work_was_in_the_way_of_is_asked_again_alone(walk: Make) -> None:

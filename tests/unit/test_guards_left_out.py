@@ -44,5 +44,5 @@ def test_what_torch_leaves_out_is_asked_for_where_a_guard_is_missing(
 def test_the_setting_that_mends_it_names_the_cause() -> None:
     found = Conclusion(Stage.DYNAMO, Symptom.WRONG_RESULT)
     cause = cause_of(found, None, (), cures=(HOOKS,))
-    assert cause is not None and cause.id == "hooks_after_first_call" and HOOKS.name in cause.cure
+    assert cause.id == "hooks_after_first_call" and HOOKS.name in cause.cure
     assert cause_of(found, None, ()) is None

@@ -7,18 +7,9 @@ import sys
 import pytest
 
 HEAVY = (
-    "torch",
-    "numpy",
-    "jinja2",
-    "git",
-    "rich.live",
-    "rich.table",
-    "rich.console",
-    "triage.stories.run",
-    "triage.probe",
-    "triage.reduce",
-    "triage.report",
-)
+    "torch", "numpy", "jinja2", "git", "rich.live", "rich.table", "rich.console", "triage.stories.run", "triage.probe",
+    "triage.reduce", "triage.report",
+)  # fmt: skip
 
 SNIPPET = """
 import json, sys

@@ -80,18 +80,18 @@ def test_an_uncaught_exception() -> None:
 
 def test_a_caught_exception_counts_but_not_without_a_compiler() -> None:
     found = outcome(0, raised())
-    assert found.kind is OutcomeKind.EXCEPTION and found.exception is not None and found.exception.swallowed
+    assert found.kind is OutcomeKind.EXCEPTION and found.exception.swallowed
     assert outcome(0, raised(), uncompiled=True).kind is OutcomeKind.OK
 
 
 def test_what_ends_the_program_goes_before_what_it_handles() -> None:
     found = outcome(1, raised(1, message="handled"), raised(2, message="fatal"), again(2))
-    assert found.exception is not None and found.exception.message == "fatal"
+    assert found.exception.message == "fatal"
 
 
 def test_an_exception_of_the_programs_own_only_passes_the_compiled_one_on() -> None:
     found = outcome(1, raised(1, message="compiler"), raised(2, "uncaught", message="step failed", chain=(1,)))
-    assert found.exception is not None and found.exception.message == "compiler" and not found.exception.swallowed
+    assert found.exception.message == "compiler" and not found.exception.swallowed
 
 
 def test_numbers_of_two_processes_are_kept_apart() -> None:
@@ -139,7 +139,7 @@ def test_a_crash_while_python_lets_go_is_not_laid_to_what_was_compiled_last() ->
     said = event("breadcrumb", text="inductor compiles backward graph 0/0")
     for events, told in (([said], "SIGBUS while compiling"), ([said, event("main_ended", pid=10)], f"SIGBUS {ENDED}")):
         signature = signature_of(outcome(-7, *events))
-        assert signature is not None and headline(signature.exception_type, signature.message) == told
+        assert headline(signature.exception_type, signature.message) == told
 
 
 def test_the_programs_own_alarm_that_comes_after_its_end_is_no_crash() -> None:
@@ -232,9 +232,9 @@ def test_cancelled_or_not_started_says_nothing() -> None:
 
 def test_where_no_agent_spoke_the_traceback_is_read() -> None:
     found = outcome(1, stderr=TRACEBACK.format("ValueError: from stderr"))
-    assert found.exception is not None and (found.exception.type, found.exception.phase) == ("ValueError", "text")
+    assert (found.exception.type, found.exception.phase) == ("ValueError", "text")
     merged = outcome(1, stdout=TRACEBACK.format("ValueError: from stdout"))  # 2>&1
-    assert merged.exception is not None and merged.exception.message == "from stdout"
+    assert merged.exception.message == "from stdout"
 
 
 def test_a_bare_exit() -> None:
@@ -255,7 +255,7 @@ def test_a_bare_exit() -> None:
 )
 def test_what_python_warns_of_is_not_what_the_program_says_last(stderr: str, said: str) -> None:
     found = outcome(3, stderr=stderr, stdout="3 of 4 apart\n")
-    assert found.exception is not None and found.exception.message == f"exit status 3: {said}"
+    assert found.exception.message == f"exit status 3: {said}"
 
 
 @pytest.mark.parametrize(
@@ -268,9 +268,9 @@ def test_an_exit_inside_compiled_code_ended_the_program_whose_status_it_is(said:
     assert (found.message, found.phase, found.ended) == (told, "call", "uncaught")
     assert not found.swallowed
     other = outcome(1, left, stderr=TRACEBACK.format("ValueError: later")).exception
-    assert other is not None and other.swallowed and other.message == said
+    assert other.swallowed and other.message == said
     last = outcome(3, left, raised(2, "uncaught", message="later")).exception
-    assert last is not None and last.message == "later"
+    assert last.message == "later"
 
 
 def test_a_launcher_only_passes_its_childs_failure_on() -> None:
@@ -282,11 +282,11 @@ def test_a_launcher_only_passes_its_childs_failure_on() -> None:
         message="train.py FAILED",
     )
     found = outcome(1, launcher, raised(1, pid=2, message="in rank 1"), again(1, pid=2))
-    assert found.exception is not None and found.exception.message == "in rank 1"
+    assert found.exception.message == "in rank 1"
     spoken = outcome(1, launcher, stderr=TRACEBACK.format("ValueError: in rank 0"))
-    assert spoken.exception is not None and spoken.exception.message == "in rank 0"
+    assert spoken.exception.message == "in rank 0"
     alone = outcome(1, launcher)
-    assert alone.exception is not None and alone.exception.message == "train.py FAILED"
+    assert alone.exception.message == "train.py FAILED"
 
 
 UNPICKLED = "cannot pickle 'module' object"
@@ -309,12 +309,12 @@ def test_what_a_worker_raised_is_passed_on_by_its_parent(kind: str, message: str
     worker = raised(1, pid=2, kind="torch.Broken", message="a kernel\nof two lines")
     for events in ([*parent, worker], [worker, *parent]):
         found = outcome(1, *events).exception
-        assert found is not None and (found.phase, found.message) == ("call", "a kernel\nof two lines")
+        assert (found.phase, found.message) == ("call", "a kernel\nof two lines")
         assert not found.swallowed and found.ended == "uncaught"
     text = f"Traceback (most recent call last):\ntorch.Broken: a kernel\nof two lines\nTypeError: {UNPICKLED}"
     pickling = error("concurrent.futures.process._RemoteTraceback", text)
     unpickled = outcome(1, raised(1, "uncaught", pid=1, kind="TypeError", message=UNPICKLED, cause=pickling), worker)
-    assert unpickled.exception is not None and unpickled.exception.message == "a kernel\nof two lines"
+    assert unpickled.exception.message == "a kernel\nof two lines"
     other = outcome(1, *parent, raised(1, pid=2, kind="torch.Broken", message="another")).exception
     assert other is not None and (other.message == message or kind.endswith("ProcessRaisedException"))
 
@@ -390,7 +390,7 @@ def test_a_byte_that_is_no_utf8_does_not_cost_the_report(tmp_path: Path) -> None
     (tmp_path / "events-1.jsonl").write_text(json.dumps(raised(at="uncaught", message=message)) + "\n")
     found = outcome(1, *read_events(tmp_path))
     signature = signature_of(found)
-    assert signature is not None and signature.message == "caf? \N{GRINNING FACE}" and len(signature.fingerprint) == 16
+    assert signature.message == "caf? \N{GRINNING FACE}" and len(signature.fingerprint) == 16
 
 
 def test_events_of_another_shape_are_passed_over() -> None:

@@ -132,20 +132,20 @@ def test_the_page_of_the_graph_break_is_the_reference() -> None:
         Stage.DYNAMO,
         FULLGRAPH,
     )
-    assert found is not None and found.reference == page
+    assert found.reference == page
 
 
 def test_the_cause_is_found_below_wrappers() -> None:
     inner = RaisedException("torch._inductor.exc.InvalidCxxCompiler", "No working C++ compiler found in x")
     for outer in (failed("InductorError", "E: x", inner=inner), failed("InductorError", "E: x", cause=inner)):
         found = known_cause(outer, Stage.INDUCTOR)
-        assert found is not None and found.id == "no_cxx_compiler"
+        assert found.id == "no_cxx_compiler"
 
 
 def test_memory_is_the_scripts_matter_only_without_the_compiler() -> None:
     full = Outcome(OutcomeKind.OOM, exception=RaisedException("torch.OutOfMemoryError", "CUDA out of memory."))
     found = known_cause(full, Stage.SCRIPT)
-    assert found is not None and found.id == "out_of_memory"
+    assert found.id == "out_of_memory"
     assert known_cause(full, Stage.INDUCTOR) is None
 
 
@@ -163,7 +163,7 @@ CXX, NONE = "torch._inductor.config.cpp.cxx", "No working C++ compiler found in"
 )  # fmt: skip
 def test_the_cure_says_which_compiler_was_looked_for(kind: str, message: str, told: str) -> None:
     found = known_cause(failed(kind, message), Stage.INDUCTOR)
-    assert found is not None and found.cure.endswith(f"checks it. Torch looked for {told}.")
+    assert found.cure.endswith(f"checks it. Torch looked for {told}.")
 
 
 def test_the_machine_is_to_blame_for_what_no_program_can_mend() -> None:

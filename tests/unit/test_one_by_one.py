@@ -251,4 +251,4 @@ def test_a_script_that_raises_nothing_by_rounding_passes(tmp_path: Path) -> None
 def test_else_it_stays_rounding(tmp_path: Path, compiler: Compiler, rounding: Rounding) -> None:
     found = asked(tmp_path, compiler, rounding=rounding)
     assert found.alone is None and not found.notes
-    assert found.walk.checked is not None and found.walk.checked.notes.rounding is rounding
+    assert found.walk.checked.notes.rounding is rounding

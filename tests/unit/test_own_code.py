@@ -63,32 +63,30 @@ def found(*told: str, kind: str = "ValueError", stage: Stage = Stage.INDUCTOR, *
 )  # fmt: skip
 def test_the_frame_of_torch_above_gives_the_role(above: tuple[str, ...], role: str) -> None:
     own = found(*above, "ops.py:mine: raise ValueError('no')")
-    assert own is not None and own.role == role and own.raised
+    assert own.role == role and own.raised
     assert own.place == f"ops.py:{len(above) + 1}" and own.call_site == "train.py:1 in main: step(x)"
 
 
 def test_the_helper_of_a_lowering_belongs_to_it() -> None:
     own = found(*LOWERING, "nms.py:lower", "torch/utils/_contextlib.py:decorate", "helpers.py:rows: assert n == 2")
-    assert own is not None and own.role == "lowering" and own.place == "helpers.py:8" and own.raised
+    assert own.role == "lowering" and own.place == "helpers.py:8" and own.raised
 
 
 def test_what_torch_raises_below_it_came_through_it() -> None:
     own = found(*LOWERING, "nms.py:lower: return ir.make(x)", "torch/_inductor/ir.py:make")
-    assert (
-        own is not None and not own.raised and own.headline == "Raised through your lowering, nms.py:6: ValueError: no"
-    )
+    assert not own.raised and own.headline == "Raised through your lowering, nms.py:6: ValueError: no"
 
 
 def test_a_runtime_error_of_a_line_that_raises_none_is_torchs() -> None:
     own = found(*LOWERING, "nms.py:lower: x = x.view(3)", kind="RuntimeError")
-    assert own is not None and not own.raised
+    assert not own.raised
     own = found(*LOWERING, "nms.py:lower: raise RuntimeError('no')", kind="RuntimeError")
-    assert own is not None and own.raised
+    assert own.raised
 
 
 def test_what_numpy_raises_is_the_lines_own() -> None:
     own = found(*LOWERING, "nms.py:lower: np.zeros(-1)", "numpy/core.py:zeros")
-    assert own is not None and own.raised and own.library == "numpy"
+    assert own.raised and own.library == "numpy"
 
 
 def test_what_torchs_own_dependencies_raise_is_their_callers() -> None:
@@ -97,12 +95,12 @@ def test_what_torchs_own_dependencies_raise_is_their_callers() -> None:
     error = RaisedException("TypeError", "no", frames(*LOWERING, *below))
     assert raised_in(error, None) == "torch"
     own = found(*LOWERING, "nms.py:lower: if rows > 2:", *below)
-    assert own is not None and own.raised and own.place == "nms.py:6" and own.library is None
+    assert own.raised and own.place == "nms.py:6" and own.library is None
 
 
 def test_a_librarys_lowering_is_said_to_be_the_librarys() -> None:
     own = found(*LOWERING, "kernels/nms.py:lower: raise KeyError(k)")
-    assert own is not None and own.name == "kernels's lowering"
+    assert own.name == "kernels's lowering"
 
 
 CACHED = (*ENTRY, "torch/_subclasses/fake_tensor.py:_get_output_tensor_from_cache_entry")
@@ -117,20 +115,18 @@ def signalled(*above: str) -> RaisedException:
 def test_a_signal_handler_belongs_to_no_part_of_the_compiler(above: tuple[str, ...]) -> None:
     error = signalled(*above)
     own = own_code_of(error, Stage.DYNAMO)
-    assert (
-        own is not None and own.headline == f"Raised in your signal handler, sim.py:{len(above) + 1}: OutOfTime: late"
-    )
+    assert own.headline == f"Raised in your signal handler, sim.py:{len(above) + 1}: OutOfTime: late"
     assert raised_in(error, own) == "user"
     conclusion = Conclusion(Stage.DYNAMO, Symptom.EXCEPTION, outcome=Outcome(OutcomeKind.EXCEPTION, exception=error))
     assert what_to_mend(SimpleNamespace(operator_checks=(), reproduced=None), conclusion, own) == ()
     cause = cause_of(conclusion, None, (), own)
-    assert cause is not None and cause.id == "own_signal_handler" and own.place in cause.explanation
+    assert cause.id == "own_signal_handler" and own.place in cause.explanation
 
 
 def test_only_what_calls_decompositions_makes_one_of_a_line() -> None:
     assert found(*CACHED, "sim.py:late: raise OutOfTime") is None
     own = found(*ENTRY, "torch/_subclasses/fake_tensor.py:_dispatch_impl", "sim.py:gelu: raise ValueError")
-    assert own is not None and own.role == "decomposition"
+    assert own.role == "decomposition"
 
 
 def test_the_program_under_no_compiler_has_no_role() -> None:
@@ -152,9 +148,9 @@ def test_what_vmap_and_func_call_is_the_programs_own() -> None:
 def test_a_line_is_not_said_to_be_called_from_itself() -> None:
     told = ("train.py:main", "torch/autograd/graph.py:run", "torch/_library/autograd.py:backward", "ops.py:back: raise")
     own = found(*told)
-    assert own is not None and own.call_site == "train.py:1 in main"
+    assert own.call_site == "train.py:1 in main"
     own = found(*told[1:])
-    assert own is not None and own.call_site is None
+    assert own.call_site is None
 
 
 def test_a_long_message_is_cut_between_words_and_quoted_once() -> None:
@@ -171,7 +167,7 @@ def test_what_a_backend_gave_back_is_the_backends_while_a_graph_runs() -> None:
     told = ("train.py:main", "torch/_dynamo/eval_frame.py:compile_wrapper", "train.py:step",
             "torch/_dynamo/eval_frame.py:_fn", "npu.py:run: raise MemoryError")  # fmt: skip
     own = found(*told, stage=Stage.BACKEND, in_graph=True)
-    assert own is not None and own.role == "backend"
+    assert own.role == "backend"
     assert found(*told, stage=Stage.BACKEND) is None
     assert found(*told, in_graph=True) is None
 
@@ -201,9 +197,9 @@ def test_whose_a_backend_is_and_where() -> None:
     assert own.headline == "Fails because of your backend, backend.py:1"
     assert own.line == "backend.py:1 in accel: def accel(gm, inputs)"
     librarys = own_backend_of(brought("kernels/accel.py"))
-    assert librarys is not None and librarys.library == "kernels" and librarys.name == "kernels's backend"
+    assert librarys.library == "kernels" and librarys.name == "kernels's backend"
     several = own_backend_of(brought("one.py", "kernels/two.py"))
-    assert several is not None and several.place == "one.py:1 or two.py:1" and several.library is None
+    assert several.place == "one.py:1 or two.py:1" and several.library is None
     assert own_backend_of((CompileCall("cudagraphs", custom_backend=True),)) is None
 
 
@@ -297,4 +293,4 @@ def test_what_triage_put_on_the_stack_is_not_the_programs() -> None:
     between = f'  File "/opt/triage/agent/hooks/frames.py", line 9 in run\n{step}'
     told = stacks(*RUNNING, "npu.py:run").replace(step, between)
     own = own_code_that_died(Outcome(OutcomeKind.CRASH, signal="SIGSEGV", stacks=told), Stage.BACKEND)
-    assert own is not None and own.place == "npu.py:5"
+    assert own.place == "npu.py:5"

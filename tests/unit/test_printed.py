@@ -125,7 +125,7 @@ def test_other_lines_are_told_all_the_same(begun: Callable[..., Walk]) -> None:
     )
     assert compare_printed(walk) == ""
     found = walk.settle().signature
-    assert found is not None and "`b 0.1` where the uncompiled run prints `b 0.5`" in found.message
+    assert "`b 0.1` where the uncompiled run prints `b 0.5`" in found.message
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_refused_candidates_are_not_run():
 def test_the_first_in_order_is_taken_however_many_run_at_once(jobs):
     asking, runner = driver(above(3), jobs=jobs)
     assert asking.first(numbers(1, 2, 6, 5, 4, 3, 0)) == Number(6)
-    assert asking.best is not None and asking.best.candidate == Number(6)
+    assert asking.best.candidate == Number(6)
     assert len(runner.asked) <= 3 + jobs
     assert runner.closed == 1
 
@@ -125,7 +125,7 @@ def test_asking_ahead_only_fills_the_memory():
     assert sorted(runner.asked) == ["7", "8", "9"]
     assert asking.best is None
     assert asking.fails(Number(8))
-    assert asking.best is not None and asking.best.candidate == Number(8)
+    assert asking.best.candidate == Number(8)
     assert asking.queries == 3
 
 
@@ -151,7 +151,7 @@ def test_a_spent_budget_stops_before_the_next_question_and_keeps_the_best():
     with pytest.raises(StopReductionError):
         asking.fails(Number(5))
     assert runner.asked == ["9", "1"]
-    assert asking.best is not None and asking.best.candidate == Number(9)
+    assert asking.best.candidate == Number(9)
 
 
 def test_an_interrupt_goes_through_and_keeps_the_best():
@@ -164,7 +164,7 @@ def test_an_interrupt_goes_through_and_keeps_the_best():
     assert asking.fails(Number(9))
     with pytest.raises(KeyboardInterrupt):
         asking.fails(Number(5))
-    assert asking.best is not None and asking.best.candidate == Number(9)
+    assert asking.best.candidate == Number(9)
 
 
 def flaky(pattern):
@@ -269,5 +269,5 @@ def test_what_was_asked_before_is_not_asked_again_whatever_its_comment_says():
         lambda number: f"# of the report\n{number.value}", rung="inductor", recalled=known,
     )  # fmt: skip
     assert asking.fails(Number(8)) and runner.asked == []
-    assert asking.best is not None and asking.best.source == "# of the report\n8"
+    assert asking.best.source == "# of the report\n8"
     assert digest("eager", "8") != digest("inductor", "8") == digest("inductor", "# x\n# y\n8")

@@ -156,11 +156,11 @@ def test_a_size_is_turned_down_to_its_boundary_and_the_passing_neighbour_is_kept
     graph = case([tensor("x", 4, 100)], [op("y", "torch.softmax", "%x", 1, out=meta(4, 100))], "y")
     found, runner = reduce(judge, graph)
     assert isinstance(found, Reduction) and found.graph is not None
-    assert found.graph.inputs[0].meta is not None and found.graph.inputs[0].meta.shape == (17,)
+    assert found.graph.inputs[0].meta.shape == (17,)
     assert found.passing_difference == "It fails with a size of 17 and passes with 16."
     assert found.passing is not None
     passing = runner.written[found.passing].inputs[0].meta
-    assert passing is not None and passing.shape == (16,)
+    assert passing.shape == (16,)
 
 
 def test_what_the_failure_needs_is_kept_and_told():

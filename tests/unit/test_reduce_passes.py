@@ -70,7 +70,7 @@ def test_modes_go_back_to_their_defaults():
     for choice in list(modes.propose(graph)):
         graph = choice.edits[0].apply(graph)
     assert graph.context == Context()
-    assert graph.inputs[0].meta is not None and graph.inputs[0].meta.symbols == {}
+    assert graph.inputs[0].meta.symbols == {}
 
 
 def test_config_lines_and_registrations_go_one_by_one():
@@ -119,7 +119,7 @@ def test_the_base_of_a_view_follows_its_shape():
 def test_inputs_need_no_grad_and_no_role():
     graph = one(tensor("x", 4, requires_grad=True, role="parameter"))
     found = after(autograd.propose(graph), "grad x", graph)
-    assert found.inputs[0].meta is not None and not found.inputs[0].meta.requires_grad
+    assert not found.inputs[0].meta.requires_grad
     assert found.inputs[0].role == "input"
 
 
@@ -254,7 +254,7 @@ def test_extents_can_keep_their_ratio():
     nodes = [op("v", "view", "%x", [2, 4, 8], kind="call_method", out=meta(2, 4, 8))]
     graph = case([tensor("x", 2, 32)], nodes, "v")
     found = Resize(((8, 1),), multiples=True).apply(graph)
-    assert found.inputs[0].meta is not None and found.inputs[0].meta.shape == (2, 4)
+    assert found.inputs[0].meta.shape == (2, 4)
     assert found.nodes[0].args == [r("x"), [2, 4, 1]]
 
 

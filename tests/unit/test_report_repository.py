@@ -51,22 +51,22 @@ def test_from_a_folder_inside(repository: Path) -> None:
 def test_a_change_makes_it_dirty_and_an_untracked_file_does_not(repository: Path) -> None:
     (repository / "new.py").write_text("")
     state = repository_state(repository)
-    assert state is not None and not state.dirty
+    assert not state.dirty
     (repository / "train.py").write_text("x = 2\n")
     state = repository_state(repository)
-    assert state is not None and state.dirty
+    assert state.dirty
 
 
 def test_a_detached_head_has_no_branch(repository: Path) -> None:
     git(repository, "checkout", "-q", "--detach")
     state = repository_state(repository)
-    assert state is not None and state.branch is None
+    assert state.branch is None
 
 
 def test_another_remote_than_origin(repository: Path) -> None:
     git(repository, "remote", "add", "upstream", "me@example.com:a/b.git")
     state = repository_state(repository)
-    assert state is not None and state.remote == "example.com:a/b.git"
+    assert state.remote == "example.com:a/b.git"
 
 
 def test_nothing_is_written(repository: Path) -> None:

@@ -188,4 +188,4 @@ def test_a_secret_that_is_a_word_of_ours_spoils_no_report(run_dir: Path, secret:
     written = write_report(run_dir, REPORT, ["md", "github"], redactor)
     assert load_report(run_dir) == written
     assert (written.verdict.stage, written.verdict.symptom) == (Stage.DYNAMO, Symptom.EXCEPTION)
-    assert written.reproducer is not None and written.reproducer.same_signature
+    assert written.reproducer.same_signature

@@ -403,7 +403,7 @@ def test_settings_that_are_not_needed_are_left_out() -> None:
     found = outcome_of(attempt(ScriptedBench({1: SAME}, config), needs_b))
     assert isinstance(found, Reduction)
     assert "config.b = 2" in found.source and "config.a" not in found.source
-    assert found.graph is not None and found.graph.context.config == config[1:]
+    assert found.graph.context.config == config[1:]
 
 
 def test_a_wrong_result_is_judged_by_a_print_that_compares() -> None:

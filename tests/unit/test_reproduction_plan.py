@@ -174,7 +174,7 @@ def test_a_failure_that_always_comes_is_run_once():
 def test_only_a_hang_needs_patience(tmp_path):
     hang = concluded(HANG)
     patience = patience_for(found(hang, tmp_path), hang)
-    assert patience is not None and patience.seconds() == HANG_SECONDS  # five times two seconds is less
+    assert patience.seconds() == HANG_SECONDS  # five times two seconds is less
     assert patience_for(found(concluded(), tmp_path), concluded()) is None
 
 
@@ -184,7 +184,7 @@ def test_a_hang_in_another_door_waits_as_long_as_a_plain_call_there_suggests(tmp
     learned.walk.in_place = learned.walk.seen[hang.passing.name][0]
     hang = replace(hang, passing=None, door=Door("torch.export", Stage.NONE))
     patience = patience_for(learned, hang)
-    assert patience is not None and patience.seconds() == HANG_SECONDS
+    assert patience.seconds() == HANG_SECONDS
 
 
 def test_the_problem_names_the_rung_that_shows_it_and_the_one_that_passes(tmp_path):
@@ -196,7 +196,7 @@ def test_the_problem_names_the_rung_that_shows_it_and_the_one_that_passes(tmp_pa
 
 def test_a_backend_of_the_users_is_reduced_as_the_script_has_it(tmp_path):
     conclusion = concluded(stage=Stage.BACKEND)
-    assert conclusion.failing is not None and conclusion.failing.name == AS_IS
+    assert conclusion.failing.name == AS_IS
     assert problem_of(found(conclusion, tmp_path), conclusion).rung == LADDER[-1].name
 
 

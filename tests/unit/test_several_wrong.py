@@ -115,7 +115,7 @@ def test_what_the_script_passes_with_on_the_passing_rung_is_not_what_it_fails_by
     (left,) = cut_to_one(found)
     assert [each.name for each in left.nodes] == ["energy"]
     note = another_failure(found.also_wrong, told.passing, only=True)
-    assert note is not None and note.startswith("A value of a compiled graph is wrong, and is another failure")
+    assert note.startswith("A value of a compiled graph is wrong, and is another failure")
 
 
 def test_the_graph_is_cut_to_the_value_that_is_told() -> None:

@@ -52,6 +52,10 @@ def failed(
     return found
 
 
+def both(kind: str, *messages: str) -> tuple[FailureSignature, ...]:
+    return tuple(failed(kind, message) for message in messages)
+
+
 def died(detail: str, signal: str = "SIGABRT", kind: OutcomeKind = OutcomeKind.CRASH) -> FailureSignature:
     found = signature_of(Outcome(kind, exit_code=-6, signal=signal, detail=detail))
     assert found is not None
@@ -222,34 +226,29 @@ SAME = {
         ),
         failed(INDUCTOR, "TypeError: bad index", ("torch/_inductor/ir.py", "f")),
     ),
-    "other shapes": (
-        failed("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)"),
-        failed("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (64x128 and 256x32)"),
+    "other shapes": both(
+        "RuntimeError",
+        "mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)",
+        "mat1 and mat2 shapes cannot be multiplied (64x128 and 256x32)",
     ),
-    "other ranks": (
-        failed("RuntimeError", "shape '[2, 3]' is invalid for input of size 7"),
-        failed("RuntimeError", "shape '[2, 3, 4]' is invalid for input of size 100"),
+    "other ranks": both(
+        "RuntimeError",
+        "shape '[2, 3]' is invalid for input of size 7",
+        "shape '[2, 3, 4]' is invalid for input of size 100",
     ),
-    "symbolic and static shapes": (
-        failed(
-            "RuntimeError", "The expanded size of the tensor (s0) must match. Target sizes: [s0, 4]. Tensor sizes: [3]"
-        ),
-        failed(
-            "RuntimeError",
-            "The expanded size of the tensor (s27) must match. Target sizes: [s27, s3]. Tensor sizes: [5]",
-        ),
+    "symbolic and static shapes": both(
+        "RuntimeError",
+        "The expanded size of the tensor (s0) must match. Target sizes: [s0, 4]. Tensor sizes: [3]",
+        "The expanded size of the tensor (s27) must match. Target sizes: [s27, s3]. Tensor sizes: [5]",
     ),
-    "torch.Size": (
-        failed("AssertionError", "got torch.Size([2, 3]) and torch.Size([3])"),
-        failed("AssertionError", "got torch.Size([1]) and torch.Size([3, 4, 5])"),
+    "torch.Size": both(
+        "AssertionError", "got torch.Size([2, 3]) and torch.Size([3])", "got torch.Size([1]) and torch.Size([3, 4, 5])"
     ),
-    "other strides, in more dimensions": (
-        failed("AssertionError", "expected size 4==4, stride 1==9 at dim=1"),
-        failed(
-            "AssertionError",
-            "expected size 5==5, stride 1==7 at dim=0; expected size 7==7, stride 5==1 at dim=1"
-            "\nThis error most often comes from x",
-        ),
+    "other strides, in more dimensions": both(
+        "AssertionError",
+        "expected size 4==4, stride 1==9 at dim=1",
+        "expected size 5==5, stride 1==7 at dim=0; expected size 7==7, stride 5==1 at dim=1"
+        "\nThis error most often comes from x",
     ),
     "other line numbers and install prefix": (
         failed("KeyError", "buf3", ("torch/_inductor/scheduler.py", "fuse"), line=10),
@@ -265,69 +264,51 @@ SAME = {
         failed("KeyError", "buf3", ("torch/_inductor/scheduler.py", "fuse")),
         failed("KeyError", "buf3", ("torch/_inductor/scheduler.py", "fuse"), prefix="/data/users/ann/pytorch"),
     ),
-    "other C++ names, cache and locale": (
-        failed(CPP, cpp_compile("'tmp12' was not declared in this scope; did you mean 'tmp1'?")),
-        failed(
-            CPP,
-            cpp_compile(
-                "\u2018tmp3\u2019 was not declared in this scope; did you mean \u2018tmp2\u2019?", OTHER_CACHE, 99
-            ),
-        ),
+    "other C++ names, cache and locale": both(
+        CPP,
+        cpp_compile("'tmp12' was not declared in this scope; did you mean 'tmp1'?"),
+        cpp_compile("\u2018tmp3\u2019 was not declared in this scope; did you mean \u2018tmp2\u2019?", OTHER_CACHE, 99),
     ),
-    "other generated kernel": (
-        failed("NameError", "name 'triton_poi_fused_add_0' is not defined"),
-        failed("NameError", "name 'triton_red_fused_mean_relu_7' is not defined"),
+    "other generated kernel": both(
+        "NameError",
+        "name 'triton_poi_fused_add_0' is not defined",
+        "name 'triton_red_fused_mean_relu_7' is not defined",
     ),
-    "other buffers": (
-        failed("NameError", "name 'buf0' is not defined"),
-        failed("NameError", "name 'buf12' is not defined"),
+    "other buffers": both("NameError", "name 'buf0' is not defined", "name 'buf12' is not defined"),
+    "other sizes' names": both("NameError", "name 's0' is not defined", "name 's77' is not defined"),
+    "other node names": both(
+        "RuntimeError",
+        "Node add_3 was invalid, but is output of primals_2",
+        "Node add was invalid, but is output of arg1_1",
     ),
-    "other sizes' names": (
-        failed("NameError", "name 's0' is not defined"),
-        failed("NameError", "name 's77' is not defined"),
+    "worker with and without a kernel's name": both(
+        SUBPROC,
+        subprocess_failed("RuntimeError: no kernel for size 64", "triton_poi_fused_0"),
+        subprocess_failed("RuntimeError: no kernel for size 128", None),
     ),
-    "other node names": (
-        failed("RuntimeError", "Node add_3 was invalid, but is output of primals_2"),
-        failed("RuntimeError", "Node add was invalid, but is output of arg1_1"),
+    "with and without a rank's prefix": both(
+        SUBPROC,
+        subprocess_failed("RuntimeError: no kernel", prefix=""),
+        subprocess_failed("RuntimeError: no kernel", prefix="[rank3]: "),
     ),
-    "worker with and without a kernel's name": (
-        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel for size 64", "triton_poi_fused_0")),
-        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel for size 128", None)),
-    ),
-    "with and without a rank's prefix": (
-        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel", prefix="")),
-        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel", prefix="[rank3]: ")),
-    ),
-    "fake tensors, 2.6 and 2.7": (
-        failed(TORCH_RUNTIME, fake_tensor_old()),
-        failed(TORCH_RUNTIME, fake_tensor_middle()),
-    ),
-    "fake tensors, 2.7 and 2.13": (
-        failed(TORCH_RUNTIME, fake_tensor_middle()),
-        failed(TORCH_RUNTIME, fake_tensor_new()),
-    ),
-    "fake tensors, a parameter and an input": (
-        failed(TORCH_RUNTIME, fake_tensor_middle(a="s27: hint = 3", arguments="FakeTensor(..., size=(s27,))")),
-        failed(
-            TORCH_RUNTIME,
-            fake_tensor_middle(
-                a="s27",
-                arguments="Parameter(FakeTensor(..., device='cuda:1', size=(64,), dtype=torch.float16,\n  requires_grad=True))",
-            ),
+    "fake tensors, 2.6 and 2.7": both(TORCH_RUNTIME, fake_tensor_old(), fake_tensor_middle()),
+    "fake tensors, 2.7 and 2.13": both(TORCH_RUNTIME, fake_tensor_middle(), fake_tensor_new()),
+    "fake tensors, a parameter and an input": both(
+        TORCH_RUNTIME,
+        fake_tensor_middle(a="s27: hint = 3", arguments="FakeTensor(..., size=(s27,))"),
+        fake_tensor_middle(
+            a="s27",
+            arguments="Parameter(FakeTensor(..., device='cuda:1', size=(64,), dtype=torch.float16,\n  requires_grad=True))",
         ),
     ),
     "recompile limit under its names": (
         failed("torch._dynamo.exc.CacheLimitExceeded", "cache_size_limit reached"),
         failed("torch._dynamo.exc.FailOnRecompileLimitHit", "Hard failure due to fullgraph=True"),
     ),
-    "a value that Dynamo knows by its type alone": (
-        failed(
-            UNSUPPORTED, graph_break("Logger", "", "method: log.info, args: [ConstantVariable(int: 7)], kwargs: {}")
-        ),
-        failed(
-            UNSUPPORTED,
-            graph_break("Logger", "", "method: log.info, args: [LazyVariableTracker(<class 'int'>), B(1)], kwargs: {}"),
-        ),
+    "a value that Dynamo knows by its type alone": both(
+        UNSUPPORTED,
+        graph_break("Logger", "", "method: log.info, args: [ConstantVariable(int: 7)], kwargs: {}"),
+        graph_break("Logger", "", "method: log.info, args: [LazyVariableTracker(<class 'int'>), B(1)], kwargs: {}"),
     ),
     "recompile limit as a graph break": (
         failed(
@@ -343,57 +324,44 @@ SAME = {
             "recompile_limit reached with one_graph=True. Excessive recompilations can degrade performance",
         ),
     ),
-    "data-dependent guards of other symbols": (
-        failed(
-            BACKEND,
-            backend_failed(
-                "GuardOnDataDependentSymNode",
-                "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1))."
-                "  (Size-like symbols: none)\n\nATTENTION: x",
-            ),
+    "data-dependent guards of other symbols": both(
+        BACKEND,
+        backend_failed(
+            "GuardOnDataDependentSymNode",
+            "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1))."
+            "  (Size-like symbols: none)\n\nATTENTION: x",
         ),
-        failed(
-            BACKEND,
-            backend_failed(
-                "GuardOnDataDependentSymNode",
-                "Could not guard on data-dependent expression Eq(u7, 3) (unhinted: Eq(u7, 3))."
-                "  (Size-like symbols: u7, u8)\n\nCaused by: y",
-            ),
+        backend_failed(
+            "GuardOnDataDependentSymNode",
+            "Could not guard on data-dependent expression Eq(u7, 3) (unhinted: Eq(u7, 3))."
+            "  (Size-like symbols: u7, u8)\n\nCaused by: y",
         ),
     ),
-    "memory": (
-        failed(
-            "torch.OutOfMemoryError",
-            "CUDA out of memory. Tried to allocate 2.00 GiB. "
-            "GPU 0 has a total capacity of 23.65 GiB of which 312.00 MiB is free.",
-        ),
-        failed(
-            "torch.OutOfMemoryError",
-            "CUDA out of memory. Tried to allocate 20.00 MiB. "
-            "GPU 1 has a total capacity of 139.80 GiB of which 1.12 GiB is free.",
-        ),
+    "memory": both(
+        "torch.OutOfMemoryError",
+        "CUDA out of memory. Tried to allocate 2.00 GiB. "
+        "GPU 0 has a total capacity of 23.65 GiB of which 312.00 MiB is free.",
+        "CUDA out of memory. Tried to allocate 20.00 MiB. "
+        "GPU 1 has a total capacity of 139.80 GiB of which 1.12 GiB is free.",
     ),
-    "values printed by a check": (
-        failed("AssertionError", "(2.75, tensor([4., 4.]))"),
-        failed("AssertionError", "(-1e-05, tensor([4.25, nan, 1.0000e+02]))"),
+    "values printed by a check": both(
+        "AssertionError", "(2.75, tensor([4., 4.]))", "(-1e-05, tensor([4.25, nan, 1.0000e+02]))"
     ),
-    "values in rows": (
-        failed("AssertionError", "tensor([[1., 2.],\n        [3., 4.]]) is not close"),
-        failed("AssertionError", "tensor([0.5, 1.5, 2.5]) is not close"),
+    "values in rows": both(
+        "AssertionError", "tensor([[1., 2.],\n        [3., 4.]]) is not close", "tensor([0.5, 1.5, 2.5]) is not close"
     ),
-    "paths with spaces": (
-        failed("FileNotFoundError", "[Errno 2] No such file or directory: '/home/ann/my models/a b/weights.pt'"),
-        failed("FileNotFoundError", "[Errno 2] No such file or directory: '/tmp/x/weights.pt'"),
+    "paths with spaces": both(
+        "FileNotFoundError",
+        "[Errno 2] No such file or directory: '/home/ann/my models/a b/weights.pt'",
+        "[Errno 2] No such file or directory: '/tmp/x/weights.pt'",
     ),
-    "objects at other addresses": (
-        failed("RuntimeError", "unhashable <function f at 0x7f23a4b1>"),
-        failed("RuntimeError", "unhashable <function f at 0x55d0cafe>"),
+    "objects at other addresses": both(
+        "RuntimeError", "unhashable <function f at 0x7f23a4b1>", "unhashable <function f at 0x55d0cafe>"
     ),
-    "a suggestion of a newer Python": (
-        failed("AttributeError", "module 'torch.library' has no attribute '_scoped_library'"),
-        failed(
-            "AttributeError", "module 'torch.library' has no attribute '_scoped_library'. Did you mean: '_del_library'?"
-        ),
+    "a suggestion of a newer Python": both(
+        "AttributeError",
+        "module 'torch.library' has no attribute '_scoped_library'",
+        "module 'torch.library' has no attribute '_scoped_library'. Did you mean: '_del_library'?",
     ),
     "abort: other kernel, name and bound": (
         died(
@@ -463,69 +431,60 @@ def test_a_message_that_several_threads_tore_apart() -> None:
 
 
 DIFFERENT = {
-    "another lowering that says nothing": (
-        failed(LOWER, lowering("AssertionError", "", "aten.embedding.default")),
-        failed(LOWER, lowering("AssertionError", "", "aten.bucketize.Tensor")),
+    "another lowering that says nothing": both(
+        LOWER,
+        lowering("AssertionError", "", "aten.embedding.default"),
+        lowering("AssertionError", "", "aten.bucketize.Tensor"),
     ),
-    "another operator in the text": (
-        failed(LOWER, lowering("NotImplementedError", "could not find kernel for aten.lerp.Scalar")),
-        failed(LOWER, lowering("NotImplementedError", "could not find kernel for aten.renorm.default")),
+    "another operator in the text": both(
+        LOWER,
+        lowering("NotImplementedError", "could not find kernel for aten.lerp.Scalar"),
+        lowering("NotImplementedError", "could not find kernel for aten.renorm.default"),
     ),
-    "another operator under fake tensors": (
-        failed(TORCH_RUNTIME, fake_tensor_middle("<built-in function add>")),
-        failed(TORCH_RUNTIME, fake_tensor_middle("<built-in function mul>")),
+    "another operator under fake tensors": both(
+        TORCH_RUNTIME, fake_tensor_middle("<built-in function add>"), fake_tensor_middle("<built-in function mul>")
     ),
-    "another missing attribute": (
-        failed(INTERNAL, "AttributeError: 'NoneType' object has no attribute 'co_name'"),
-        failed(INTERNAL, "AttributeError: 'NoneType' object has no attribute 'shape'"),
+    "another missing attribute": both(
+        INTERNAL,
+        "AttributeError: 'NoneType' object has no attribute 'co_name'",
+        "AttributeError: 'NoneType' object has no attribute 'shape'",
     ),
-    "another attribute, told in the context alone": (
-        failed(
-            UNSUPPORTED,
-            graph_break(
-                "Observed exception",
-                "Dynamo found no handler.",
-                "raised exception AttributeError([\"'Linear' object has no attribute 'w'\"])",
-            ),
+    "another attribute, told in the context alone": both(
+        UNSUPPORTED,
+        graph_break(
+            "Observed exception",
+            "Dynamo found no handler.",
+            "raised exception AttributeError([\"'Linear' object has no attribute 'w'\"])",
         ),
-        failed(
-            UNSUPPORTED,
-            graph_break(
-                "Observed exception",
-                "Dynamo found no handler.",
-                "raised exception AttributeError([\"'Linear' object has no attribute 'scale'\"])",
-            ),
+        graph_break(
+            "Observed exception",
+            "Dynamo found no handler.",
+            "raised exception AttributeError([\"'Linear' object has no attribute 'scale'\"])",
         ),
     ),
-    "another method, told in the context alone": (
-        failed(UNSUPPORTED, graph_break("Logger", "", "method: log.info, args: [], kwargs: {}")),
-        failed(UNSUPPORTED, graph_break("Logger", "", "method: log.warning, args: [], kwargs: {}")),
+    "another method, told in the context alone": both(
+        UNSUPPORTED,
+        graph_break("Logger", "", "method: log.info, args: [], kwargs: {}"),
+        graph_break("Logger", "", "method: log.warning, args: [], kwargs: {}"),
     ),
-    "other types of operands": (
-        failed(UNSUPPORTED, graph_break("Builtin", "", "operator: lt [<class 'Tensor'>, <class 'Lock'>] False")),
-        failed(UNSUPPORTED, graph_break("Builtin", "", "operator: lt [<class 'Tensor'>, <class 'File'>] False")),
+    "other types of operands": both(
+        UNSUPPORTED,
+        graph_break("Builtin", "", "operator: lt [<class 'Tensor'>, <class 'Lock'>] False"),
+        graph_break("Builtin", "", "operator: lt [<class 'Tensor'>, <class 'File'>] False"),
     ),
-    "another operator, told in the context alone": (
-        failed(
-            UNSUPPORTED,
-            graph_break(
-                "Operator does not support running with fake tensors", "", "unsupported operator: shop.scale.default"
-            ),
+    "another operator, told in the context alone": both(
+        UNSUPPORTED,
+        graph_break(
+            "Operator does not support running with fake tensors", "", "unsupported operator: shop.scale.default"
         ),
-        failed(
-            UNSUPPORTED,
-            graph_break(
-                "Operator does not support running with fake tensors", "", "unsupported operator: shop.shift.default"
-            ),
+        graph_break(
+            "Operator does not support running with fake tensors", "", "unsupported operator: shop.shift.default"
         ),
     ),
-    "another method": (
-        failed(
-            UNSUPPORTED, graph_break("Unsupported method call", "Dynamo cannot trace method `add` of class `Meter`", "")
-        ),
-        failed(
-            UNSUPPORTED, graph_break("Unsupported method call", "Dynamo cannot trace method `sub` of class `Meter`", "")
-        ),
+    "another method": both(
+        UNSUPPORTED,
+        graph_break("Unsupported method call", "Dynamo cannot trace method `add` of class `Meter`", ""),
+        graph_break("Unsupported method call", "Dynamo cannot trace method `sub` of class `Meter`", ""),
     ),
     "another frame": (
         failed("AssertionError", "", ("torch/_inductor/ir.py", "realize")),
@@ -536,34 +495,27 @@ DIFFERENT = {
         failed("AssertionError", ""),
     ),
     "another type": (failed("TypeError", "bad operand"), failed("ValueError", "bad operand")),
-    "another C++ error": (
-        failed(CPP, cpp_compile("'tmp12' was not declared in this scope")),
-        failed(CPP, cpp_compile("no matching function for call to 'clamp'")),
+    "another C++ error": both(
+        CPP,
+        cpp_compile("'tmp12' was not declared in this scope"),
+        cpp_compile("no matching function for call to 'clamp'"),
     ),
-    "a missing buffer and a missing size": (
-        failed("NameError", "name 'buf0' is not defined"),
-        failed("NameError", "name 's0' is not defined"),
+    "a missing buffer and a missing size": both("NameError", "name 'buf0' is not defined", "name 's0' is not defined"),
+    "a wrong size and a wrong stride": both(
+        "AssertionError", "expected size 1==5, stride 1==1 at dim=0", "expected size 5==5, stride 1==7 at dim=0"
     ),
-    "a wrong size and a wrong stride": (
-        failed("AssertionError", "expected size 1==5, stride 1==1 at dim=0"),
-        failed("AssertionError", "expected size 5==5, stride 1==7 at dim=0"),
+    "other dtypes": both(
+        "RuntimeError",
+        "expected m1 and m2 to have the same dtype, but got: float != c10::Half",
+        "expected m1 and m2 to have the same dtype, but got: float != double",
     ),
-    "other dtypes": (
-        failed("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != c10::Half"),
-        failed("RuntimeError", "expected m1 and m2 to have the same dtype, but got: float != double"),
+    "another relation of data-dependent sizes": both(
+        "GuardOnDataDependentSymNode",
+        "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).",
+        "Could not guard on data-dependent expression u0 > 1 (unhinted: u0 > 1).",
     ),
-    "another relation of data-dependent sizes": (
-        failed(
-            "GuardOnDataDependentSymNode",
-            "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).",
-        ),
-        failed(
-            "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression u0 > 1 (unhinted: u0 > 1)."
-        ),
-    ),
-    "another worker's error": (
-        failed(SUBPROC, subprocess_failed("RuntimeError: no kernel")),
-        failed(SUBPROC, subprocess_failed("RuntimeError: bad kernel")),
+    "another worker's error": both(
+        SUBPROC, subprocess_failed("RuntimeError: no kernel"), subprocess_failed("RuntimeError: bad kernel")
     ),
     "another signal": (died("run graph 0/0", "SIGSEGV"), died("run graph 0/0", "SIGFPE")),
     "compiling and running": (died("compile graph 0/0", "SIGSEGV"), died("run graph 0/0", "SIGSEGV")),
@@ -622,7 +574,7 @@ def test_frames_of_the_program(file: str, expected: bool) -> None:
 def test_the_users_line_is_their_own_even_when_dynamo_went_on_into_torch() -> None:
     code = (frame("/home/ann/train.py", "forward", 31), frame(f"{SITE}/torch/nn/modules/linear.py", "forward", 125))
     found = user_frame(RaisedException(TORCH_RUNTIME, "x", user_code=code))
-    assert found is not None and (found.file, found.line) == ("/home/ann/train.py", 31)
+    assert (found.file, found.line) == ("/home/ann/train.py", 31)
 
 
 def test_the_message_alone_is_never_enough() -> None:

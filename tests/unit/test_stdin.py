@@ -22,7 +22,7 @@ def given(data: bytes, *, closed: bool = True) -> int:
 
 def test_a_pipe_is_kept_whole(tmp_path: Path) -> None:
     kept = stdin.take(tmp_path, given(b"one\ntwo\n"))
-    assert kept is not None and kept.read_bytes() == b"one\ntwo\n"
+    assert kept.read_bytes() == b"one\ntwo\n"
     assert stdin.kept_in(tmp_path) == kept
 
 
@@ -30,7 +30,7 @@ def test_a_file_is_kept(tmp_path: Path) -> None:
     (tmp_path / "requests.jsonl").write_bytes(b"{}\n" * 3)
     with (tmp_path / "requests.jsonl").open("rb") as file:
         kept = stdin.take(tmp_path, file.fileno())
-    assert kept is not None and kept.read_bytes() == b"{}\n" * 3
+    assert kept.read_bytes() == b"{}\n" * 3
 
 
 def test_what_is_empty_is_none(tmp_path: Path) -> None:

@@ -71,13 +71,9 @@ class Machine:
 
 
 COUNTED = {
-    "pre_grad_passes": 3,
-    "joint_graph_passes": 4,
-    "post_grad_passes": 16,
-    "lowerings": 5,
-    "fusion": 4,
+    "pre_grad_passes": 3, "joint_graph_passes": 4, "post_grad_passes": 16, "lowerings": 5, "fusion": 4,
     "vectorisation": 2,
-}
+}  # fmt: skip
 
 
 def search(machine: Machine, budget: Questions | None = None, rung: str = "inductor") -> Searched:
@@ -134,13 +130,8 @@ def test_what_is_never_applied_is_not_asked():
 
 
 BEFORE_2_6 = (
-    "pre_grad_passes",
-    "joint_graph_passes",
-    "post_grad_passes",
-    "decomposition",
-    "lowerings",
-    "vectorisation",
-)
+    "pre_grad_passes", "joint_graph_passes", "post_grad_passes", "decomposition", "lowerings", "vectorisation",
+)  # fmt: skip
 
 
 def test_what_this_torch_cannot_count_is_not_said_to_be_unused():

@@ -6,8 +6,9 @@ import ast
 
 import pytest
 
+from triage.model.syntax import called_name
 from triage.reduce.text.code.edits import importing, outermost, without_argument, without_item
-from triage.reduce.text.code.nodes import called_name, defaults_of, own_nodes, pairs_of
+from triage.reduce.text.code.nodes import defaults_of, own_nodes, pairs_of
 from triage.reduce.text.code.script import Edit, Script
 
 

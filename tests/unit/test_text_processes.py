@@ -41,12 +41,12 @@ def test_of_several_that_were_called_the_failing_call_and_rank_count() -> None:
     ranks = [process(1.6, calls=[call(2)], rank=0), process(1.7, moments=[call(2)], rank=1, argv=["second"])]
     assert united([other, *ranks], 2) == united([other, *ranks], 2, rank=0) != united([other, *ranks], 2, rank=1)
     found = united([other, *ranks], 2, rank=1)
-    assert found is not None and found["argv"] == ["second"]
+    assert found["argv"] == ["second"]
 
 
 def test_a_call_that_could_not_be_written_is_none() -> None:
     found = united([process(1.0, calls=[{"at": 1, "why": "a Tensor"}]), WORKER], 1)
-    assert found is not None and found["calls"] == [call(1)]
+    assert found["calls"] == [call(1)]
 
 
 def test_a_process_of_another_script_adds_nothing_but_lines() -> None:
@@ -58,5 +58,5 @@ def test_a_process_of_another_script_adds_nothing_but_lines() -> None:
 
 def test_where_nothing_was_called_the_first_that_executed_something_counts() -> None:
     found = united([process(0.5, "torchrun"), LAUNCHER, process(3.0, "later.py", lines={"later.py": [1]})], 0)
-    assert found is not None and found["main"] == ["train.py", None]
+    assert found["main"] == ["train.py", None]
     assert united([], 1) is None

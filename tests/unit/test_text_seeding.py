@@ -71,7 +71,7 @@ def test_seeds_go_together_with_what_only_seeds() -> None:
         "import torch\ndef setup():\n    torch.manual_seed(0)\nsetup()\ntorch.manual_seed(1)\nprint(torch.randn(3))\n"
     )
     less = without_seeds(Script(text))
-    assert less is not None and less.text == "import torch\n\nprint(torch.randn(3))\n"
+    assert less.text == "import torch\n\nprint(torch.randn(3))\n"
     assert without_seeds(Script("print(torch.randn(3))\n")) is None
 
 

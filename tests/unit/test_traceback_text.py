@@ -48,9 +48,9 @@ def test_the_last_one_counts_and_a_torn_one_does_not() -> None:
         + PLAIN.replace("RuntimeError: size mismatch", "KeyError: 'w'")
     )
     found = last_traceback(chained)
-    assert found is not None and (found.type, found.message) == ("KeyError", "'w'")
+    assert (found.type, found.message) == ("KeyError", "'w'")
     torn = last_traceback(PLAIN + 'Traceback (most recent call last):\n  File "x.py", line 3, in f\n')
-    assert torn is not None and torn.type == "RuntimeError"
+    assert torn.type == "RuntimeError"
 
 
 @pytest.mark.parametrize("last", ["subprocess.CalledProcessError: no\n", "no error line\n"])
@@ -69,7 +69,7 @@ def test_what_failed_stands_before_thousands_of_a_loggers_own_errors() -> None:
     began = time.process_time()
     found = last_traceback(PLAIN + "\n" + wrong.replace("step 1 loss 0.3\n", "") * 10_000)
     assert time.process_time() - began < 5
-    assert found is not None and found.type == "RuntimeError"
+    assert found.type == "RuntimeError"
 
 
 def test_ranks_that_print_at_the_same_time() -> None:
@@ -92,9 +92,9 @@ torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 train.py FAILED
 """
     found = last_traceback(ranked + launcher)
-    assert found is not None and (found.type, found.rank) == ("RuntimeError", 1)
+    assert (found.type, found.rank) == ("RuntimeError", 1)
     alone = last_traceback(launcher)
-    assert alone is not None and alone.type.endswith("ChildFailedError")
+    assert alone.type.endswith("ChildFailedError")
 
 
 def test_a_logged_traceback() -> None:
@@ -103,14 +103,14 @@ def test_a_logged_traceback() -> None:
         for line in PLAIN.splitlines()[1:]
     )
     found = last_traceback(logged)
-    assert found is not None and (found.type, found.message) == ("RuntimeError", "size mismatch")
+    assert (found.type, found.message) == ("RuntimeError", "size mismatch")
 
 
 def test_the_child_of_a_spawned_process() -> None:
     head = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    spawn(f)\n'
     head += "torch.multiprocessing.spawn.ProcessRaisedException: \n\n"
     found = last_traceback(head + "-- Process 0 terminated with the following error:\n" + PLAIN)
-    assert found is not None and found.type == "RuntimeError"
+    assert found.type == "RuntimeError"
 
 
 def test_a_message_that_begins_on_the_next_line() -> None:
@@ -132,7 +132,7 @@ def test_a_class_defined_in_a_function() -> None:
     except OddError:
         text = traceback.format_exc()
     found = last_traceback(text)
-    assert found is not None and found.type.endswith("OddError") and found.message == "odd"
+    assert found.type.endswith("OddError") and found.message == "odd"
 
 
 def test_messages_of_torch_have_several_paragraphs_others_one() -> None:
@@ -141,9 +141,9 @@ def test_messages_of_torch_have_several_paragraphs_others_one() -> None:
         "torch._inductor.exc.CppCompileError: C++ compile error\n\nCommand:\ng++\n\nOutput:\nmain.cpp:3:1: error: no",
     )
     found = last_traceback(compiler)
-    assert found is not None and "main.cpp:3:1: error: no" in found.message
+    assert "main.cpp:3:1: error: no" in found.message
     found = last_traceback(PLAIN + "\nsome later output\n")
-    assert found is not None and found.message == "size mismatch"
+    assert found.message == "size mismatch"
 
 
 def test_an_exception_group() -> None:
@@ -156,7 +156,7 @@ def test_an_exception_group() -> None:
     | ValueError: 1
 """
     found = last_traceback(text)
-    assert found is not None and (found.type, found.message.splitlines()[0]) == (
+    assert (found.type, found.message.splitlines()[0]) == (
         "ExceptionGroup",
         "two (2 sub-exceptions)",
     )
@@ -164,7 +164,7 @@ def test_an_exception_group() -> None:
 
 def test_an_error_without_a_message() -> None:
     found = last_traceback(PLAIN.replace("RuntimeError: size mismatch", "AssertionError"))
-    assert found is not None and (found.type, found.message) == ("AssertionError", "")
+    assert (found.type, found.message) == ("AssertionError", "")
 
 
 def test_a_logger_that_could_not_write_is_no_failure() -> None:
@@ -172,4 +172,4 @@ def test_a_logger_that_could_not_write_is_no_failure() -> None:
     complaint = complaint.replace("Traceback (most", "--- Logging error ---\nTraceback (most")
     assert last_traceback(complaint) is None
     found = last_traceback(PLAIN + complaint)
-    assert found is not None and found.type == "RuntimeError"
+    assert found.type == "RuntimeError"

@@ -110,7 +110,7 @@ def test_it_decides_where_zeros_pass_and_something_else_fails(
     assert (report.verdict.own_fault is OwnFault.UNWRITTEN) == decides
     assert (report.verdict.stage is Stage.SCRIPT) == (decides or stage == "uncompiled")
     if decides:
-        assert report.known_cause is not None and PLACES[1] in report.known_cause.explanation
+        assert PLACES[1] in report.known_cause.explanation
         assert PLACES[1] in report.verdict.summary and PLACES[0] not in report.verdict.summary
     assert not unwritten.worth_checking(found, found.conclusion())  # it is asked once
 

@@ -44,7 +44,7 @@ def test_the_boundary_is_found_whatever_the_first_failure_suggests(
     machine = Machine({rung: itertools.repeat(error(guess)) for rung in RUNGS[lowest:]})
     found = walk(machine, jobs)
     conclusion = go(found)
-    assert conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
+    assert conclusion.failing.name == RUNGS[lowest]
     assert conclusion.settled and conclusion.runs >= 2 and conclusion.failures == conclusion.runs
     traced = lowest == 1 and guess == "eager"  # the rungs above trace as Dynamo does
     assert set(found.seen) == ({"uncompiled", "eager", "inductor"} if traced else set(RUNGS))  # else the whole table
@@ -95,7 +95,7 @@ def test_a_script_that_cannot_be_run_twice_is_not_to_blame_for_that(
 def test_a_slow_script_is_run_no_more_than_needed(walk: Callable[..., Walk], lowest: int) -> None:
     machine = Machine({rung: itertools.repeat(error(RUNGS[lowest])) for rung in RUNGS[lowest:]}, seconds=100.0)
     conclusion = go(walk(machine))
-    assert conclusion.settled and conclusion.failing is not None and conclusion.failing.name == RUNGS[lowest]
+    assert conclusion.settled and conclusion.failing.name == RUNGS[lowest]
     assert len(machine.requests) <= 4
 
 
@@ -173,7 +173,7 @@ def test_who_holds_a_lock_that_another_run_meets_is_left_to_end(walk: Callable[.
     found.probe = probe
     conclusion = go(found)
     assert (found.spoiled, conclusion.settled) == (None, True)
-    assert conclusion.failing is not None and conclusion.failing.name == guess
+    assert conclusion.failing.name == guess
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -301,7 +301,7 @@ def test_a_failure_that_does_not_come_back_is_repeated_until_its_rate_is_known(w
 def test_a_flake_that_shows_below_only_once_repeated_moves_the_stage(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": [error(), None, error()], "aot_eager_decomp_partition": [None, error()]})
     conclusion = go(walk(machine))
-    assert conclusion.failing is not None and conclusion.failing.name == "aot_eager_decomp_partition"
+    assert conclusion.failing.name == "aot_eager_decomp_partition"
 
 
 def test_probes_that_pass_may_stop_after_the_point_of_the_failure(walk: Callable[..., Walk]) -> None:

@@ -125,7 +125,7 @@ def test_a_file_of_the_traceback_comes_first(tmp_path: Path):
     (elsewhere / "net.py").write_text("import torch\ny = torch.relu(x)\n")
     files = files_of(tmp_path / "program", Frame(str(elsewhere / "net.py"), 2, "forward"))
     spot = files.spot("net.py:2 in forward: y = torch.relu(x)", ())
-    assert spot is not None and spot.path == elsewhere / "net.py"
+    assert spot.path == elsewhere / "net.py"
 
 
 def test_where_nothing_names_a_line_the_functions_that_dynamo_went_into_do(tmp_path: Path):

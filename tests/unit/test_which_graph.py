@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from printer_cases import case, meta, node, tensor
+from walk_machine import walk_of
 
 from triage.agent import boot
 from triage.locate import comparing
@@ -22,11 +23,6 @@ from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest
-from triage.probe.target import Target
-from triage.session.clock import Clock
-from triage.session.events import Emitter
-from triage.session.session import Session
-from triage.session.settings import Settings
 from triage.stories.captured import captured
 from triage.stories.comparison import wrong_besides
 
@@ -89,8 +85,7 @@ class Machine:
 @pytest.fixture
 def checked(tmp_path: Path) -> Callable[[Machine], Walk]:
     def make(machine: Machine) -> Walk:
-        session = Session(tmp_path, Settings(jobs=1), Emitter(lambda _: None), Clock(0.0), None)
-        walk = Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
+        walk = walk_of(tmp_path)(machine)
         walk.first()
         comparing.check_first(walk)
         return walk
@@ -131,7 +126,7 @@ def test_what_is_wrong_with_no_value_is_not_told_where_the_check_fails_as_before
 ) -> None:
     """Strides that nobody looks at, and a check that fails by rounding: what it compared need not be known."""
     walk = checked(Machine(wrongs=(replace(FIRST, kind=kind),), check=check))
-    assert walk.checked is None and walk.checked_first is not None and walk.checked_first.notes.wrongs == ()
+    assert walk.checked is None and walk.checked_first.notes.wrongs == ()
     note = wrong_besides(walk.apart)
     assert note.startswith("Compared with eager on what it was called with, this is wrong: graph")
     assert note.endswith("does not fail by what is wrong here: with graph 0/0 uncompiled it fails as before.")
@@ -161,7 +156,7 @@ def test_a_wrong_graph_is_told_where_the_check_may_fail_by_more(
 
 def test_an_exact_check_that_is_off_by_far_less_then_was_off_by_that_graph(checked: Callable[[Machine], Walk]) -> None:
     walk = checked(Machine("0/0", wrongs=(FIRST,), check=LOSS, after=failing(check=replace(LOSS, difference=1e-6))))
-    assert told(walk) == "0/0" and walk.apart is not None and walk.apart.then == IS_NEARER
+    assert told(walk) == "0/0" and walk.apart.then == IS_NEARER
     assert wrong_besides(walk.apart) is None
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from walk_machine import walk_of
 
 from triage.judge.signature import signature_of
 from triage.locate import comparing
@@ -19,11 +20,6 @@ from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe import interpret
 from triage.probe.run import Probe, ProbeRequest
-from triage.probe.target import Target
-from triage.session.clock import Clock
-from triage.session.events import Emitter
-from triage.session.session import Session
-from triage.session.settings import Settings
 from triage.stories.comparison import begins_above
 
 PHASE = WrongResult("0/0", 1, "output 0", "forward", kind="nan", sense="compiled")
@@ -49,8 +45,7 @@ class Machine:
 @pytest.fixture
 def located(tmp_path: Path) -> Callable[[Machine], Walk]:
     def make(machine: Machine) -> Walk:
-        session = Session(tmp_path, Settings(jobs=1), Emitter(lambda _: None), Clock(0.0), None)
-        walk = Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
+        walk = walk_of(tmp_path)(machine)
         walk.first()
         comparing.compare(walk)
         walk.settle()
@@ -65,7 +60,7 @@ def test_the_value_is_told_that_is_wrong_on_the_rung_to_blame(located: Callable[
     found = walk.conclusion()
     assert found.stage is Stage.AOT_AUTOGRAD and found.signature is not None
     assert found.signature.wrong == THUMBNAIL.wrongness and found.signature.message == THUMBNAIL.headline()
-    assert walk.compared is not None and walk.compared.notes.wrongs == (THUMBNAIL, PHASE)
+    assert walk.compared.notes.wrongs == (THUMBNAIL, PHASE)
     assert begin_above(walk) == (Above(PHASE, LADDER[-1]),)
     note = begins_above(begin_above(walk), found.failing)
     assert note is not None and "with `aot_eager` it is what eager gives" in note and "from `inductor` on" in note

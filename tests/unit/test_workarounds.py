@@ -56,7 +56,7 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
     found = Findings(None, None, (), walk, reproduced=made, cures=CURES)
     found.in_vain = ("Compile with `dynamic=True` (train.py:3)",)
     facts = reproducer_facts(found)
-    assert facts is not None and facts.doubt == doubt
+    assert facts.doubt == doubt
 
 
 @pytest.mark.parametrize(("outcome", "doubt"), [("ok", True), ("other_failure", False)])

@@ -59,7 +59,7 @@ def test_they_are_the_known_cause_where_the_script_fails_uncompiled_too() -> Non
     notes = agent_notes([{"e": "orig_mod_keys", "keys": ["_orig_mod.weight"]}])
     assert notes.orig_mod_keys == ("_orig_mod.weight",)
     cause = cause_of(Conclusion(Stage.SCRIPT, Symptom.WRONG_RESULT, outcome=FAILED), first(notes), ())
-    assert cause is not None and cause.id == "orig_mod_keys"
+    assert cause.id == "orig_mod_keys"
     other = Conclusion(Stage.INDUCTOR, Symptom.WRONG_RESULT, outcome=FAILED, settled=True)
     assert cause_of(other, first(notes), ()) is None
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from walk_machine import walk_of
 
 from triage.judge.signature import signature_of
 from triage.locate import wrong_before
@@ -14,11 +15,6 @@ from triage.model.accuracy import WrongResult
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.run import Probe, ProbeRequest
-from triage.probe.target import Target
-from triage.session.clock import Clock
-from triage.session.events import Emitter
-from triage.session.session import Session
-from triage.session.settings import Settings
 
 WRONG = WrongResult("0/0", 1, "output 0", "forward", dtype="float32", eager=9.0, compiled=10.0, file="graph-1.json")
 RAISED = RaisedException(
@@ -47,8 +43,7 @@ class Machine:
 
 
 def walked(tmp_path: Path, machine: Machine) -> Walk:
-    session = Session(tmp_path, Settings(jobs=1), Emitter(lambda _: None), Clock(0.0), None)
-    walk = Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
+    walk = walk_of(tmp_path)(machine)
     walk.first()
     walk.settle()
     return walk

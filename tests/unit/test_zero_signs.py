@@ -49,7 +49,7 @@ def test_who_made_the_zeros_is_named_where_the_difference_hangs_on_them(
 ) -> None:
     runner = compiler(wrong, right)
     found = first_wrong(GRAPH, Form(check="values"), inquiry(runner, oracle=CheckOracle(SIGNATURE)))
-    assert found is not None and (found.node.target, found.by_sign) == told
+    assert (found.node.target, found.by_sign) == told
     if right:
         assert any("torch.where(a == 0, 0.0, a)" in source for source in runner.asked)
 
@@ -85,4 +85,4 @@ def test_who_made_the_zeros_is_not_known_where_one_before_is_not() -> None:
         Form(check="values"),
         inquiry(Runner(ends), oracle=CheckOracle(SIGNATURE)),
     )
-    assert found is not None and (found.node.target, found.by_sign) == ("torch.atan2", False)
+    assert (found.node.target, found.by_sign) == ("torch.atan2", False)

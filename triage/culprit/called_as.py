@@ -47,20 +47,8 @@ _SEVERAL = frozenset(
     )
 )
 _CASTS = (
-    "bfloat16",
-    "bool",
-    "byte",
-    "cdouble",
-    "cfloat",
-    "char",
-    "double",
-    "float",
-    "half",
-    "int",
-    "long",
-    "short",
-    "type",
-)
+    "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int", "long", "short", "type",
+)  # fmt: skip
 _BY_VALUES = frozenset(("ref", "list", "bool"))  # parts of an index that make more of it than a view
 _METHODS = {"nelement": "numel", "ndimension": "dim", "unique": "_unique2"}
 _RESIZED = {"linear": "linear1d", "bilinear": "bilinear2d", "trilinear": "trilinear3d", "bicubic": "bicubic2d"}

@@ -105,13 +105,9 @@ def _kind(call: _Call) -> tuple[int, str] | None:
 
 
 _FACTS = {
-    "shape": ("size",),
-    "dtype": ("dtype",),
-    "device": ("device",),
-    "aliasing": ("of",),
-    "strides": ("stride",),
+    "shape": ("size",), "dtype": ("dtype",), "device": ("device",), "aliasing": ("of",), "strides": ("stride",),
     "storage offset": ("offset",),
-}
+}  # fmt: skip
 
 
 def _words(told: dict[str, Any], kind: str) -> str:

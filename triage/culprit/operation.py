@@ -24,16 +24,9 @@ _OPERATOR = re.compile(
     r"\b(?:torch\.ops\.)?((?:aten|prims|torchvision|[a-z_]\w*)(?:\.|::)[a-z_]\w*(?:\.(?:default|[A-Z]\w*))?)\b"
 )
 _OPERATORS = {
-    "truediv": "div",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "getitem": "index",
-    "setitem": "index_put_",
-    "invert": "bitwise_not",
-    "and_": "bitwise_and",
-    "or_": "bitwise_or",
-    "xor": "bitwise_xor",
-}
+    "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "getitem": "index", "setitem": "index_put_",
+    "invert": "bitwise_not", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor",
+}  # fmt: skip
 _PREFIXES = {  # of the operator's name, by the module of the function
     "torch": "",
     "torch._C._nn": "",

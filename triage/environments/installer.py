@@ -18,22 +18,10 @@ from triage.environments.index_settings import IndexSettings
 
 # Variables that belong to the person's own environment or project. Constraints are among them: containers pin torch that way.
 _POISONOUS = {
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "UV_PROJECT",
-    "UV_PYTHON",
-    "UV_SYSTEM_PYTHON",
-    "UV_CONSTRAINT",
-    "UV_OVERRIDE",
-    "UV_TORCH_BACKEND",
-    "PIP_REQUIRE_VIRTUALENV",
-    "PIP_USER",
-    "PIP_TARGET",
-    "PIP_PREFIX",
-    "PIP_CONSTRAINT",
-}
+    "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PROJECT", "UV_PYTHON", "UV_SYSTEM_PYTHON",
+    "UV_CONSTRAINT", "UV_OVERRIDE", "UV_TORCH_BACKEND", "PIP_REQUIRE_VIRTUALENV", "PIP_USER", "PIP_TARGET",
+    "PIP_PREFIX", "PIP_CONSTRAINT",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -46,14 +46,11 @@ class Conclusion:
     random_check: bool = False  # the script's own check depends on which random numbers are drawn
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
     rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
-    amplified: bool = (
-        False  # the script makes much of it: so it fails uncompiled, its functions' results a rounding off
-    )
+    amplified: bool = False  # the script makes much of it: it fails uncompiled, its functions' results a rounding off
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
     compiled_nothing: bool = False  # no run did that passes; of a script that fails at times, none that fails
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
-    # What `failing` fails with, where that looks otherwise than what the script as it is does.
-    there: FailureSignature | None = None
+    there: FailureSignature | None = None  # what `failing` fails with, where the script as it is looks otherwise
 
     @property
     def fails_uncompiled(self) -> bool:

@@ -37,13 +37,8 @@ _ENTRANCES = (
     (re.compile(r"torch/fx/experimental/proxy_tensor\.py:(?:wrapped|trace)$"), "make_fx"),
 )
 _COMPILERS = (
-    "torch/_dynamo",
-    "torch/_functorch",
-    "torch/_inductor",
-    "torch/_decomp",
-    "torch/_refs",
-    "torch/_subclasses",
-)
+    "torch/_dynamo", "torch/_functorch", "torch/_inductor", "torch/_decomp", "torch/_refs", "torch/_subclasses",
+)  # fmt: skip
 _NOT_THE_COMPILER = ("ModuleNotFoundError", "ImportError", "FileNotFoundError", "PermissionError")
 
 

@@ -13,23 +13,10 @@ from functools import cache
 from triage.model import trees
 from triage.model.graphcase import GraphNode
 
-_INPLACE_OPERATORS = frozenset(
-    {
-        "iadd",
-        "isub",
-        "imul",
-        "itruediv",
-        "ifloordiv",
-        "imod",
-        "ipow",
-        "iand",
-        "ior",
-        "ixor",
-        "ilshift",
-        "irshift",
-        "imatmul",
-    }
-)
+_INPLACE_OPERATORS = frozenset({
+    "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift",
+    "imatmul",
+})  # fmt: skip
 # Opener and closer of a context, by the end of their names. The closer may refer to the opener, or follow it as on a stack.
 _PAIRS = (
     ("_enter_autocast", "_exit_autocast"),

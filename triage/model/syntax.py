@@ -24,3 +24,13 @@ def parse_expression(text: str) -> ast.expr:
     """The tree of one expression. Raises as `parse` does."""
     with _one_thread:
         return ast.parse(text, mode="eval").body
+
+
+def last_name(node: ast.AST) -> str:
+    """`f` of `f` and of `a.b.f`; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def called_name(node: ast.AST) -> str:
+    """`f` of `f(x)` and of `a.b.f(x)`; empty for anything else."""
+    return last_name(node.func) if isinstance(node, ast.Call) else ""

@@ -16,9 +16,7 @@ from triage.reduce.interface import Met, Problem
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
-HANG_SECONDS = (
-    90.0  # several times the least limit of a candidate, which what builds kernels on a busy machine may exceed
-)
+HANG_SECONDS = 90.0  # several times a candidate's least limit, which building kernels on a busy machine may exceed
 
 
 def compilers_own(

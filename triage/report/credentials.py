@@ -64,18 +64,9 @@ _ACCOUNT_KEY = re.compile(r"(?P<name>\b(?:AccountKey|SharedAccessKey|SharedAcces
 _OPTION = re.compile(r"(?P<name>(?<![\w-])--?[A-Za-z][\w-]+)(?P<gap>=|\s+)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'`]+)")
 
 _ENDINGS = (
-    "TOKEN",
-    "SECRET",
-    "SECRETS",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "APIKEY",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "CREDS",
+    "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "CREDENTIALS", "CREDS",
     "COOKIE",
-)
+)  # fmt: skip
 _WORDS = frozenset({"KEY", "AUTH", "AUTHORIZATION", "COOKIES", "DSN", "PWD", "PASS", "PAT", "SIGNATURE"})
 _FAMILY = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL")
 _AMBIGUOUS = frozenset({"TOKEN", "KEY", "PASS", "SIGNATURE", "AUTH", "COOKIE"})

@@ -51,16 +51,8 @@ _STAGES = {
     Stage.INDUCTOR: "inductor",
 }
 _NAMESPACES = (
-    "aten",
-    "prims",
-    "torch",
-    "higher_order",
-    "inductor",
-    "quantized",
-    "c10d",
-    "_c10d_functional",
-    "_quantized",
-)
+    "aten", "prims", "torch", "higher_order", "inductor", "quantized", "c10d", "_c10d_functional", "_quantized",
+)  # fmt: skip
 # Functions of torch that stand in the traceback of most failures.
 _UNTELLING = words(
     """__call__ __init__ __torch_dispatch__ __torch_function__ __bool__ apply backward call call_function call_method check

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from triage.model.outcome import Frame, Outcome
-from triage.model.syntax import parse
+from triage.model.syntax import called_name, parse
 
 _SAID = re.compile(r"exit status \d+: (.+)", re.DOTALL)  # as `probe/interpret.py` tells what a bare exit printed last
 _EXITS = ("SystemExit", "exit", "quit")
@@ -42,7 +42,7 @@ def _exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or len(node.args) != 1:
             continue
-        pattern = _pattern(_words(node.args[0])) if _called(node) in _EXITS else None
+        pattern = _pattern(_words(node.args[0])) if called_name(node) in _EXITS else None
         if pattern is not None:
             yield node, pattern
 
@@ -54,7 +54,11 @@ def _printed_before_exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
             before: list[ast.AST] = []
             for statement in block if isinstance(block, list) else ():
                 value = statement.exc if isinstance(statement, ast.Raise) else getattr(statement, "value", None)
-                if isinstance(value, ast.Call) and _called(value) in _EXITS and not any(map(_has_words, value.args)):
+                if (
+                    isinstance(value, ast.Call)
+                    and called_name(value) in _EXITS
+                    and not any(map(_has_words, value.args))
+                ):
                     yield from (each for printed in before for each in _prints(printed))
                 elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     before.append(statement)
@@ -63,7 +67,7 @@ def _printed_before_exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
 def _printed_for_a_status(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
     """The prints of the functions whose result is what an exit is given: `sys.exit(main())`."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    given = [call.args[0] for call in calls if _called(call) in _EXITS and len(call.args) == 1]
+    given = [call.args[0] for call in calls if called_name(call) in _EXITS and len(call.args) == 1]
     asked = {value.func.id for value in given if isinstance(value, ast.Call) and isinstance(value.func, ast.Name)}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in asked:
@@ -72,7 +76,7 @@ def _printed_for_a_status(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
 
 def _prints(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node) == "print":
+        if isinstance(node, ast.Call) and called_name(node) == "print":
             pattern = _pattern(" ".join(_words(each) or _VALUE for each in node.args))
             if pattern is not None and not any(word.arg in ("sep", "end") for word in node.keywords):
                 yield node, pattern
@@ -81,11 +85,6 @@ def _prints(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
 def _saying(calls: Iterable[tuple[ast.Call, str]], said: str) -> set[int]:
     """The lines of those that may have said it."""
     return {call.lineno for call, words in calls if re.fullmatch(words, said)}
-
-
-def _called(call: ast.Call) -> str:
-    """The last name of what is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _pattern(words: str) -> str | None:

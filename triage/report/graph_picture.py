@@ -17,19 +17,8 @@ MOST_NODES = 22
 NEAR = 4  # operations between the guilty one and the furthest that is shown
 ACROSS, DOWN, WIDTH, HEIGHT = 168, 64, 152, 38
 _NOTHING = (
-    "torch",
-    "ops",
-    "aten",
-    "nn",
-    "functional",
-    "operator",
-    "default",
-    "Tensor",
-    "Scalar",
-    "_C",
-    "_nn",
-    "builtins",
-)
+    "torch", "ops", "aten", "nn", "functional", "operator", "default", "Tensor", "Scalar", "_C", "_nn", "builtins",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,14 +89,10 @@ def reduced_picture(nodes: Sequence[Drawn], report: TriageReport) -> dict[str, A
     """What is left of it in the reproducer, all of it where that is little; the guilty one is marked where it is known."""
     if not nodes:
         return {}
-    words = _words(report.culprit.op or "") if report.culprit is not None else set()
-    named = [node.name for node in nodes if words & _words(node.target)]
+    named = [node.name for node in _blamed(nodes, report)]
     guilty = dict.fromkeys(named or ([nodes[0].name] if len(nodes) == 1 else []))
-    shown = (
-        [node.name for node in nodes]
-        if len(nodes) <= MOST_NODES
-        else _near({each.name: each for each in nodes}, guilty)
-    )
+    by_name = {node.name: node for node in nodes}
+    shown = list(by_name) if len(nodes) <= MOST_NODES else _near(by_name, guilty)
     if not shown:
         return {}
     told = f"{len(nodes)} {'operation' if len(nodes) == 1 else 'operations'} left: {', '.join(node.target for node in nodes[:8])}"
@@ -147,11 +132,15 @@ def _guilty(nodes: Sequence[Drawn], report: TriageReport) -> dict[str, None]:
     """Those of the blamed operation on the blamed line; else all on that line, if there are few."""
     line = report.signature.user_line if report.signature is not None else None
     on_line = [node for node in nodes if line and node.where == line]
-    words = _words(report.culprit.op or "") if report.culprit is not None else set()
-    named = [node for node in on_line if words & _words(node.target)]
-    found = named or (on_line if len(on_line) <= 3 else [])
-    found = found or ([node for node in nodes if words & _words(node.target)] if not on_line else [])
+    found = _blamed(on_line, report) or (on_line if len(on_line) <= 3 else [])
+    found = found or (_blamed(nodes, report) if not on_line else [])
     return dict.fromkeys(node.name for node in (found if len(found) <= MOST_NODES // 4 else found[:1]))
+
+
+def _blamed(nodes: Sequence[Drawn], report: TriageReport) -> list[Drawn]:
+    """Those of the operation to blame."""
+    words = _words(report.culprit.op or "") if report.culprit is not None else set()
+    return [node for node in nodes if words & _words(node.target)]
 
 
 def _words(target: str) -> set[str]:

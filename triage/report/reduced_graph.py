@@ -7,35 +7,20 @@ from top to bottom is a graph; where one branches, repeats or defines another, n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Sequence
 
 from triage.model.syntax import parse
 from triage.report.graph_picture import Drawn
 
+# By the dispatcher's names, so that the guilty one is known by its name.
 _OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-    ast.LShift: "bitwise_left_shift",
-    ast.RShift: "bitwise_right_shift",
-    ast.USub: "neg",
-    ast.Invert: "bitwise_not",
-    ast.Not: "logical_not",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-}  # the dispatcher's names, so that the guilty one is known by its name
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.USub: "neg",
+    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.Invert: "bitwise_not",
+    ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift", ast.Not: "logical_not",
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
 
 
 class _NotOneGraphError(Exception):
@@ -49,14 +34,12 @@ def drawn_of(source: str, name: str) -> tuple[Drawn, ...]:
     except (SyntaxError, ValueError, RecursionError):
         return ()
     function = _compiled(tree)
-    if function is None:
-        return ()
-    reader = _Reader(name, function)
-    try:
-        reader.run(function.body)
-    except (_NotOneGraphError, RecursionError):
-        return ()
-    return tuple(reader.nodes)
+    if function is not None:
+        reader = _Reader(name, function)
+        with contextlib.suppress(_NotOneGraphError, RecursionError):
+            reader.run(function.body)
+            return tuple(reader.nodes)
+    return ()
 
 
 def _compiled(tree: ast.Module) -> ast.FunctionDef | None:
@@ -125,22 +108,21 @@ class _Reader:
             return taken if one_of_several or not self._depends(value.value) else self._add("index", taken, value)
         if isinstance(value, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp, ast.IfExp)):
             raise _NotOneGraphError
-        return tuple(
-            made for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr) for made in self._value(part)
-        )
+        return self._values_of(ast.iter_child_nodes(value))
+
+    def _values_of(self, parts: Iterable[ast.AST]) -> tuple[str, ...]:
+        return tuple(made for part in parts if isinstance(part, ast.expr) for made in self._value(part))
 
     def _call(self, call: ast.Call) -> tuple[str, ...]:
-        words = [*call.args, *(each.value for each in call.keywords)]
-        takes = tuple(made for each in words for made in self._value(each))
+        takes = self._values_of([*call.args, *(each.value for each in call.keywords)])
         if isinstance(call.func, ast.Attribute) and self._depends(call.func.value):
             return self._add(call.func.attr, (*self._value(call.func.value), *takes), call)
         if not isinstance(call.func, (ast.Name, ast.Attribute)):  # what another call gave
             raise _NotOneGraphError
         return self._add(ast.unparse(call.func), takes, call)
 
-    def _computed(self, operator: str, parts: Iterable[ast.expr], of: ast.expr) -> tuple[str, ...]:
-        parts = list(parts)
-        takes = tuple(made for part in parts for made in self._value(part))
+    def _computed(self, operator: str, parts: Sequence[ast.expr], of: ast.expr) -> tuple[str, ...]:
+        takes = self._values_of(parts)
         return self._add(operator, takes, of) if operator and any(map(self._depends, parts)) else takes
 
     def _depends(self, value: ast.expr) -> bool:

@@ -40,18 +40,9 @@ VARIABLES = {
 }
 _MARKDOWN = ("prose", "code", "fence", "comment", "clip", "clip_sentences", "one_line")
 _WORDING = (
-    "ladder_table",
-    "ablation_table",
-    "reproducer_claim",
-    "reproducer_name",
-    "environment_line",
-    "operator_check",
-    "ladder_line",
-    "workarounds",
-    "fresh_runs",
-    "shell",
-    "seconds",
-)
+    "ladder_table", "ablation_table", "reproducer_claim", "reproducer_name", "environment_line", "operator_check",
+    "ladder_line", "workarounds", "fresh_runs", "shell", "seconds",
+)  # fmt: skip
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: getattr(markdown, name) for name in _MARKDOWN},
     **{name: getattr(wording, name) for name in _WORDING},

@@ -22,7 +22,7 @@ _WANTED = {
     *("reproducer_found", "verify_started", "verify_ended", "step_started", "step_ended"),
 }
 _STEPS = {"ablate": "other settings", "blame": "which part of the compiler", "conditions": "what it needs"}
-_GOOD = "ok"
+_GOOD, _NOTHING_SAID = "ok", ("cancelled", "not run", "invalid", "not ended")
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,22 @@ class _Reader:
         elif kind in ("probe_ended", "probe_cancelled"):
             self._probe_ended(name, rung, entry, cancelled=kind == "probe_cancelled")
         elif kind == "engine_started":
-            self._end("search", told=self._searched())
+            self._search_ended()
             self._candidates = 0
             self._begin("search", "reducing")
         elif kind == "query":
             self._candidates += 1
         elif kind in ("reproducer_found", "verify_started"):
-            self._end("search", told=self._searched())
+            self._search_ended()
             if kind == "verify_started":
                 self._begin("verify", "fresh processes")
         elif kind == "verify_ended":
-            runs, same = entry.get("runs"), entry.get("same")
-            self._end("verify", told=f"{same} of {runs} the same failure")
+            self._end("verify", told=f"{entry.get('same')} of {entry.get('runs')} the same failure")
         elif kind == "step_started" and entry.get("step") in _STEPS:
             self._begin(f"step {entry['step']}", _STEPS[entry["step"]])
         elif kind == "step_ended":
             if entry.get("step") == "reduce":
-                self._end("search", told=self._searched())
+                self._search_ended()
             self._end(f"step {entry.get('step')}")
 
     def ended(self) -> list[Span]:
@@ -110,20 +109,15 @@ class _Reader:
     def _probe_ended(self, name: str, rung: str, entry: dict[str, Any], *, cancelled: bool) -> None:
         outcome = "cancelled" if cancelled else str(entry.get("outcome", "")).replace("_", " ")
         outcome = "not ended" if entry.get("cut") else outcome
-        style = (
-            "" if cancelled or outcome in ("not run", "invalid", "not ended") else "ok" if outcome == _GOOD else "bad"
-        )
-        told = "passes" if outcome == _GOOD else outcome
+        style = "" if outcome in _NOTHING_SAID else "ok" if outcome == _GOOD else "bad"
         seconds = entry.get("seconds")
-        if name not in self._begun and isinstance(
-            seconds, (int, float)
-        ):  # asked in the warm interpreter: its end alone is told
+        if name not in self._begun and isinstance(seconds, (int, float)):  # of the graph alone only the end is told
             start = max(0.0, self._now - float(seconds))
             self._begun[name] = Span(clip(f"{rung}, the graph alone", 60), start, self._now)
-        self._end(name, told=told, style=style)
+        self._end(name, told="passes" if outcome == _GOOD else outcome, style=style)
 
-    def _searched(self) -> str:
-        return f"{self._candidates} candidate{'' if self._candidates == 1 else 's'}"
+    def _search_ended(self) -> None:
+        self._end("search", told=f"{self._candidates} candidate{'' if self._candidates == 1 else 's'}")
 
 
 def timeline(spans: Sequence[Span]) -> dict[str, Any]:
@@ -141,15 +135,9 @@ def timeline(spans: Sequence[Span]) -> dict[str, Any]:
 def _row(number: int, span: Span, last: float) -> dict[str, Any]:
     x, end = (round(_LEFT + time / last * (_RIGHT - _LEFT), 1) for time in (span.start, span.end))
     spent = f"{span.end - span.start:.1f} s"
-    return {
-        "name": clip(span.name, 28),
-        "style": span.style,
-        "x": x,
-        "y": _DOWN * number,
-        "width": max(2.0, round(end - x, 1)),
-        "words": clip(f"{spent}, {span.told}" if span.told else spent, 34),
-        "told": _words(span),
-    }
+    words = clip(f"{spent}, {span.told}" if span.told else spent, 34)
+    place = {"x": x, "y": _DOWN * number, "width": max(2.0, round(end - x, 1))}
+    return {"name": clip(span.name, 28), "style": span.style, **place, "words": words, "told": _words(span)}
 
 
 def _words(span: Span) -> str:

@@ -27,16 +27,10 @@ STAGES = {
     Stage.BACKEND: "a custom backend",
 }
 _OUTCOMES = {
-    "ok": "passes",
-    "exception": "fails",
-    "wrong_result": "wrong result",
-    "crash": "crashes",
-    "hang": "hangs",
-    "oom": "runs out of memory",
-    "invalid": "could not be run",
-    "not_run": "not run",
+    "ok": "passes", "exception": "fails", "wrong_result": "wrong result", "crash": "crashes", "hang": "hangs",
+    "oom": "runs out of memory", "invalid": "could not be run", "not_run": "not run",
     "nothing_compiled": "nothing was compiled",
-}
+}  # fmt: skip
 _ABLATED = {
     "ok": "passes",
     "same_failure": "**same failure**",

@@ -248,9 +248,8 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     if not notes.compared:
         why = f" ({notes.not_compared[0]})" if notes.not_compared else ""
         return f"No call of a compiled graph could be compared with eager{why}.{ended}"
-    calls = (
-        "One call of a compiled graph was" if notes.compared == 1 else f"{notes.compared} calls of compiled graphs were"
-    )
+    one = notes.compared == 1
+    calls = "One call of a compiled graph was" if one else f"{notes.compared} calls of compiled graphs were"
     rest = f"; {len(notes.not_compared)} could not be ({notes.not_compared[0]})" if notes.not_compared else ""
     if notes.by_chance:
         rest += (

@@ -219,9 +219,8 @@ def _cures_tried(session: Session, target: Target, found: Explanation, *, whole:
         if missing:
             broken = breaks.not_tried(broken, trial, f"this torch has no `torch._dynamo.config.{missing[0]}`")
             continue
-        failure = (
-            f"with {trial.name} the run fails: {failure_of(seen.probe.outcome)}" if seen.probe.outcome.failed else None
-        )
+        ended = seen.probe.outcome
+        failure = f"with {trial.name} the run fails: {failure_of(ended)}" if ended.failed else None
         broken = breaks.tried(broken, trial, breaks.graph_breaks(seen.events, target.cwd), failure)
         again = recompiles.tried(again, trial, recompiles.recompilations(seen.events, target.cwd), failure)
     return replace(found, graph_breaks=broken, recompiles=again)

@@ -143,13 +143,6 @@ def _of_limits(found: Findings, conclusion: Conclusion) -> Told:
 
 
 NOTES: tuple[Callable[[Findings, Conclusion], Told], ...] = (
-    _of_comparing,
-    _of_rounding,
-    _of_other_wrong_values,
-    _of_random_numbers,
-    _of_what_runs_met,
-    _of_chance,
-    _of_torchs_hints,
-    _of_the_ladder,
-    _of_limits,
-)
+    _of_comparing, _of_rounding, _of_other_wrong_values, _of_random_numbers, _of_what_runs_met, _of_chance,
+    _of_torchs_hints, _of_the_ladder, _of_limits,
+)  # fmt: skip

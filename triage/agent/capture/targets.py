@@ -12,24 +12,10 @@ from typing import Any, Optional, Tuple
 from .. import compat
 
 _HOMES = (
-    "torch",
-    "torch.nn.functional",
-    "torch._C._nn",
-    "operator",
-    "math",
-    "builtins",
-    "torch.linalg",
-    "torch.fft",
-    "torch.special",
-    "torch._C._linalg",
-    "torch._C._fft",
-    "torch._C._special",
-    "torch.Tensor",
-    "torch._C",
-    "torch.amp.autocast_mode",
-    "torch.autograd.grad_mode",
-    "torch.ops.higher_order",
-)
+    "torch", "torch.nn.functional", "torch._C._nn", "operator", "math", "builtins", "torch.linalg", "torch.fft",
+    "torch.special", "torch._C._linalg", "torch._C._fft", "torch._C._special", "torch.Tensor", "torch._C",
+    "torch.amp.autocast_mode", "torch.autograd.grad_mode", "torch.ops.higher_order",
+)  # fmt: skip
 
 
 # Built-in functions carry their module in their own name: `linalg_norm` is `torch.linalg.norm`.

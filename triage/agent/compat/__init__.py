@@ -11,6 +11,7 @@ from .dynamo import (
     forget_compiles,
     graph_break_id,
     leave_unnamed,
+    making,
     recompile_limit,
     registered_backend,
     repro_input_reader,

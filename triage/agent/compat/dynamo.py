@@ -22,6 +22,16 @@ def compile_id():
         return "?"
 
 
+def making(maker, watch):
+    """A function that makes functions (as those of `convert_frame` do before 2.3), and has `watch` wrap each that it makes."""
+
+    @functools.wraps(maker)
+    def make(*args, **kwargs):
+        return watch(maker(*args, **kwargs))
+
+    return make
+
+
 def forget_compiles():
     """As if nothing had been compiled in this process yet; more than `torch._dynamo.reset` does before 2.7."""
     torch = sys.modules["torch"]

@@ -72,7 +72,7 @@ class Breaks(object):
             module.ConvertFrame.__call__ = self._outer(module.ConvertFrame.__call__)
             return
         for name, watch in (("convert_frame_assert", self._inner), ("convert_frame", self._outer)):  # before 2.3
-            setattr(module, name, _making(getattr(module, name), watch))
+            setattr(module, name, compat.making(getattr(module, name), watch))
 
     def watch_exceptions(self, module):
         """See what is given up for a break in a loop, before 2.9: `raise SkipFrame(...) from error`, which never gets far."""
@@ -166,11 +166,3 @@ class Breaks(object):
 def _words(error):
     """What Dynamo said, without the user code that it appends to the exception."""
     return str(getattr(error, "msg", None) or error)
-
-
-def _making(maker, watch):
-    @functools.wraps(maker)
-    def make(*args, **kwargs):
-        return watch(maker(*args, **kwargs))
-
-    return make

@@ -197,9 +197,8 @@ def _watched_backward(function, recorder):
 def note_use(torch, recorder, model, kwargs):
     """Tell what is compiled, how, and on which line of the program."""
     backend = kwargs.get("backend")
-    named = (
-        backend if isinstance(backend, str) or backend is None else getattr(backend, "__name__", type(backend).__name__)
-    )
+    plain = backend is None or isinstance(backend, str)
+    named = backend if plain else getattr(backend, "__name__", type(backend).__name__)
     frame = sys._getframe(2)
     inside = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__))
     while frame is not None and frame.f_code.co_filename.startswith(inside):

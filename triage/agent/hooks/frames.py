@@ -14,18 +14,15 @@ import json
 import sys
 import threading
 
+from .. import compat
 from ..capture import later
 from .running import note_of
 
 GRAPH_LIMIT = 120
 _SOFT = (
-    "Unsupported",
-    "UserError",
-    "SkipFrame",
-    "SkipCodeRecursiveException",
-    "RestartAnalysis",
+    "Unsupported", "UserError", "SkipFrame", "SkipCodeRecursiveException", "RestartAnalysis",
     "SpeculationRestartAnalysis",
-)
+)  # fmt: skip
 
 
 def patch_convert_frame(module, recorder):
@@ -63,16 +60,8 @@ def patch_convert_frame(module, recorder):
         module.ConvertFrameAssert.__call__ = watch_inner(module.ConvertFrameAssert.__call__)
         module.ConvertFrame.__call__ = watch_outer(module.ConvertFrame.__call__)
     else:  # before 2.3 they were functions that make functions
-        module.convert_frame_assert = _making(module.convert_frame_assert, watch_inner)
-        module.convert_frame = _making(module.convert_frame, watch_outer)
-
-
-def _making(maker, watch):
-    @functools.wraps(maker)
-    def make(*args, **kwargs):
-        return watch(maker(*args, **kwargs))
-
-    return make
+        module.convert_frame_assert = compat.making(module.convert_frame_assert, watch_inner)
+        module.convert_frame = compat.making(module.convert_frame, watch_outer)
 
 
 def patch_output_graph(module, recorder):

@@ -22,6 +22,7 @@ from triage.culprit.ways_round.source import (
     names_of,
 )
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
+from triage.model.syntax import called_name
 from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.script import Edit
 
@@ -108,16 +109,14 @@ def _on_line(source: Source, line: int, names: set[str]) -> list[ast.Call | ast.
 def _names_of_node(node: ast.Call | ast.BinOp) -> tuple[str, ...]:
     if isinstance(node, ast.BinOp):
         return tuple(_plain(name) for name in _OPERATORS[type(node.op)][1])
-    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return (_plain(last),)
+    return (_plain(called_name(node)),)
 
 
 def _writes(node: ast.Call | ast.BinOp) -> bool:
     """`x.add_(1)`, `torch.add(x, 1, out=x)`."""
     if isinstance(node, ast.BinOp):
         return False
-    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return last.endswith("_") or any(each.arg == "out" for each in node.keywords)
+    return called_name(node).endswith("_") or any(each.arg == "out" for each in node.keywords)
 
 
 def _plain(name: str) -> str:

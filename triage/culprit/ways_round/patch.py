@@ -45,7 +45,5 @@ def _quoted(name: str) -> bytes:
     """A path as git writes it: in quotes where it holds what is not plain, with a tab behind it where it holds a space."""
     if not _PLAIN.search(name):
         return (name + ("\t" if " " in name else "")).encode()
-    plain = (
-        chr(each) if 0x20 <= each <= 0x7E and each not in b'"\\' else f"\\{each:03o}" for each in os.fsencode(name)
-    )
-    return f'"{"".join(plain)}"'.encode()
+    spelled = (chr(at) if 0x20 <= at <= 0x7E and at not in b'"\\' else f"\\{at:03o}" for at in os.fsencode(name))
+    return f'"{"".join(spelled)}"'.encode()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from triage.model.syntax import called_name
 from triage.reduce.text.code.script import Edit, Function, Script
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -85,14 +86,10 @@ def functions_called(source: Source, name: str) -> list[Function]:
     found: dict[Function, None] = dict.fromkeys(first)
     level = first
     while level:
-        named = [_called(node) for function in level for node in ast.walk(function) if isinstance(node, ast.Call)]
+        named = [called_name(node) for function in level for node in ast.walk(function)]
         level = list(dict.fromkeys(each for word in named for each in defined.get(word, []) if each not in found))
         found.update(dict.fromkeys(level))
     return [each for each in reversed(found) if each not in first]
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def after_imports(source: Source, lines: Sequence[str]) -> Edit:

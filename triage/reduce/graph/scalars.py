@@ -16,27 +16,11 @@ from triage.model.effects import operation
 from triage.model.graphcase import GraphNode, TensorMeta
 
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "truediv": operator.truediv,
-    "mod": operator.mod,
-    "neg": operator.neg,
-    "pow": operator.pow,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "sym_int": int,
-    "sym_float": float,
-    "sym_max": max,
-    "sym_min": min,
-    "int": int,
-    "float": float,
-}
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
+    "truediv": operator.truediv, "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "eq": operator.eq,
+    "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "sym_int": int,
+    "sym_float": float, "sym_max": max, "sym_min": min, "int": int, "float": float,
+}  # fmt: skip
 
 
 class _UnknownValueError(Exception):

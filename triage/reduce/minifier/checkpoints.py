@@ -13,17 +13,10 @@ _ENVIRONMENT = re.compile(r"^os\.environ\['(\w+)'\] = .*\n", re.MULTILINE)
 _QUERIES = re.compile(r"^Made (\d+) queries", re.MULTILINE)
 
 # What a probe sets for its own sake. PyTorch copies it into every script; there it would bring back deleted directories.
-OURS = frozenset(
-    {
-        "TORCHINDUCTOR_CACHE_DIR",
-        "TRITON_CACHE_DIR",
-        "TORCH_COMPILE_DEBUG_DIR",
-        "TORCH_LOGS",
-        "TORCH_LOGS_OUT",
-        "TORCH_TRACE",
-        "TORCHDYNAMO_VERBOSE",
-    }
-)
+OURS = frozenset({
+    "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_COMPILE_DEBUG_DIR", "TORCH_LOGS", "TORCH_LOGS_OUT",
+    "TORCH_TRACE", "TORCHDYNAMO_VERBOSE",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -22,16 +22,10 @@ DYNAMO, AOT = "dynamo", "aot"
 COMPILE_ERROR, BEFORE_RUN, ACCURACY = 2, 3, 4
 
 # What a compile fails with; an exception of a compiled graph's run comes without one of these round it.
-_COMPILE_WRAPPERS = frozenset(
-    {
-        "BackendCompilerFailed",
-        "InductorError",
-        "LoweringException",
-        "CppCompileError",
-        "SubprocException",
-        "InternalTorchDynamoError",
-    }
-)
+_COMPILE_WRAPPERS = frozenset({
+    "BackendCompilerFailed", "InductorError", "LoweringException", "CppCompileError", "SubprocException",
+    "InternalTorchDynamoError",
+})  # fmt: skip
 # Files of torch in which a bare exception can only come from a compile (a lazily compiled backward has no wrapper).
 _COMPILING = re.compile(
     r"^torch/(?:_inductor/(?:lowering|ir|scheduler|graph|decomposition|pattern_matcher|cpp_builder|codegen/|fx_passes/|kernel/)"

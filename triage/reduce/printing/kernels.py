@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triage.model.syntax import parse
+from triage.model.syntax import called_name, parse
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # Calls that may give back the storage of what they were called on or with.
@@ -185,13 +185,13 @@ def _call_writes(call: ast.Call, given: set[str], names: _Names) -> bool:
     into = [keyword.value for keyword in call.keywords if keyword.arg in ("out", "inplace")]
     if any(_shares(item, given) or isinstance(item, ast.Constant) for item in into):
         return True
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = called_name(call)
     if isinstance(call.func, ast.Attribute):
         receiver = call.func.value
-        # A tensor's method changes the tensor, a module's function what it is given.
-        touched = (
-            touched if _root(receiver) in names.known else [receiver, *touched[: 0 if name.endswith("_") else None]]
-        )
+        if (
+            _root(receiver) not in names.known
+        ):  # a tensor's method changes the tensor, a module's function what it is given
+            touched = [receiver, *touched[: 0 if name.endswith("_") else None]]
     if not any(_shares(item, given) for item in touched):
         return False
     if name in _WRITE or (name.endswith("_") and not name.endswith("__") and name != "requires_grad_"):

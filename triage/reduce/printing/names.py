@@ -11,17 +11,9 @@ from triage.model.graphcase import GraphInput
 from triage.reduce.printing.fills import INTEGERS
 
 ABBREVIATIONS = {
-    "weight": "w",
-    "bias": "b",
-    "running_mean": "mean",
-    "running_var": "var",
-    "num_batches_tracked": "n",
-    "input": "x",
-    "inputs": "x",
-    "hidden_states": "h",
-    "input_ids": "ids",
-    "attention_mask": "mask",
-}
+    "weight": "w", "bias": "b", "running_mean": "mean", "running_var": "var", "num_batches_tracked": "n", "input": "x",
+    "inputs": "x", "hidden_states": "h", "input_ids": "ids", "attention_mask": "mask",
+}  # fmt: skip
 # Names that scripts use for other things; a builtin must stay what it is.
 RESERVED = frozenset(dir(builtins)) | {
     "f", "fn", "F", "os", "torch", "math", "operator", "args", "inputs", "compiled", "run", "step", "same", "eager", "dtype",

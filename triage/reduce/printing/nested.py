@@ -46,11 +46,10 @@ class Nested:
             if node.target == hop.APPLY:
                 self._function_class(node)
                 continue
+            flex = node.target == hop.FLEX
             for name in trees.graphs([node.args, node.kwargs]):
-                skipped = name in self.rewriter.trivial and node.target == hop.FLEX
-                unused = (
-                    node.target == hop.FLEX and name != node.args[3]["graph"] and node.name not in self.rewriter.masks
-                )
+                skipped = flex and name in self.rewriter.trivial
+                unused = flex and name != node.args[3]["graph"] and node.name not in self.rewriter.masks
                 if name not in self.functions and not skipped and not unused:
                     self._function(name, node)
 

@@ -67,11 +67,9 @@ def _chips(report: TriageReport) -> list[tuple[str, str]]:
         found = [("good", "passes")]
     found.append(("bad" if bad else "other", f"stage: {verdict.stage.value}"))
     if made is not None:
-        held = (
-            f"verified {made.verified_runs} of {made.runs or made.verified_runs}" if made.verified else "not verified"
-        )
-        if made.doubt:
-            held = "may show another failure"
+        times = f"{made.verified_runs} of {made.runs or made.verified_runs}"
+        held = f"verified {times}" if made.verified else "not verified"
+        held = "may show another failure" if made.doubt else held
         found.append(("good" if made.verified and not made.doubt else "other", f"reproducer {held}"))
     return found + closing_chips(report.complete, report.incomplete_reason, report.environment)
 
@@ -132,10 +130,9 @@ def _tables(report: TriageReport) -> list[tuple[str, str, list[dict[str, str]]]]
         ("Settings", "setting", [_cell(row.setting, row) for row in report.ablation]),
     )
     order = list(_OUTCOMES)
-    ordered = (
-        (heading, first, sorted(rows, key=lambda row: order.index(row["outcome"]))) for heading, first, rows in found
-    )
-    return [(heading, first, rows[:MOST_ROWS]) for heading, first, rows in ordered if rows]
+    for _, _, rows in found:
+        rows.sort(key=lambda row: order.index(row["outcome"]))
+    return [(heading, first, rows[:MOST_ROWS]) for heading, first, rows in found if rows]
 
 
 def _cell(name: str, row: AblationRow | SubsystemRow) -> dict[str, str]:

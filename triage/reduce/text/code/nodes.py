@@ -9,18 +9,6 @@ from typing import TypeGuard
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def last_name(node: ast.AST) -> str:
-    """`f` of `f` and of `a.b.f`; empty for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    return node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def called_name(node: ast.AST) -> str:
-    """`f` of `f(x)` and of `a.b.f(x)`; empty for anything else."""
-    return last_name(node.func) if isinstance(node, ast.Call) else ""
-
-
 def calls(node: ast.AST, name: str) -> TypeGuard[ast.Call]:
     """Whether it is `name(...)`."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name

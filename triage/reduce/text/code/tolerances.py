@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from triage.model.syntax import called_name, last_name
 from triage.reduce.text.code.edits import overlap
-from triage.reduce.text.code.nodes import called_name, defaults_of, is_float, is_number, last_name, string_of
+from triage.reduce.text.code.nodes import defaults_of, is_float, is_number, string_of
 from triage.reduce.text.code.script import Edit, Function, Script
 
 Place = tuple[ast.AST, tuple[int, int]]  # an expression that stays, and within what
@@ -25,18 +26,10 @@ _OF_CHECKS = frozenset({"eps", "epsilon", "delta", "threshold", "limit", "rel", 
 _CHECK = re.compile(r"assert|close|equal|approx|check|compare|verify", re.IGNORECASE)
 # Where such arguments begin, given by position.
 _BEHIND = {
-    "allclose": 2,
-    "isclose": 2,
-    "assert_allclose": 2,
-    "assert_almost_equal": 2,
-    "assert_approx_equal": 2,
-    "assert_array_almost_equal": 2,
-    "assertAlmostEqual": 2,
-    "assertNotAlmostEqual": 2,
-    "gradcheck": 2,
-    "gradgradcheck": 3,
-    "approx": 1,
-}
+    "allclose": 2, "isclose": 2, "assert_allclose": 2, "assert_almost_equal": 2, "assert_approx_equal": 2,
+    "assert_array_almost_equal": 2, "assertAlmostEqual": 2, "assertNotAlmostEqual": 2, "gradcheck": 2,
+    "gradgradcheck": 3, "approx": 1,
+}  # fmt: skip
 _ENDS = ("exit", "fail", "_exit")
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SMALL = 0.1  # what anything is compared with below that is mostly an error that is allowed

@@ -89,9 +89,8 @@ def stripped(script: Script, modules: Mapping[str, Module]) -> Script:
             unused = []
             for alias in names:
                 uses = [place.node for place in seen.reads(bound_name(alias))]
-                own = (
-                    _base_of_torch(modules, node.module or "", alias.name) if isinstance(node, ast.ImportFrom) else None
-                )
+                home = (node.module or "") if isinstance(node, ast.ImportFrom) else None
+                own = _base_of_torch(modules, home, alias.name) if home is not None else None
                 edits += [edit for use in uses for edit in _beside_the_point(script, use, own)]
                 unused += [alias] if not uses else []
             if unused:

@@ -6,8 +6,9 @@ import ast
 import warnings
 from collections.abc import Iterator
 
+from triage.model.syntax import last_name
 from triage.reduce.text.code.compile_calls import compiled_name
-from triage.reduce.text.code.nodes import FUNCTIONS, bound_name, imported_modules, last_name, names_within
+from triage.reduce.text.code.nodes import FUNCTIONS, bound_name, imported_modules, names_within
 from triage.reduce.text.code.script import Definition, Function, Script, blocks_of
 
 _LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)

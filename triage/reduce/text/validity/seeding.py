@@ -10,8 +10,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from triage.model.syntax import called_name, last_name
 from triage.reduce.text.code.edits import deletion
-from triage.reduce.text.code.nodes import called_name, last_name
 from triage.reduce.text.code.script import Function, Script
 from triage.reduce.text.code.tidy import tidy
 
