@@ -126,15 +126,7 @@ def test_the_words_of_the_contract() -> None:
         "nondeterministic",
         "none",
     }
-    stages = {
-        "script",
-        "dynamo",
-        "aot_autograd",
-        "decomp_partition",
-        "inductor",
-        "backend",
-        "none",
-    }
+    stages = {"script", "dynamo", "aot_autograd", "decomp_partition", "inductor", "backend", "none"}
     assert {stage.value for stage in Stage} == stages
     assert {"ok", "exception", "wrong_result", "crash", "hang"} <= {kind.value for kind in OutcomeKind}
 

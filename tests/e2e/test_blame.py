@@ -109,7 +109,7 @@ def test_a_graph_that_is_used_where_it_does_not_hold(
     assert signature is not None, "the planted fault does not show"
     oracle = SignatureOracle(signature)
     found = search_guards(source, inquiry(runner, rung="eager", oracle=oracle, seconds=120.0))
-    assert found is not None and found.search.names == names and [cure.name for cure in found.cures] == cures
+    assert found.search.names == names and [cure.name for cure in found.cures] == cures
     assert found.search.queries == (2 if names else 1)  # and the guards that torch leaves out, where one is missing
     assert does_not_matter(found.search) == indifferent
     shown = [condition.condition for condition in of_parts(found.search)]

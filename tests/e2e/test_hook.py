@@ -79,7 +79,6 @@ def test_what_a_program_handles_or_suppresses_is_seen(tmp_path: Path) -> None:
     assert output(tmp_path) == "handled BackendCompilerFailed\nwent on True\n"
     assert found.outcome.kind is OutcomeKind.EXCEPTION and found.outcome.exit_code == 0
     assert [(raised.phase, raised.swallowed) for raised in found.notes.raised] == [("compile", True), ("compile", True)]
-    assert found.signature is not None
     assert (found.signature.exception_type, found.signature.message) == ("KeyError", "'no kernel for relu'")
     assert found.notes.compile_calls[0].custom_backend and found.notes.compile_calls[0].backend == "broken"
 
@@ -87,7 +86,7 @@ def test_what_a_program_handles_or_suppresses_is_seen(tmp_path: Path) -> None:
 def test_what_a_program_hides_and_wraps_is_seen(tmp_path: Path) -> None:
     found = probe(script(tmp_path / "a directory with spaces", HIDES), sys.executable, "train.py")
     assert output(tmp_path / "a directory with spaces") == "nothing to see\n"
-    assert found.outcome.exit_code == 1 and found.signature is not None
+    assert found.outcome.exit_code == 1
     assert found.signature.exception_type == "KeyError"  # not the program's own RuntimeError
     assert found.outcome.exception is not None and found.outcome.exception.ended == "uncaught"
     own = user_frame(found.outcome.exception)
@@ -105,7 +104,7 @@ def test_a_module_beside_the_users_own_sitecustomize_that_leaves_at_once(tmp_pat
     )
     found = probe(tmp_path, sys.executable, "-m", "pkg.mod", PYTHONPATH=own_path(tmp_path / "site"))
     assert output(tmp_path) == "own site\n"
-    assert found.outcome.exit_code == 7 and found.signature is not None
+    assert found.outcome.exit_code == 7
     assert found.signature.exception_type == "KeyError"
 
 
@@ -128,7 +127,7 @@ def test_pytest(tmp_path: Path) -> None:
         "test_it.py",
     )
     assert "2 failed, 1 passed, 1 skipped, 1 xfailed" in output(tmp_path)
-    assert found.outcome.exit_code == 1 and found.signature is not None
+    assert found.outcome.exit_code == 1
     assert found.signature.exception_type == "KeyError"
     assert found.outcome.exception is not None and found.outcome.exception.ended == "test"
     assert found.notes.tests == 5
@@ -138,7 +137,7 @@ def test_a_check_of_unittest_under_pytest(tmp_path: Path) -> None:
     text = "import unittest\nimport torch\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n"
     text += "        self.assertTrue(torch.ones(1) > 2, 'differs')\n"
     found = probe(script(tmp_path, text, "test_it.py"), sys.executable, "-m", "pytest", "-q", "test_it.py")
-    assert found.signature is not None and found.signature.exception_type == "AssertionError"
+    assert found.signature.exception_type == "AssertionError"
     assert "differs" in found.signature.message
 
 
@@ -153,7 +152,7 @@ def test_a_shell_that_loses_the_status(tmp_path: Path) -> None:
     script(tmp_path, 'cd "$(dirname "$0")"\n"$1" train.py 2>&1 | tee copy.log\n', "run.sh")
     found = probe(tmp_path, "/bin/bash", "run.sh", sys.executable)
     assert found.outcome.exit_code == 0 and "no kernel for relu" in (tmp_path / "copy.log").read_text()
-    assert found.outcome.kind is OutcomeKind.EXCEPTION and found.signature is not None
+    assert found.outcome.kind is OutcomeKind.EXCEPTION
     assert found.signature.exception_type == "KeyError"
 
 

@@ -102,7 +102,7 @@ def cluster() -> Any:
     from ray.cluster_utils import Cluster
 
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    found.nodes = [found.add_node(num_cpus=1) for _ in range(2)]  # type: ignore[attr-defined]
+    found.nodes = [found.add_node(num_cpus=1) for _ in range(2)]
     found.wait_for_nodes()
     yield found
     found.shutdown()

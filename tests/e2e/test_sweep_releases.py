@@ -61,13 +61,7 @@ step, log = make()
 torch.compile(step, backend="eager")(torch.ones(2))
 assert len(log) == 1, "nothing was noted"
 """
-PROGRAMS = {
-    "attribute": ATTRIBUTE,
-    "sparse": SPARSE,
-    "inference": INFERENCE,
-    "closure": CLOSURE,
-    "fine": PASSES,
-}
+PROGRAMS = {"attribute": ATTRIBUTE, "sparse": SPARSE, "inference": INFERENCE, "closure": CLOSURE, "fine": PASSES}
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def probe(place: Path, source: str, rung: str | None = None, **more: object) -> 
     target = make_target(("mine.py",), module=None, raw=False, python=PYTHON, cwd=place)
     out = place / "out"
     out.mkdir()
-    request = ProbeRequest("as_is", target, rung, 200, out, neutral=neutral_store(), verbose_logs=False, **more)  # type: ignore[arg-type]
+    request = ProbeRequest("as_is", target, rung, 200, out, neutral=neutral_store(), verbose_logs=False, **more)
     return run_probe(request)
 
 
@@ -56,7 +56,6 @@ def test_the_line_is_that_of_the_code_that_the_compiler_was_given(
     source: str, role: str, raised: bool, stage: Stage, tmp_path: Path
 ) -> None:
     own = own_code_of(probe(tmp_path, source).outcome.exception, stage)
-    assert own is not None
     assert (own.role, own.place, own.raised) == (role, marked(source), raised)
     assert own.call_site is not None and own.call_site.startswith("mine.py:")
 

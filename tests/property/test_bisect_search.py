@@ -38,7 +38,7 @@ def test_it_finds_what_the_linear_scan_finds(history):
     if GOOD not in history:
         assert found is None
     else:
-        assert found is not None and (found.bad, found.good) == (history.index(GOOD) - 1, history.index(GOOD))
+        assert (found.bad, found.good) == (history.index(GOOD) - 1, history.index(GOOD))
         assert found.unknown == ()
 
 
@@ -55,7 +55,6 @@ def test_unknowns_only_widen_the_answer(history, holes):
     if not {BAD, GOOD} <= {seen[place] for place in told}:
         assert found is None
         return
-    assert found is not None
     assert found.bad == max(place for place in told if seen[place] is BAD)
     assert found.good == min(place for place in told if seen[place] is GOOD)
     assert found.unknown == tuple(range(found.bad + 1, found.good))

@@ -10,12 +10,7 @@ from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.reduce.choose import (
-    Attempt,
-    Means,
-    Unreduced,
-    choose,
-)
+from triage.reduce.choose import Attempt, Means, Unreduced, choose
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.verifying import Reproduced, Verifier
 

@@ -56,5 +56,5 @@ def smoke_lines(**errors: str) -> str:
 def workshop(tmp_path: Path, uv: Installer, **recipe: object) -> Workshop:
     interpreter = Interpreter(sys.executable, (3, 11), "3.11.7")
     cache = EnvironmentCache(tmp_path / "cache")
-    made = Recipe(interpreter, uv, IndexSettings(), **recipe)  # type: ignore[arg-type]
+    made = Recipe(interpreter, uv, IndexSettings(), **recipe)
     return Workshop(cache, made, tmp_path / "logs", lambda kind, **facts: None)

@@ -161,7 +161,7 @@ EXPLAINED = Explanation(
 
 
 def at(version: str, verdict: Standing, **more: object) -> TestedVersion:
-    return TestedVersion(version, verdict, runs=1, failures=int(verdict is Standing.BAD), seconds=20.0, **more)  # type: ignore[arg-type]
+    return TestedVersion(version, verdict, runs=1, failures=int(verdict is Standing.BAD), seconds=20.0, **more)
 
 
 BISECTED = Bisection(

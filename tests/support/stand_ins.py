@@ -26,7 +26,6 @@ def result(outcome: Outcome, **notes: Any) -> CandidateResult:
 
 def late(*, compiled: bool = True) -> CandidateResult:
     """What was ended at its limit."""
-    assert SIGNATURE is not None
     return CandidateResult(LATE, AgentNotes(), replace(SIGNATURE, kind=OutcomeKind.HANG), compiled, 60.2)
 
 

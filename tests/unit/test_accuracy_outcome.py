@@ -221,7 +221,7 @@ def test_a_failing_check_is_known_by_what_is_wrong_with_a_graph(walk: Callable[.
     it, machine = checked(walk, AgentNotes(wrongs=(GRADIENT, NAN), compared=1))
     found = it.conclusion()
     assert (found.stage, found.symptom) == (Stage.AOT_AUTOGRAD, Symptom.WRONG_RESULT)
-    assert found.signature is not None and found.signature.wrong == GRADIENT.wrongness
+    assert found.signature.wrong == GRADIENT.wrongness
     assert found.direction is Direction.BACKWARD
     assert found.signature.exception_type == "AssertionError"  # what the person saw stays
     assert machine.requests[-1].rung == "aot_eager" and machine.requests[-1].accuracy is not None
@@ -374,7 +374,6 @@ def test_a_loop_that_makes_more_of_each_rounding_is_not_called_an_operation_that
         nodes = tuple(GraphNode(f"t{step}", "call_function", "torch.tanh", where=where) for step in range(steps))
         file = tmp_path / "graph-0-dynamo.json"
         file.write_text(json.dumps(encode(GraphCase("dynamo", (), nodes, (), graph_id="0/0"))), encoding="utf-8")
-        assert it.checked is not None
         it.checked = replace(it.checked, graphs=(file,))
         return " ".join(rounding_notes(it, gross, amplified=False))
 
@@ -427,8 +426,7 @@ class Amplifying(Checking):
 
 
 @pytest.mark.parametrize(
-    ("otherwise", "amplified"),
-    [(Check("values", relative=1.3), True), (Check("nan"), False), (None, False)],
+    ("otherwise", "amplified"), [(Check("values", relative=1.3), True), (Check("nan"), False), (None, False)]
 )
 def test_what_the_program_makes_of_a_rounding_is_rounding(
     walk: Callable[..., Walk], otherwise: Check | None, amplified: bool
@@ -465,7 +463,7 @@ def test_what_may_be_more_than_rounding_is_not_called_that(
 
 def test_a_comparison_that_did_not_end_is_no_proof_of_rounding(walk: Callable[..., Walk]) -> None:
     it, _ = checked(walk, AgentNotes(rounding=ROUNDED, compared=2))
-    assert it.checked is not None and it.conclusion().symptom is Symptom.ROUNDING
+    assert it.conclusion().symptom is Symptom.ROUNDING
     it.checked = replace(it.checked, outcome=Outcome(OutcomeKind.HANG, 300.0))
     assert it.conclusion().stage is Stage.AOT_AUTOGRAD
 
@@ -653,7 +651,7 @@ def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_au
     runner = wrong_at("backward()")
     problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
     found = comparison_of(problem, runner, CheckOracle(signature), Clock(0.0))
-    assert found is not None and found[0].backward
+    assert found[0].backward
     text = print_case(found[0], form=found[1])
     forward = '    with torch.autocast("cpu", dtype=torch.bfloat16):\n        out = fn(x)\n    out.sum().backward()\n'
     assert forward in text and text.count("autocast") == 1
@@ -695,7 +693,7 @@ def test_a_comparison_bears_a_gradient_that_is_none() -> None:
     runner = Runner(without_gradient)
     problem = Problem(signature, Stage.AOT_AUTOGRAD, "aot_eager", None, (graph,), Path("x"))
     found = comparison_of(problem, runner, CheckOracle(signature), Clock(0.0))
-    assert found is not None and found.form.zeros
+    assert found.form.zeros
     assert "    return out, torch.zeros_like(x) if x.grad is None else x.grad\n" in found.source
 
 

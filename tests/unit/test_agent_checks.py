@@ -104,14 +104,7 @@ def dtype_not_checked() -> None:
 
 @pytest.mark.parametrize(
     "check",
-    [
-        numpys_of_another_dtype,
-        numpys_of_a_list,
-        numpys_of_a_number,
-        bare_with_a_number,
-        broadcast,
-        dtype_not_checked,
-    ],
+    [numpys_of_another_dtype, numpys_of_a_list, numpys_of_a_number, bare_with_a_number, broadcast, dtype_not_checked],
 )
 def test_what_a_check_does_not_look_at_is_not_what_failed(check: Callable[[], None]) -> None:
     found = seen(check)
@@ -143,7 +136,6 @@ def test_the_kind(check: Callable[[], None], kind: str) -> None:
 
 def test_the_size() -> None:
     found = seen(assert_close)
-    assert found is not None
     assert (found["difference"], found["dtype"]) == (0.5, "float32")
     assert 0.1 < found["relative"] < 0.2
 

@@ -48,22 +48,22 @@ def of_now(suppress: bool) -> types.ModuleType:
                     return None
                 raise
 
-    module.ConvertFrameAssert, module.ConvertFrame = ConvertFrameAssert, ConvertFrame  # type: ignore[attr-defined]
-    module.run = lambda error: module.ConvertFrame()(error)  # type: ignore[attr-defined]  # noqa: PLW0108
+    module.ConvertFrameAssert, module.ConvertFrame = ConvertFrameAssert, ConvertFrame
+    module.run = lambda error: module.ConvertFrame()(error)  # noqa: PLW0108
     return module
 
 
 def of_before(suppress: bool) -> types.ModuleType:
     now = of_now(suppress)
     module = types.ModuleType("convert_frame")
-    module.convert_frame_assert = lambda: now.ConvertFrameAssert.__call__.__get__(now.ConvertFrameAssert())  # type: ignore[attr-defined]
+    module.convert_frame_assert = lambda: now.ConvertFrameAssert.__call__.__get__(now.ConvertFrameAssert())
 
     def convert_frame() -> Any:
         inner = module.convert_frame_assert()
 
         def call(error: Exception | None) -> str | None:
             try:
-                return inner(error)  # type: ignore[no-any-return]
+                return inner(error)
             except Exception as caught:
                 if suppress or isinstance(caught, Unsupported):
                     return None
@@ -71,8 +71,8 @@ def of_before(suppress: bool) -> types.ModuleType:
 
         return call
 
-    module.convert_frame = convert_frame  # type: ignore[attr-defined]
-    module.run = lambda error: module.convert_frame()(error)  # type: ignore[attr-defined]  # noqa: PLW0108
+    module.convert_frame = convert_frame
+    module.run = lambda error: module.convert_frame()(error)  # noqa: PLW0108
     return module
 
 
@@ -114,7 +114,7 @@ def test_threads_do_not_see_each_others_errors() -> None:
         if error is None:
             inside.set()
             go_on.wait(5)
-        return original(self, error)  # type: ignore[no-any-return]
+        return original(self, error)
 
     module.ConvertFrameAssert.__call__ = slow
     frames.patch_convert_frame(module, recorder)

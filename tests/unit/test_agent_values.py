@@ -17,7 +17,6 @@ AGENT = Path(__file__).parents[2] / "triage" / "agent"
 
 def speller_of(*modules: str):
     spec = importlib.util.spec_from_file_location("agent_trace_values", AGENT / "trace" / "values.py")
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.Speller(lambda name: name in modules)

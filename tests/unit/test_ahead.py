@@ -39,7 +39,7 @@ class Compiling(Machine):
         until: str = "uncompiled",
         **named: object,
     ) -> None:
-        super().__init__(*given, **named)  # type: ignore[arg-type]
+        super().__init__(*given, **named)
         self.folder, self.alone, self.waits, self.phase, self.until = folder, alone, waits, phase, until
         self.beside = threading.Event()
         self.hold: Callable[[ProbeRequest, Cancel | None], None] = lambda request, cancel: None

@@ -69,7 +69,7 @@ def by_name() -> str:
 )
 def test_it_is_the_function_that_the_program_wrote(backend: Callable[[], Any], function: str) -> None:
     found = backends.place_of(backend())
-    assert found is not None and found["file"] == __file__ and found["function"] == function
+    assert found["file"] == __file__ and found["function"] == function
     assert found["code"].startswith(f"def {function}(")
 
 

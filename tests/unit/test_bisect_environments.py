@@ -268,7 +268,6 @@ def test_an_environment_in_use_stays_whatever_the_bound(tmp_path):
     fill(cache, "a", 5 * MIB, 1000.0)
     other = EnvironmentCache(tmp_path, 1)
     held = other.find("a")
-    assert held is not None
     cache.keep_bound(0)
     assert names(tmp_path) == ["a"]
     other.release(held.directory)
@@ -331,7 +330,6 @@ def test_facts_found_out_later_are_kept(tmp_path):
     assert stored is not None
     cache.update(stored, smoke="passed")
     again = EnvironmentCache(tmp_path).find("a")
-    assert again is not None
     assert again.facts["smoke"] == "passed"
     assert (tmp_path / "a" / FACTS).exists()
     assert not (tmp_path / "a" / MAKING).exists()
@@ -380,7 +378,6 @@ def test_a_python_that_is_not_there_is_told_with_what_to_do(monkeypatch):
 
 def test_an_interpreter_is_found_by_its_version():
     found = find_python(sys.version_info[:2], sys.executable, Installer())
-    assert found is not None
     assert found.python == sys.version_info[:2]
 
 

@@ -70,7 +70,7 @@ def make(tmp_path: Path) -> Make:
         runs = Runs(dict(zip(names, behaviour, strict=True)))
         bench = StubBench()
         session = Session(tmp_path, Settings(), Emitter(), Clock(0), None)
-        hunt = Hunt(axis, bench, Trial(session, probe=runs), session, Manner(**manner), sought or Sought())  # type: ignore[arg-type]
+        hunt = Hunt(axis, bench, Trial(session, probe=runs), session, Manner(**manner), sought or Sought())
         return hunt, bench, runs
 
     return made

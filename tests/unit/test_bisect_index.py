@@ -156,7 +156,6 @@ install.index-url='https://special/simple'
 
 def test_pips_settings_are_read_by_their_rank_and_handed_on_to_uv():
     found = from_pip(PIP, {})
-    assert found is not None
     assert (found.default, found.find_links) == ("https://special/simple", ("/opt/wheels",))
     assert found.indexes == ("https://a/simple", "file:///b/simple", "https://special/simple")
     assert found.uv_arguments() == (
@@ -174,7 +173,6 @@ def test_pips_settings_without_an_index_leave_the_default():
 
 def test_a_person_without_an_index_gets_none():
     found = from_pip("global.no-index='true'\nglobal.find-links='/w'\n", {})
-    assert found is not None
     assert found.indexes == ()
     assert found.uv_arguments() == ("--no-index", "--find-links", "/w")
 
@@ -182,19 +180,16 @@ def test_a_person_without_an_index_gets_none():
 def test_uvs_settings_win_and_uv_reads_them_itself():
     environ = {"UV_INDEX": "torch=https://torch/simple https://b/simple", "UV_INDEX_URL": "https://me/simple"}
     found = from_uv(environ, [{"index": [{"url": "https://c/simple"}, {"url": "https://x", "explicit": True}]}])
-    assert found is not None
     assert found.indexes == ("https://torch/simple", "https://b/simple", "https://c/simple", "https://me/simple")
     assert found.uv_arguments() == ()
 
 
 def test_settings_of_uv_are_handed_on_to_pip():
     found = from_uv({"UV_INDEX": "https://b/simple", "UV_INDEX_URL": "https://me/simple", "UV_FIND_LINKS": "/w"}, [])
-    assert found is not None
     assert found.pip_arguments() == (
         "--index-url", "https://me/simple", "--extra-index-url", "https://b/simple", "--find-links", "/w",
     )  # fmt: skip
     own = from_pip(PIP, {})
-    assert own is not None
     assert own.pip_arguments() == ()  # pip reads its own
 
 
@@ -209,7 +204,6 @@ def test_uvs_files_may_name_the_default_index():
     found = from_uv(
         {}, [{"index": [{"url": "https://c/simple", "default": True}]}, {"pip": {"extra-index-url": ["d"]}}]
     )
-    assert found is not None
     assert (found.default, found.extra) == ("https://c/simple", ("d",))
     assert from_uv({}, [{"python-preference": "system"}]) is None
     assert IndexSettings().default == PUBLIC_INDEX

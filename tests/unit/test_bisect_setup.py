@@ -39,7 +39,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(**wish: object) -> Ask:
-    return Ask(("train.py",), "/", wish=Wish(**wish))  # type: ignore[arg-type]
+    return Ask(("train.py",), "/", wish=Wish(**wish))
 
 
 def target(python: str) -> Target:

@@ -75,17 +75,17 @@ def _trial_with(probe: Callable[..., Probe]) -> Callable[..., None]:
     def init(
         self: trial_module.Trial, session: object, env: dict[str, str] | None = None, stdin: Path | None = None
     ) -> None:
-        self.session, self.env, self.probe, self.stdin = session, env or {}, probe, stdin  # type: ignore[assignment]
+        self.session, self.env, self.probe, self.stdin = session, env or {}, probe, stdin
 
     return init
 
 
 def ask(tmp_path: Path, *words: str, **changes: object) -> Ask:
-    return replace(Ask(words or ("train.py",), str(tmp_path)), **changes)  # type: ignore[arg-type]
+    return replace(Ask(words or ("train.py",), str(tmp_path)), **changes)
 
 
 def go(question: Ask, out: Path | None = None, resume: Path | None = None, **settings: object) -> Done:
-    return bisect(question, Settings(out=out, **settings), Emitter(), resume)  # type: ignore[arg-type]
+    return bisect(question, Settings(out=out, **settings), Emitter(), resume)
 
 
 def test_it_is_written_as_the_contract_has_it(world, tmp_path):
@@ -183,14 +183,12 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_run_is_bisected_by_its_reproducer_and_its_report_gets_the_section(world, tmp_path, run):
     report = load_report(run)
-    assert report.signature is not None
     world.failure = fails(report.signature.message, report.signature.exception_type)
     done = go(ask(tmp_path, str(run), wish=Wish(bad="2.10.0")))
     assert done.found.after == "2.8.0"
     assert done.directory == run / "bisect"
     assert find_subject((str(run),), None, False, tmp_path).words == (str(run / "repro.py"),)
     merged = load_report(run)
-    assert merged.regression is not None
     assert (merged.regression["last_good"], merged.regression["first_bad"]) == ("2.7.1", "2.8.0")
     text = (run / "report.md").read_text()
     assert "Regression: 2.7.1 passes, 2.8.0 fails" in text
@@ -223,7 +221,6 @@ def test_a_run_without_a_reproducer_is_bisected_by_its_script(tmp_path, run):
     )
     subject = find_subject((str(run),), None, False, tmp_path)
     assert (subject.words, subject.module, subject.cwd) == (("--lr", "1"), "pkg.train", tmp_path)
-    assert subject.wanted is not None
     assert subject.wanted.place == "<module>: chead(rois2).backward()"
     assert subject.known_bad == tree["environment"]["torch"]
 

@@ -18,12 +18,7 @@ from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.choose import (
-    MOST_LARGER,
-    SMALLER_FAILED,
-    Attempt,
-    InterruptedReductionError,
-)
+from triage.reduce.choose import MOST_LARGER, SMALLER_FAILED, Attempt, InterruptedReductionError
 from triage.reduce.interface import Met, NoReduction, Problem, Reduction
 from triage.reduce.verifying import Reproduced, Shown
 from triage.report.wording import reproducer_claim
@@ -56,7 +51,7 @@ def test_what_is_enough_to_name_the_operation_is_not_verified_and_not_called_so(
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path, operation_only=True)
     found, _ = chosen(problem, [FindsEnough()], never)
-    assert found is not None and not found.verified and found.others == ()
+    assert not found.verified and found.others == ()
     assert found.notes == ("It was not verified in a fresh process.",)
 
 
@@ -69,7 +64,7 @@ def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_gra
     failing = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True, graph=graph)
     problem = Problem(SIGNATURE, stage, "eager", None, (), tmp_path)
     found, _ = chosen(problem, [Finds()], lambda *_: Shown([failing] * 3))
-    assert found is not None and found.verified
+    assert found.verified
     assert found.ops == ops
 
 
@@ -89,7 +84,7 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
 
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
     found, _ = chosen(problem, [FindsTwo()], verify)
-    assert found is not None and (found.source, found.ops, found.verified, found.minimal) == ("large\n", 3, True, False)
+    assert (found.source, found.ops, found.verified, found.minimal) == ("large\n", 3, True, False)
     assert SMALLER_FAILED in found.notes
     assert len(asked) == 2
 
@@ -174,7 +169,7 @@ def test_the_comment_on_top_has_the_error_of_the_reproducer_itself(
         oracle=oracle,
         emit=lambda kind, **facts: told.append(facts.get("count")),
     )
-    assert found is not None and found.verified
+    assert found.verified
     assert found.source == source.replace("# ValueError: rank 2 of 3", first, 1)
     assert private is None or not any(count.error for count in told if count is not None)
 
@@ -283,7 +278,6 @@ def test_what_the_budget_left_no_time_to_verify_is_kept_and_said_not_to_be_verif
         lambda source, runs: Shown(ran),
         spent=True,
     )
-    assert found is not None
     assert (found.verified, found.verified_runs, found.runs) == (False, 2, 2)
     assert "The budget ended before it was verified." in found.notes
 
@@ -298,7 +292,6 @@ def test_ctrl_c_while_pytorchs_minifier_is_judged_ends_the_run() -> None:
 
     with pytest.raises(InterruptedReductionError) as caught:
         controlled(Interrupted(), {})
-    assert caught.value.best is not None
     assert not caught.value.best.verified
 
 
@@ -379,7 +372,7 @@ def test_what_no_person_writes_gives_way_to_a_text_that_reads_better(
         asked.extend([facts["subject"]] if kind == "engine_started" else [])
 
     found, _ = chosen(problem, attempts, verify, emit=heard)
-    assert found is not None and found.verified and asked == ["the captured graph", "text"]
+    assert found.verified and asked == ["the captured graph", "text"]
     assert ("_make_dual" not in found.source) == (taken == "text")
 
 
@@ -469,6 +462,6 @@ def test_what_failed_each_time_is_kept_at_an_interrupt_also_where_it_fails_below
     with pytest.raises(InterruptedReductionError) as caught:
         chosen(problem, engines, verify, runner=Passing(), script="the script\n")
     best = caught.value.best
-    assert best is not None and best.source == "raise KeyError('boom')\n"
+    assert best.source == "raise KeyError('boom')\n"
     assert (best.verified, best.verified_runs) == (False, 3)
     assert "It failed the same way in 3 of 3 fresh processes, but fails with `aot_eager` too." in best.notes

@@ -19,12 +19,10 @@ FIRST = load_report(GOLDEN / "inductor_exception")
 
 
 def with_signature(report: TriageReport, **changes: Any) -> TriageReport:
-    assert report.signature is not None
     return replace(report, signature=replace(report.signature, **changes))
 
 
 def crashed(op: str) -> TriageReport:
-    assert FIRST.culprit is not None
     verdict = replace(FIRST.verdict, symptom=Symptom.CRASH)
     report = with_signature(FIRST, exception_type="SIGSEGV", message="while compiling", frames=(), fingerprint="f" * 16)
     return replace(report, verdict=verdict, culprit=replace(FIRST.culprit, op=op))

@@ -38,7 +38,7 @@ def error(
 ) -> RaisedException:
     return RaisedException(
         kind, message, (Frame("/home/ann/train.py", 3, "main"), Frame(f"{SITE}/{file}", 7, "f")), **more
-    )  # type: ignore[arg-type]
+    )
 
 
 def probe(outcome: Outcome, *raised: RaisedException, cancelled: bool = False) -> Probe:
@@ -234,14 +234,13 @@ def test_the_news_among_expected_exceptions_is_what_counts() -> None:
     expected, news = RaisedException("ValueError", "batch 3 has no labels"), error("RuntimeError", "lowering failed")
     found = ladder(met_uncompiled(expected), met_uncompiled(expected), OK, OK, handled(expected, news))
     assert found.stage is Stage.INDUCTOR
-    assert found.outcome is not None and found.outcome.exception is not None
     assert found.outcome.exception.message == "lowering failed"
 
 
 def test_a_status_after_an_expected_exception_has_a_reason_of_its_own() -> None:
     expected = RaisedException("ValueError", "batch 3 has no labels")
     found = ladder(met_uncompiled(expected), OK, OK, OK, handled(expected, code=1))
-    assert found.stage is Stage.INDUCTOR and found.signature is not None
+    assert found.stage is Stage.INDUCTOR
     assert (found.signature.exception_type, found.signature.message) == ("SystemExit", "exit status 1")
 
 

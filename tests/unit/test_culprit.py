@@ -44,7 +44,7 @@ def graph():
 
 def test_the_operation_in_whose_decomposition_it_was_raised():
     found = culprit_of(concluded("compile", "lerp", "lt"), graph(), None)
-    assert found is not None and found.op == "aten.lerp"
+    assert found.op == "aten.lerp"
     assert found.detail == "the reproducer needs aten.lerp, aten.real"
     cut_short = culprit_of(concluded("compile", "lerp", "lt"), graph(), None, Clues(minimal=False))
     assert cut_short == replace(found, detail="the reproducer holds aten.lerp, aten.real")
@@ -81,7 +81,7 @@ def test_what_a_higher_order_operator_runs_is_not_named_for_it():
     call = op("y", "torch.ops.higher_order.scan", {"graph": "body"}, "%x", out=meta(4))
     scanned = case([tensor("x", 4)], [op("n", "torch.neg", "%x", out=meta(4)), call], "y", subgraphs=(body,))
     found = culprit_of(concluded("compile"), scanned, None)
-    assert found is not None and found.op == "higher_order.scan"
+    assert found.op == "higher_order.scan"
     assert found.detail == "the reproducer needs aten.neg, aten.lerp, aten.real, higher_order.scan"
     found = culprit_of(concluded("lerp"), scanned, None)
     assert found is not None and found.op == "aten.lerp"
@@ -107,18 +107,15 @@ def test_the_last_one_is_that_of_the_last_call_also_where_it_was_called_before()
         op("y", "torch.real", "%b", out=meta(4)),
     ]
     found = culprit_of(concluded("compile"), case([tensor("x", 4)], nodes, "y"), None)
-    assert found is not None and found.op == "aten.real"
+    assert found.op == "aten.real"
     assert found.detail == "the reproducer needs aten.real, aten.lerp"
 
 
 def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_given_to():
-    nodes = [
-        op("a", "torch.ops.shop.price.default", "%x", out=meta(4)),
-        op("y", "torch.real", "%a", out=meta(4)),
-    ]
+    nodes = [op("a", "torch.ops.shop.price.default", "%x", out=meta(4)), op("y", "torch.real", "%a", out=meta(4))]
     needs = case([tensor("x", 4)], nodes, "y")
     found = culprit_of(concluded("compile"), needs, None, Clues(broken=["shop::price"]))
-    assert found is not None and found.op == "shop.price.default"
+    assert found.op == "shop.price.default"
     assert found.detail == "it breaks what it promises; the reproducer needs aten.real as well"
     found = culprit_of(concluded("compile"), needs, None, Clues(broken=["shop::tax"]))
     assert found is not None and found.op == "aten.real"
@@ -127,12 +124,8 @@ def test_a_custom_operator_that_breaks_what_it_promises_comes_before_what_it_is_
 def test_a_custom_operator_is_named_and_not_what_its_fake_kernel_calls():
     error = concluded("compile", message="While executing aten.real.default")
     found = culprit_of(error, None, None, Clues(through="shop::price"))
-    assert found is not None
     assert (found.op, found.detail) == ("shop.price", "the exception came through what is registered for it")
-    nodes = [
-        op("a", "torch.ops.shop.price.default", "%x", out=meta(4)),
-        op("y", "torch.real", "%a", out=meta(4)),
-    ]
+    nodes = [op("a", "torch.ops.shop.price.default", "%x", out=meta(4)), op("y", "torch.real", "%a", out=meta(4))]
     found = culprit_of(error, case([tensor("x", 4)], nodes, "y"), None, Clues(through="shop::price"))
     assert found is not None and found.op == "shop.price.default"
 
@@ -143,7 +136,7 @@ def test_the_operation_that_gives_a_wrong_value_comes_before_the_one_that_fails_
     found = culprit_of(
         concluded("lerp", message="While executing aten.real.default"), graph(), None, Clues(given=given)
     )
-    assert found is not None and found.op == "aten.lerp"
+    assert found.op == "aten.lerp"
     assert found.detail == "it gives the wrong value that the failure comes of; the reproducer needs aten.real as well"
     assert what_it_comes_of(given).startswith(" It comes of a wrong value, the result of aten.lerp: ")
 

@@ -38,7 +38,6 @@ def test_a_command_parses(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_step_that_renders_leaves_what_the_next_ones_take(tmp_path: Path) -> None:
     """The workflow's own shell, with a `triage run` that has been: its report is there, its exit status 0."""
     step = re.search(r"run: \|\n(.*?)\n      - if", PAGE, re.DOTALL)
-    assert step is not None
     shutil.copytree(ROOT / "tests" / "golden" / "inductor_exception", tmp_path / "triage-run")
     triage = f'triage() {{ [ "$1" = run ] && return 0; "{sys.executable}" -m triage "$@"; }}\n'
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "GITHUB_OUTPUT": str(tmp_path / "output")}
@@ -67,6 +66,5 @@ def test_the_action_takes_what_the_page_gives_it() -> None:
     needed = {name for name, each in action["inputs"].items() if each.get("required")}
     assert needed <= set(given) <= set(action["inputs"])
     told = re.search(r"Its inputs are (.*?), its outputs (.*?)\.", PAGE)
-    assert told is not None
     named = [re.findall(r"`(\w+)`", words) for words in told.groups()]
     assert named == [list(action["inputs"]), list(action["outputs"])]

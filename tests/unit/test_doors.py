@@ -26,7 +26,7 @@ DYNAMO = ("_dynamo/symbolic_convert.py", "run")
 def seen(*frames: tuple[str, str], own: bool = False, error: str = "RuntimeError") -> dict[str, list[Probe]]:
     found = [USER, *(Frame(TORCH + file, 1, function) for file, function in frames), *([USER] if own else [])]
     outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(error, "no", tuple(found)))
-    probe = Probe("uncompiled", "uncompiled", outcome, signature_of(outcome), AgentNotes(started=True), None, ())  # type: ignore[arg-type]
+    probe = Probe("uncompiled", "uncompiled", outcome, signature_of(outcome), AgentNotes(started=True), None, ())
     return {UNCOMPILED.name: [probe]}
 
 
@@ -44,7 +44,6 @@ def seen(*frames: tuple[str, str], own: bool = False, error: str = "RuntimeError
 def test_the_door_and_the_stage_are_named(frames: list[tuple[str, str]], name: str, stage: Stage) -> None:
     probes = seen(*frames)
     found = conclude(LADDER, len(LADDER) - 1, probes)
-    assert found.door is not None
     assert (found.door.name, found.stage) == (name, stage)
     assert found.fails_uncompiled
     said = summary_sentence(found, probes[UNCOMPILED.name][0], None)

@@ -34,11 +34,11 @@ def report(
         signature=ReportSignature(kind, message, frames),
         culprit=Culprit(op) if op else None,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def query(*given: str, private: tuple[str, ...] = (), **more: object) -> str | None:
-    found = duplicates_of(report(*given, **more), private)  # type: ignore[arg-type]
+    found = duplicates_of(report(*given, **more), private)
     assert found is None or found.query.startswith(HEAD)
     return found.query.removeprefix(HEAD) if found else None
 
@@ -129,7 +129,6 @@ def test_the_words_of_errors_whose_issue_is_known(why: str, failure: TriageRepor
 
 def test_the_address_asks_the_query() -> None:
     found = duplicates_of(KNOWN[0][1])
-    assert found is not None
     parts = urlsplit(found.url)
     assert (parts.netloc, parts.path) == ("github.com", "/pytorch/pytorch/issues")
     assert parse_qs(parts.query) == {"q": [found.query]}

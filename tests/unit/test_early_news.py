@@ -45,7 +45,7 @@ def conclusion() -> Conclusion:
 
 def test_a_reduction_is_on_disk_and_told_before_it_is_verified(tmp_path: Path) -> None:
     found = Told(tmp_path)
-    news = EarlyNews(found)  # type: ignore[arg-type]
+    news = EarlyNews(found)
     news.reduced(Reduction(SOURCE, "native", "graph", 1, 3, 1.0, True, True))
     assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
     line = plain_line(found.events[0])
@@ -77,14 +77,14 @@ def test_what_a_reproducer_has_is_told_and_none_of_it_is_blamed(
     found = Told(tmp_path)
     nodes = tuple(GraphNode(f"v{number}", "call_function", f"torch.{target}") for number, target in enumerate(targets))
     graph = GraphCase("aten", (), nodes, ())
-    EarlyNews(found).reduced(Reduction(SOURCE, "native", "graph", len(nodes), 3, 1.0, True, True, graph=graph))  # type: ignore[arg-type]
+    EarlyNews(found).reduced(Reduction(SOURCE, "native", "graph", len(nodes), 3, 1.0, True, True, graph=graph))
     line = plain_line(found.events[0])
     assert line is not None and line.startswith(told)
 
 
 def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_journal(tmp_path: Path) -> None:
     found = Told(tmp_path)
-    news = EarlyNews(found)  # type: ignore[arg-type]
+    news = EarlyNews(found)
     news.emit("reduced", source=SOURCE, lines=2, first=True)
     assert (tmp_path / "repro.py").read_text() == MARK + SOURCE
     assert "source" not in found.events[0].facts
@@ -94,7 +94,7 @@ def test_the_first_candidate_that_fails_the_same_way_is_on_disk_and_not_in_the_j
 
 def test_a_candidate_that_holds_private_data_is_not_shown(tmp_path: Path) -> None:
     found = Told(tmp_path)
-    news = EarlyNews(found)  # type: ignore[arg-type]
+    news = EarlyNews(found)
     _without(news.emit, "source")("reduced", source=SOURCE, lines=2, first=True)
     assert not (tmp_path / "repro.py").exists()
     assert plain_line(found.events[0]) == "fails the same way: 2 lines"

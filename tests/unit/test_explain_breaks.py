@@ -152,13 +152,7 @@ def test_what_to_do_fits_the_line(code, text, said):
 def test_phases_hold_what_lies_inside_of_them_no_more():
     told = {"entire_frame_compile": 52.0, "backend_compile": 50.7, "inductor_compile": 47.0, "code_gen": 45.0}
     found = by_phase({**told, "async_compile.wait": 28.2, "gc": 0.1})
-    assert found == {
-        "dynamo": 1.3,
-        "aot_autograd": 3.7,
-        "inductor": 2.0,
-        "code_generation": 16.8,
-        "kernel_build": 28.2,
-    }
+    assert found == {"dynamo": 1.3, "aot_autograd": 3.7, "inductor": 2.0, "code_generation": 16.8, "kernel_build": 28.2}
     older = {"GraphLowering.compile_to_module": 8.5, "compile_file": 7.0}
     assert by_phase(older) == {"code_generation": 1.5, "kernel_build": 7.0}
     assert by_phase({"_compile.<locals>.compile_inner": 2.0, "OutputGraph.call_user_compiler": 0.5}) == {
@@ -187,7 +181,6 @@ def test_what_fullgraph_fails_with_is_found_in_the_users_code(tmp_path):
     )
     error = RaisedException("torch._dynamo.exc.Unsupported", PRINT, user_code=stack)
     found = first_to_fail(Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error), (), tmp_path)
-    assert found is not None
     assert (found.file, found.line, found.id) == ("net.py", 5, "GB0059")
     assert first_to_fail(Outcome(OutcomeKind.CRASH, 1.0, -11), (), tmp_path) is None
 

@@ -109,5 +109,5 @@ def test_a_call_of_it_before_the_line_that_fails_is_guilty_first(operation: str,
         fake_wrong=replace(COPYSIGN, operation=f"aten.{operation}"),
     )  # fmt: skip
     conclusion = Conclusion(Stage.DYNAMO, Symptom.EXCEPTION, None, Outcome(OutcomeKind.EXCEPTION, exception=error))
-    spots = guilty_lines(found, conclusion, Files(found))  # type: ignore[arg-type]
+    spots = guilty_lines(found, conclusion, Files(found))
     assert [(spot.line, spot.names) for spot in spots] == [(4, (operation,)), (5, ())]

@@ -57,7 +57,6 @@ LONG = chain(*["torch.sin"] * 20, "torch.relu", *["torch.cos"] * 43)
 def test_it_is_found_among_many_by_bisection() -> None:
     runner = WrongWith("relu")
     found = asked(LONG, runner)
-    assert found is not None
     assert (found.node.target, found.place, found.operations) == ("torch.relu", 21, 64)
     assert found.questions == len(runner.asked) <= 7
     assert found.wrong is not None and found.wrong.item == "output 0"  # of the graph up to it: its own result
@@ -70,7 +69,7 @@ def test_what_another_operation_gives_is_not_told_as_its_result() -> None:
         GraphNode("late", "call_function", "torch.add", [{"ref": "early"}, {"ref": "guilty"}], {}, [META]),
     )
     found = asked(GraphCase("dynamo", (GraphInput("x", meta=META),), nodes, ({"ref": "late"},)), WrongWith("relu"))
-    assert found is not None and found.node.name == "guilty"
+    assert found.node.name == "guilty"
     assert found.wrong is None  # the first output is that of `early`
 
 

@@ -158,7 +158,7 @@ class Comparing:
 
 def findings_of(walk: Walk) -> Findings:
     found = Findings(walk.session, walk.target, (), walk, cases=(GraphCase("dynamo", (), (), ()),), capture_note="one")
-    found.runner = Comparing()  # type: ignore[assignment]
+    found.runner = Comparing()
     return found
 
 
@@ -228,7 +228,7 @@ def test_nothing_is_left_of_graphs_that_the_script_disagrees_with(walk: Make, mo
     monkeypatch.setattr(run, "_reproduce", lambda found: None)
     run._confirm(found)
     assert found.walk.conclusion().stage is Stage.DYNAMO and found.cases == ()
-    assert found.walk.checked is None and found.runner.settings is None  # type: ignore[union-attr]
+    assert found.walk.checked is None and found.runner.settings is None
 
 
 def test_what_runs_beside_is_ended(walk: Make) -> None:

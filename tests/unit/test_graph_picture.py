@@ -20,7 +20,6 @@ LINE = "net.py:7 in forward: y = torch.relu(x)"
 
 def report(op: str | None, line: str | None = LINE, graph: str | None = "0/1") -> TriageReport:
     found = decode(TriageReport, json.loads((GOLDEN / "report.json").read_text()))
-    assert found.signature is not None
     return replace(found, culprit=Culprit(op, graph), signature=replace(found.signature, user_line=line))
 
 

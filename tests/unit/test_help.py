@@ -41,8 +41,7 @@ def start(*arguments: str) -> tuple[str, int, set[str]]:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("--help",), ("run", "--help"), ("explain", "--help"), ("--version",), ("--show-completion", "bash")],
+    "arguments", [("--help",), ("run", "--help"), ("explain", "--help"), ("--version",), ("--show-completion", "bash")]
 )
 def test_nothing_heavy_is_loaded(arguments):
     _, _, modules = start(*arguments)

@@ -42,13 +42,13 @@ def test_whether_the_budget_ended_a_search(complete: bool | None, left: float, l
     told: list[str] = []
     budget = SimpleNamespace(left=lambda: left)
     engine = Sound(Engine(complete=complete), lambda _: None, lambda: told.append("late"))
-    found = engine.reduce(None, None, None, budget, None)  # type: ignore[arg-type]
+    found = engine.reduce(None, None, None, budget, None)
     assert isinstance(found, NoReduction) is (complete is None)
     assert bool(told) is late
 
 
 def test_what_the_budget_shortened_is_said_once() -> None:
-    found = Findings(SimpleNamespace(settings=Settings(budget=75)), None, (), None)  # type: ignore[arg-type]
+    found = Findings(SimpleNamespace(settings=Settings(budget=75)), None, (), None)
     assert found.incomplete is None
     found.shorten("the reproducer was as small as it can be")
     found.shorten("all ways round were tried")

@@ -33,10 +33,7 @@ SIGNATURE = signature_of(FAILED)
 def training(*gradients: Any, outputs: tuple[str, ...] = ("b",)) -> GraphCase:
     """sin and cos of x; at sin a gradient of twos was seen to arrive."""
     wide = meta(2, requires_grad=True)
-    nodes = [
-        replace(op("a", "torch.sin", "%x", out=wide), gradient=[2.0, 2.5]),
-        op("b", "torch.cos", "%a", out=wide),
-    ]
+    nodes = [replace(op("a", "torch.sin", "%x", out=wide), gradient=[2.0, 2.5]), op("b", "torch.cos", "%a", out=wide)]
     return case([tensor("x", 2, requires_grad=True), *gradients], nodes, *outputs, backward=True, direction="backward")
 
 

@@ -75,7 +75,6 @@ def test_a_program_that_ends_well() -> None:
 def test_an_uncaught_exception() -> None:
     found = outcome(1, raised(), again())
     assert found.kind is OutcomeKind.EXCEPTION
-    assert found.exception is not None
     assert (found.exception.phase, found.exception.swallowed, found.exception.ended) == ("call", False, "uncaught")
 
 
@@ -138,10 +137,7 @@ def test_an_abort_after_an_uncaught_exception_is_its_aftermath() -> None:
 
 def test_a_crash_while_python_lets_go_is_not_laid_to_what_was_compiled_last() -> None:
     said = event("breadcrumb", text="inductor compiles backward graph 0/0")
-    for events, told in (
-        ([said], "SIGBUS while compiling"),
-        ([said, event("main_ended", pid=10)], f"SIGBUS {ENDED}"),
-    ):
+    for events, told in (([said], "SIGBUS while compiling"), ([said, event("main_ended", pid=10)], f"SIGBUS {ENDED}")):
         signature = signature_of(outcome(-7, *events))
         assert signature is not None and headline(signature.exception_type, signature.message) == told
 
@@ -245,7 +241,6 @@ def test_a_bare_exit() -> None:
     found = outcome(
         3, stderr="loading\nlosses differ\n\nI1121 17:59:35.726000 7590 torch/_dynamo/utils.py:925] gc, 0.0045\n"
     )
-    assert found.exception is not None
     assert (found.exception.type, found.exception.message) == ("SystemExit", "exit status 3: losses differ")
 
 
@@ -270,7 +265,7 @@ def test_what_python_warns_of_is_not_what_the_program_says_last(stderr: str, sai
 def test_an_exit_inside_compiled_code_ended_the_program_whose_status_it_is(said: str, told: str) -> None:
     left = raised(kind="SystemExit", message=said)
     found = outcome(3, left, stderr="no kernel for relu\n").exception
-    assert found is not None and (found.message, found.phase, found.ended) == (told, "call", "uncaught")
+    assert (found.message, found.phase, found.ended) == (told, "call", "uncaught")
     assert not found.swallowed
     other = outcome(1, left, stderr=TRACEBACK.format("ValueError: later")).exception
     assert other is not None and other.swallowed and other.message == said

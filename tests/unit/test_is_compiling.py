@@ -41,5 +41,5 @@ def test_they_are_named_where_its_own_branch_fails() -> None:
         Stage.SCRIPT, Symptom.WRONG_RESULT, own_fault=OwnFault.OWN_BRANCH, asked_at=("patches.py:9", "model.py:3")
     )
     cause = cause_of(found, None, ())
-    assert cause is not None and cause.id == "own_branch_for_compiled_runs"
+    assert cause.id == "own_branch_for_compiled_runs"
     assert cause.explanation.startswith("The program asks torch in patches.py:9, model.py:3 whether it is compiled")

@@ -17,7 +17,7 @@ FULLGRAPH = (CompileCall(None, fullgraph=True),)
 
 
 def failed(kind: str, message: str, **more: object) -> Outcome:
-    return Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, **more))  # type: ignore[arg-type]
+    return Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, **more))
 
 
 def known_cause(
@@ -53,7 +53,7 @@ IN_TORCH = [
 @pytest.mark.parametrize(("cause", "kind", "file", "says", "rest", "stage"), IN_TORCH, ids=[row[0] for row in IN_TORCH])
 def test_what_torch_itself_says(cause: str, kind: str, file: str, says: str, rest: str, stage: Stage) -> None:
     found = importlib.util.find_spec("torch")
-    assert found is not None and found.origin is not None
+    assert found.origin is not None
     assert says in (Path(found.origin).parent / file).read_text(encoding="utf-8")
     assert cause_of(kind, says + rest, stage) == cause
 
@@ -183,7 +183,7 @@ def test_every_row_can_be_read() -> None:
 
 @pytest.mark.parametrize("row", [row for row in TABLE if row.statement], ids=lambda row: row.id)
 def test_a_cure_that_is_one_line_says_that_line(row: Row) -> None:
-    assert row.statement is not None and row.statement.text in row.cure
+    assert row.statement.text in row.cure
     assert importlib.util.find_spec(row.statement.module) is not None
 
 

@@ -33,7 +33,7 @@ STATIC = (AblationRow("dynamic=False", "ok"),)
 
 
 def labels(**changes: object) -> tuple[str, ...]:
-    return suggested_labels(replace(BUG, **changes))  # type: ignore[arg-type]
+    return suggested_labels(replace(BUG, **changes))
 
 
 def failing(stage: Stage, symptom: Symptom = Symptom.EXCEPTION, door: str | None = None) -> ReportVerdict:

@@ -66,7 +66,7 @@ class Runner:
             "stdout": self.out,
             "stderr": self.err,
         }
-        return Launch(**{**facts, "timeout": timeout, "grace": 0.5, **more})  # type: ignore[arg-type]
+        return Launch(**{**facts, "timeout": timeout, "grace": 0.5, **more})
 
     def __call__(self, source: str, timeout: float = 20.0, cancel: Cancel | None = None, **more: object) -> Exit:
         return launch(self.request(source, timeout, **more), cancel)

@@ -128,7 +128,7 @@ def probes(
     def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: object = None) -> Probe:
         ran.append(f"{'warm' if start else 'fresh'} {request.timeout:.0f}")
         if start is not None:
-            start(Launch((), Path(), {}, Path(), Path()), cancel)  # type: ignore[operator]
+            start(Launch((), Path(), {}, Path(), Path()), cancel)
         outcome = Outcome(warm if start else fresh)
         return Probe(request.name, None, outcome, None, AgentNotes(), Path("log"))
 
@@ -161,12 +161,7 @@ def test_without_an_answer_nothing_is_known_and_nobody_asks_again(tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [
-        {"command": ("torchrun", "a.py")},
-        {"command": ("python", "-m", "pkg")},
-        {"stdin": Path("input")},
-    ],
+    "changed", [{"command": ("torchrun", "a.py")}, {"command": ("python", "-m", "pkg")}, {"stdin": Path("input")}]
 )
 def test_only_a_script_as_a_fresh_interpreter_would_run_it_is_asked_there(tmp_path, monkeypatch, changed):
     ran = probes(monkeypatch, OutcomeKind.OK, OutcomeKind.OK)

@@ -30,7 +30,7 @@ def test_a_rung_on_which_nothing_was_compiled_is_not_called_one_that_could_not_b
         return replace(ran, notes=replace(ran.notes, graphs=1)) if first else passed  # it goes on from its checkpoint
 
     found = walk_of(tmp_path)(machine)
-    found.probe = probe  # type: ignore[assignment]
+    found.probe = probe
     found.first()
     found.settle()
     rows = assemble(Findings(found.session, found.target, ("train.py",), found)).ladder

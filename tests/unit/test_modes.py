@@ -5,16 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from triage.explain.modes import (
-    AS_IT_IS,
-    MODES,
-    Measured,
-    Mode,
-    median_with_interval,
-    modes_for,
-    ratios,
-    row_of,
-)
+from triage.explain.modes import AS_IT_IS, MODES, Measured, Mode, median_with_interval, modes_for, ratios, row_of
 from triage.explain.steps import MARK, marked
 from triage.model.explanation import Interval, ModeRow
 from triage.model.outcome import CompileCall
@@ -26,7 +17,7 @@ NAMES = [mode.name for mode in MODES]
 
 
 def names(*arguments: object) -> list[str]:
-    return [mode.name for mode in modes_for(*arguments)]  # type: ignore[arg-type]
+    return [mode.name for mode in modes_for(*arguments)]
 
 
 def test_a_row_for_each_mode_and_each_backend_of_this_torch() -> None:
@@ -66,7 +57,7 @@ def test_what_differs_between_processes_is_in_the_interval() -> None:
     one, other = (0.40, 0.41, 0.40) * 2, (0.44, 0.45, 0.44) * 2
     compiled = Measured(blocks=(0.20,) * 6, later=((0.20,) * 6, (0.20,) * 6), compiling=1.0)
     found = row_of(MODES[1], compiled, Measured(blocks=one, later=(other, one)))
-    assert found.speedup is not None and found.speedup.low == pytest.approx(2.0)
+    assert found.speedup.low == pytest.approx(2.0)
     assert found.speedup.high == pytest.approx(2.2)
     assert (found.rounds, found.processes) == (18, 3)
 
@@ -103,7 +94,7 @@ def test_further_processes_are_started_where_that_takes_no_more_than_the_rest(
     seconds: float, left: float, worth: bool, tmp_path: Path
 ) -> None:
     session = SimpleNamespace(clock=SimpleNamespace(left=lambda: left, spent=lambda: False))
-    sets = _Sets(session, None, {}, tmp_path)  # type: ignore[arg-type]
+    sets = _Sets(session, None, {}, tmp_path)
     assert not sets.worth_another()  # of nothing
     sets._modes, sets._seconds = MODES[:2], seconds
     assert sets.worth_another() is worth
@@ -120,7 +111,7 @@ def test_a_process_that_was_measured_before_it_failed_was_measured() -> None:
 def row(name: str, low: float, middle: float, high: float, **facts: object) -> ModeRow:
     step = Interval(1 / middle, 1 / high, 1 / low)
     given = {"compile_seconds": 2.0, "compared": True, **facts}
-    return ModeRow(name, "measured", step=step, speedup=Interval(middle, low, high), **given)  # type: ignore[arg-type]
+    return ModeRow(name, "measured", step=step, speedup=Interval(middle, low, high), **given)
 
 
 BASE = ModeRow("uncompiled", "measured", compile_seconds=0.0, step=Interval(1, 1, 1), speedup=Interval(1, 1, 1))

@@ -33,7 +33,7 @@ CALL = "torch.compile(f)(x)\n"
 )
 def test_a_registration_that_is_left_is_the_programs(script, role, operator, place):
     own = needed_code(script, EFFECTS)
-    assert own is not None and own.needed and not own.raised
+    assert own.needed and not own.raised
     assert (own.role, own.operator, own.place) == (role, operator, place)
     assert own.headline == f"Fails because of {own.name}, {place}" and own.line.startswith(f"{place}: ")
 

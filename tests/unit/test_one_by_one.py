@@ -96,7 +96,7 @@ def test_an_operation_that_is_wrong_on_eagers_own_values_is_told_in_the_place_of
 ) -> None:
     found = asked(tmp_path, Compiler(), rounding)
     assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
-    assert found.walk.checked is not None and found.walk.checked.notes.rounding is None
+    assert found.walk.checked.notes.rounding is None
     (wrong,) = found.walk.checked.notes.wrongs
     assert (wrong.graph, wrong.call, wrong.item) == ("0/0", 1, "result of aten.floor_divide")
     assert (wrong.operation, wrong.wrongness.place) == ("aten.floor_divide", "output")

@@ -11,7 +11,7 @@ SCHEMA, FAKE, DYNAMIC = "test_schema", "test_faketensor", "test_aot_dispatch_dyn
 
 def check(test: str = SCHEMA, message: str = "", **more: str) -> OperatorCheck:
     failures = (OperatorFailure(test, message),) if message else ()
-    return OperatorCheck("mylib::scale", "/home/ann/ops.py:4", "float32[6], 0.5", failures=failures, **more)  # type: ignore[arg-type]
+    return OperatorCheck("mylib::scale", "/home/ann/ops.py:4", "float32[6], 0.5", failures=failures, **more)
 
 
 @pytest.mark.parametrize(

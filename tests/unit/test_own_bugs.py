@@ -85,7 +85,7 @@ def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatc
 
 class Stumbles(Finds):
     def reduce(self, *_: Any) -> Reduction:
-        return stumble()  # type: ignore[no-any-return]
+        return stumble()
 
 
 def best_of(*engines: Any) -> Reproduced | None:

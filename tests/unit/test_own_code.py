@@ -38,7 +38,7 @@ PASS = (*ENTRY, "torch/_inductor/fx_passes/post_grad.py:post_grad_passes",
 
 
 def found(*told: str, kind: str = "ValueError", stage: Stage = Stage.INDUCTOR, **more: object) -> OwnCode | None:
-    return own_code_of(RaisedException(kind, "no", frames(*told), phase="compile", **more), stage)  # type: ignore[arg-type]
+    return own_code_of(RaisedException(kind, "no", frames(*told), phase="compile", **more), stage)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_signal_handler_belongs_to_no_part_of_the_compiler(above: tuple[str, .
     )
     assert raised_in(error, own) == "user"
     conclusion = Conclusion(Stage.DYNAMO, Symptom.EXCEPTION, outcome=Outcome(OutcomeKind.EXCEPTION, exception=error))
-    assert what_to_mend(SimpleNamespace(operator_checks=(), reproduced=None), conclusion, own) == ()  # type: ignore[arg-type]
+    assert what_to_mend(SimpleNamespace(operator_checks=(), reproduced=None), conclusion, own) == ()
     cause = cause_of(conclusion, None, (), own)
     assert cause is not None and cause.id == "own_signal_handler" and own.place in cause.explanation
 
@@ -162,7 +162,7 @@ def test_a_long_message_is_cut_between_words_and_quoted_once() -> None:
         "it looks like a compiled backward function is called where none can be: " + "try another way, or skip it " * 9
     )
     own = own_code_of(RaisedException("ValueError", said, frames(*LOWERING, "nms.py:lower: raise")), Stage.INDUCTOR)
-    assert own is not None and own.error.endswith("or skip it try…")
+    assert own.error.endswith("or skip it try…")
     told = with_headline(own.headline, f"`eager` passes, `inductor` fails, with {own.error}")
     assert told == f"{own.headline} `eager` passes, `inductor` fails."
 
@@ -188,17 +188,17 @@ def test_a_wrong_result_of_a_backend_alone_is_the_backends() -> None:
     run = SimpleNamespace(walk=SimpleNamespace(start=start), reproduced=None, operator_checks=())
     for stage, expected in ((Stage.BACKEND, "backend.py:1"), (Stage.INDUCTOR, None)):
         found_at = Conclusion(stage, Symptom.WRONG_RESULT, outcome=outcome, settled=True)
-        own = own_code(run, found_at)  # type: ignore[arg-type]
+        own = own_code(run, found_at)
         assert (own.place if own else None) == expected
-        assert what_to_mend(run, found_at, own) == ()  # type: ignore[arg-type]
+        assert what_to_mend(run, found_at, own) == ()
         assert raised_in(RaisedException("ValueError", "no", frames("serve.py:main")), own) == "user"
     hang = Outcome(OutcomeKind.HANG)
-    assert own_code(run, Conclusion(Stage.BACKEND, Symptom.HANG, outcome=hang, settled=True)) is not None  # type: ignore[arg-type]
+    assert own_code(run, Conclusion(Stage.BACKEND, Symptom.HANG, outcome=hang, settled=True)) is not None
 
 
 def test_whose_a_backend_is_and_where() -> None:
     own = own_backend_of(brought("accel/backend.py"))
-    assert own is not None and own.headline == "Fails because of your backend, backend.py:1"
+    assert own.headline == "Fails because of your backend, backend.py:1"
     assert own.line == "backend.py:1 in accel: def accel(gm, inputs)"
     librarys = own_backend_of(brought("kernels/accel.py"))
     assert librarys is not None and librarys.library == "kernels" and librarys.name == "kernels's backend"
@@ -227,7 +227,7 @@ def test_the_cause_is_looked_at_first() -> None:
     outer = RaisedException("torch._dynamo.exc.TorchRuntimeError", "Dynamo failed to run FX node with fake tensors: "
                             "call_function vis.pool(*(...", frames(*ENTRY, "torch/_dynamo/utils.py:f"), cause=cause)  # fmt: skip
     own = own_code_of(outer, Stage.DYNAMO)
-    assert own is not None and own.role == "fake kernel" and own.operator == "vis::pool"
+    assert own.role == "fake kernel" and own.operator == "vis::pool"
     assert own.headline == "Raised in the fake kernel of your custom operator `vis::pool`, pool.py:5: ValueError: no"
     assert raised_in(outer, own) == "custom_op"
 

@@ -42,7 +42,7 @@ def test_no_text_of_the_target_becomes_an_element(name: str) -> None:
 
 def test_an_address_that_is_none_is_no_link() -> None:
     broken = replace(EXPLAINED.graph_breaks[0], link="javascript:alert(1)")
-    window = replace(BISECTED.commits, url="javascript:alert(1)")  # type: ignore[type-var]
+    window = replace(BISECTED.commits, url="javascript:alert(1)")
     for page in (
         explanation_html(replace(EXPLAINED, graph_breaks=(broken,))),
         bisection_html(replace(BISECTED, commits=window)),

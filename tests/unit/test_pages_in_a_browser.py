@@ -181,7 +181,6 @@ def test_a_log_is_opened_and_searched_by_keys(browser: Browser, files: dict[str,
 
 def test_what_the_target_prints_can_do_nothing(browser: Browser, tmp_path: Path) -> None:
     report, sources = everything()
-    assert report.signature is not None
     evil = replace(report, signature=replace(report.signature, message=EVIL, excerpt=EVIL), notes=(EVIL,))
     file = tmp_path / "evil.html"
     file.write_text(render(evil, "html", replace(sources, reproducer=EVIL, error_log=EVIL)), encoding="utf-8")

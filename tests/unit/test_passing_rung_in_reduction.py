@@ -51,7 +51,7 @@ def operations(passing: str, whole: GraphCase = WHOLE) -> list[str]:
     )
     engine = NativeEngine(render=runner.render)
     found = engine.reduce(problem, runner, ComparisonOracle(SIGNATURE), NoLimit(), lambda kind, **facts: None)
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     return [node.target for node in found.graph.nodes]
 
 

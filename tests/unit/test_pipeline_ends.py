@@ -160,7 +160,7 @@ def test_nor_where_the_script_calls_no_compiler(
 
 
 def test_what_no_warm_interpreter_can_be_asked_a_plain_one_is(quiet_run: Any, tmp_path: Path) -> None:
-    asked = AskedTarget(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))  # type: ignore[arg-type]
+    asked = AskedTarget(Target(sys.executable, (), tmp_path), Warming(OSError("no space left")))
     told = asked.waited(10)
     assert told is not None and told.torch == "2.13.0"
 
@@ -252,7 +252,7 @@ def test_a_letter_that_the_terminal_does_not_know_does_not_cost_the_answer(
     monkeypatch.setattr("triage.stories.verify.verify_again", lambda *_: Told(True, (asked,)))
     assert ended(["verify", str(tmp_path)]) == 0
     out.flush()
-    assert out.buffer.getvalue() == b"what \\u221e is\n"  # type: ignore[attr-defined]
+    assert out.buffer.getvalue() == b"what \\u221e is\n"
 
 
 def test_a_reader_that_has_gone_is_no_error() -> None:

@@ -445,10 +445,7 @@ def test_code_lines_ignore_comments_blank_lines_and_docstrings() -> None:
 
 
 def test_every_form_compiles_and_is_stable() -> None:
-    choices = (
-        ("nice", (True, False)),
-        ("check", ("exception", "values", "strides")),
-    )
+    choices = (("nice", (True, False)), ("check", ("exception", "values", "strides")))
     for combination in itertools.product(*(options for _, options in choices)):
         form = Form(**dict(zip((name for name, _ in choices), combination, strict=True)))
         text = print_case(linear(backward=form.check != "strides"), form=form)
@@ -522,5 +519,4 @@ def test_recorded_values_that_overlap_are_one_table_of_which_each_is_a_view() ->
 
 
 def replace_offset(item: GraphInput, offset: int) -> GraphInput:
-    assert item.meta is not None
     return replace(item, meta=replace(item.meta, storage_offset=offset))

@@ -62,10 +62,7 @@ def test_what_runs_by_itself_as_well_is_not_set_against_a_kernel() -> None:
 def test_what_is_slower_compiled_is_said_and_only_where_it_counts() -> None:
     before = step(1.0, op("aten::mm", 0.3), op("aten::gelu", 0.2), op("aten::cos", 0.001))
     after = step(
-        1.5,
-        op("aten::mm", 0.5, inside=True),
-        op("cpp_fused_gelu_0", 0.4, "gelu"),
-        op("aten::cos", 0.002, inside=True),
+        1.5, op("aten::mm", 0.5, inside=True), op("cpp_fused_gelu_0", 0.4, "gelu"), op("aten::cos", 0.002, inside=True)
     )
     slower = profile_of(before, after).slower
     assert len(slower) == 3

@@ -5,16 +5,7 @@ from reduce_cases import case, input_names, meta, names, op, r, returned, tensor
 
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphInput, GraphNode, SubGraph
-from triage.reduce.graph.edits import (
-    Bypass,
-    Cut,
-    DropContext,
-    DropOutput,
-    Keep,
-    Merge,
-    ReturnOnly,
-    inputs_for_opaque,
-)
+from triage.reduce.graph.edits import Bypass, Cut, DropContext, DropOutput, Keep, Merge, ReturnOnly, inputs_for_opaque
 from triage.reduce.graph.slices import prune
 from triage.reduce.graph.wellformed import flaw
 from triage.reduce.graph.wiring import Wiring
@@ -103,9 +94,7 @@ def test_a_tuple_and_its_elements_are_one_unit():
 
 def test_indexing_a_tensor_is_an_operation_of_its_own():
     graph = case(
-        [tensor("x", 4)],
-        [op("a", "torch.relu", "%x", out=M), op("b", "operator.getitem", "%a", 0, out=meta())],
-        "b",
+        [tensor("x", 4)], [op("a", "torch.relu", "%x", out=M), op("b", "operator.getitem", "%a", 0, out=meta())], "b"
     )
     assert Wiring(graph).units == ("a", "b")
 
@@ -242,9 +231,7 @@ def test_bypass_counts_through_the_arguments_that_fit():
 
 def test_bypass_is_refused_where_nothing_fits():
     graph = case(
-        [tensor("x", 4)],
-        [op("a", "torch.sum", "%x", out=meta()), op("b", "torch.sin", "%a", out=meta())],
-        "b",
+        [tensor("x", 4)], [op("a", "torch.sum", "%x", out=meta()), op("b", "torch.sin", "%a", out=meta())], "b"
     )
     with pytest.raises(RefusedError, match="shape and dtype"):
         Bypass(("a",)).apply(graph)
@@ -260,11 +247,7 @@ def test_bypassing_a_long_run_is_no_deep_recursion():
 def test_merge_replaces_an_operation_by_its_twin():
     graph = case(
         [tensor("x", 4), tensor("y", 4)],
-        [
-            op("a", "torch.sin", "%x", out=M),
-            op("b", "torch.sin", "%y", out=M),
-            op("c", "torch.add", "%a", "%b", out=M),
-        ],
+        [op("a", "torch.sin", "%x", out=M), op("b", "torch.sin", "%y", out=M), op("c", "torch.add", "%a", "%b", out=M)],
         "c",
     )
     found = Merge("b").apply(graph)

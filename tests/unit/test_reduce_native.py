@@ -63,7 +63,7 @@ def model(size=40):
 
 def test_one_guilty_operation_is_found_alone_before_the_whole_graph_is_ever_run():
     found, runner = reduce(target("torch.lerp"), model())
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
     assert max(len(asked.nodes) for asked in runner.asked) == 1
     assert (found.ops, found.minimal, found.complete, found.engine, found.case) == (1, True, True, "native", "graph")
@@ -73,7 +73,7 @@ def test_one_guilty_operation_is_found_alone_before_the_whole_graph_is_ever_run(
 def test_where_the_operation_is_all_that_is_asked_for_the_first_that_fails_alone_ends_it():
     whole, asked_whole = reduce(target("torch.lerp"), model())
     found, runner = reduce(target("torch.lerp"), model(), operation_only=True)
-    assert isinstance(found, Reduction) and found.graph is not None and isinstance(whole, Reduction)
+    assert isinstance(found, Reduction) and isinstance(whole, Reduction)
     assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
     assert (found.ops, found.enough, found.minimal, found.complete) == (1, True, False, True)
     assert "Which operation is to blame was all that was asked for, so it was made no smaller." in found.notes
@@ -102,7 +102,7 @@ def test_evidence_comes_first():
 def test_a_suspect_that_needs_its_neighbours_is_grown():
     judge = contains(200, 202)
     found, runner = reduce(judge, chain(400), evidence=["demo.op_201"])
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert [node.target for node in found.graph.nodes] == ["torch.ops.demo.op_200", "torch.ops.demo.op_202"]
     assert max(len(asked.nodes) for asked in runner.asked) < 100
 
@@ -111,7 +111,7 @@ def test_a_suspect_that_needs_its_neighbours_is_grown():
 @pytest.mark.parametrize("triggers", [(0, 399), (0, 1), (398, 399), (199, 200), (13, 377)])
 def test_two_triggers_anywhere_among_400_take_at_most_60_queries(shape, triggers):
     found, _ = reduce(contains(*triggers), shape(400))
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert len(found.graph.nodes) == 2
     assert found.minimal
     assert found.queries <= 60
@@ -140,7 +140,7 @@ def test_what_is_left_is_made_plain():
         preamble=("import something",),
     )
     found, _ = reduce(judge, graph)
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     (item,), (node,) = found.graph.inputs, found.graph.nodes
     assert item.meta == meta()
     assert item.fill == "ones"
@@ -203,7 +203,7 @@ def test_a_backward_failure_keeps_its_training_step():
     nodes = [op("a", "torch.sin", "%x", out=wants), op("b", "torch.cos", "%a", out=wants)]
     graph = case([tensor("x", 4, requires_grad=True)], nodes, "b", backward=True, direction="backward")
     found, runner = reduce(judge, graph)
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert found.graph.backward
     assert all(asked.backward for asked in runner.asked)
 
@@ -218,7 +218,7 @@ def test_recorded_values_are_used_only_where_synthetic_ones_do_not_fail():
         return failure("the planted failure") if recorded else None
 
     found, runner = reduce(with_values, graph)
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert found.graph.inputs[0].fill == "values"
     assert runner.asked[0].inputs[0].fill == "randn"
     assert any("hold 1 value that the script had" in note for note in found.notes)
@@ -249,7 +249,7 @@ def test_the_graph_of_the_users_calls_comes_first_and_the_aten_graph_stands_in_f
     aten = replace(model(), level="aten")
     plain = case([tensor("x", 4)], [op("y", "torch.linear", "%x", out=M)], "y")
     found, runner = reduce(target("torch.lerp"), aten, plain)
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert runner.asked[0].level == "dynamo"
     assert found.graph.level == "aten"
     assert any("ATen" in note for note in found.notes)
@@ -278,7 +278,7 @@ def test_another_failure_is_never_followed():
         return failure("an easier one") if "torch.ops.demo.op_20" in has else None
 
     found, runner = reduce(judge, chain(60))
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert [node.target for node in found.graph.nodes] == ["torch.ops.demo.op_10", "torch.ops.demo.op_30"]
     (met,) = found.siblings
     assert met.signature.message == "an easier one" and met.made_up is None
@@ -330,7 +330,7 @@ def test_of_a_table_that_the_failure_needs_the_numbers_that_matter_are_left():
         [replace(tensor("x", 12, 8), fill="values", data=table)], [op("y", "torch.relu", "%x", out=meta(12, 8))], "y"
     )
     found, runner = reduce(judge, graph)
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert found.graph.inputs[0].data == [-0.8, "nan"]
     assert len(runner.asked) < 70
     assert any("hold 2 values that the script had" in note for note in found.notes)
@@ -374,7 +374,7 @@ def test_a_flaky_failure_is_repeated():
     runner = FreeRunner(every_third)
     engine = NativeEngine(render=runner.render, repeats=Repeats(3, 1))
     found = engine.reduce(problem(model()), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
 
 
@@ -399,13 +399,13 @@ def test_where_candidates_take_long_sizes_stay_and_the_report_says_so(monkeypatc
     monkeypatch.setattr(shrink, "SECONDS", -1.0)
     monkeypatch.setattr(shrink, "SHARE", -1.0)
     found, _ = reduce(target("torch.lerp"), model())
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert (found.ops, found.minimal, found.complete) == (1, True, True)
     rough = found.graph.inputs[0].meta.shape
     assert any("not made as small" in note for note in found.notes)
     monkeypatch.undo()
     found, _ = reduce(target("torch.lerp"), model())
-    assert isinstance(found, Reduction) and found.graph is not None
+    assert isinstance(found, Reduction)
     assert len(found.graph.inputs[0].meta.shape) < len(rough)
     assert not any("not made as small" in note for note in found.notes)
 

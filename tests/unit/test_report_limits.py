@@ -34,7 +34,6 @@ def test_what_fits_is_not_touched() -> None:
 def test_the_biggest_goes_first_and_the_precious_last() -> None:
     parts = {"log": Part(lines(2000), "l"), "env": Part(lines(50), "e"), "code": Part(lines(300), "c", precious=True)}
     text = fit(parts, joined, 6000)
-    assert text is not None
     log, env, code = text.split("#")
     assert "cut here" in log and env == parts["env"].text and code == parts["code"].text
 

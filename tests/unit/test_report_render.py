@@ -62,8 +62,7 @@ def md(report: TriageReport, sources: Sources = CODE) -> str:
 
 
 def with_reproducer(**changes: object) -> TriageReport:
-    assert BUG.reproducer is not None
-    return replace(BUG, reproducer=replace(BUG.reproducer, **changes))  # type: ignore[arg-type]
+    return replace(BUG, reproducer=replace(BUG.reproducer, **changes))
 
 
 def test_the_sections_are_those_of_the_form_in_its_order() -> None:
@@ -288,7 +287,6 @@ HUGE = "x | ` <a> @b\n" * 40_000
 
 
 def test_it_fits_an_issue_whatever_the_texts_are() -> None:
-    assert BUG.reproducer is not None
     big = replace(
         BUG,
         verdict=replace(BUG.verdict, summary=HUGE),
@@ -350,7 +348,6 @@ def test_an_address_without_room_has_the_form_and_the_title() -> None:
 
 
 def test_the_command_to_type_quotes_its_title() -> None:
-    assert BUG.signature is not None
     report = replace(BUG, signature=replace(BUG.signature, message="it's $HOME `id`"))
     assert """--title '[inductor] LoweringException: it'"'"'s $HOME `id`' --body-file report.md""" in render(
         report, "github", CODE

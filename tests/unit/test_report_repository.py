@@ -39,7 +39,6 @@ def repository(tmp_path: Path) -> Path:
 def test_a_clean_repository(repository: Path) -> None:
     git(repository, "remote", "add", "origin", "https://me:hunter2@example.com/a/b.git?token=x")
     state = repository_state(repository / "train.py")
-    assert state is not None
     assert state.commit == git(repository, "rev-parse", "HEAD")
     assert (state.branch, state.dirty, state.remote) == ("main", False, "https://example.com/a/b.git")
 

@@ -40,7 +40,6 @@ def errors(log: dict[str, Any]) -> list[str]:
 
 def located(**changes: Any) -> str:
     """`file:line` of the one result."""
-    assert FIRST.signature is not None
     line = changes.pop("user_line", FIRST.signature.user_line)
     report = replace(FIRST, signature=replace(FIRST.signature, user_line=line), **changes)
     place = log_of(report)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
@@ -89,7 +88,6 @@ def test_the_structure_is_that_of_the_standard(case: Path) -> None:
 
 
 def test_a_failure_is_one_result_with_its_fingerprint() -> None:
-    assert FIRST.signature is not None
     (result,) = log_of(FIRST)["runs"][0]["results"]
     fingerprint = FIRST.signature.fingerprint  # the first name is the one that GitHub knows an alert again by
     assert result["partialFingerprints"] == {"primaryLocationLineHash": fingerprint, "triage/v1": fingerprint}
@@ -103,7 +101,6 @@ def test_it_stands_at_the_line_of_the_program() -> None:
 
 
 def test_without_a_script_there_is_no_place() -> None:
-    assert FIRST.signature is not None
     report = replace(FIRST, command=("-m", "pkg"), verdict=replace(FIRST.verdict, line=None))
     report = replace(report, signature=replace(FIRST.signature, user_line=None))
     assert log_of(report)["runs"][0]["results"][0]["locations"] == []
@@ -123,6 +120,5 @@ def test_rounding_is_a_note_and_an_early_end_is_told() -> None:
 
 
 def test_a_message_is_bounded() -> None:
-    assert FIRST.signature is not None
     long = replace(FIRST, signature=replace(FIRST.signature, message="x" * 1_000_000))
     assert len(log_of(long)["runs"][0]["results"][0]["message"]["text"]) <= 4_000

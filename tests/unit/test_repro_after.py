@@ -447,7 +447,7 @@ class TestReduce:
 
         monkeypatch.setattr("triage.reduce.minifier.engine.Workbench", Opened)
         made = attempt(bench)
-        engine = ReproAfterEngine(None, Path("unused"))  # type: ignore[arg-type]
+        engine = ReproAfterEngine(None, Path("unused"))
         return engine.reduce(made.problem, runner, made.oracle, budget, lambda kind, **facts: None)
 
     def test_a_spent_budget_ends_in_what_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:

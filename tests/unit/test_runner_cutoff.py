@@ -63,7 +63,7 @@ def test_the_breadcrumb_goes_before_the_frames(crumb: str, phase: str | None) ->
 class Scripted(ForkServerRunner):
     """Answers from a function of (source, cut_off), and remembers what it was asked."""
 
-    def __init__(self, answer) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, answer) -> None:
         super().__init__("python", jobs=1)
         self.asked: list[tuple[str, str | None]] = []
         self.answer = answer

@@ -55,7 +55,7 @@ def test_closing_the_iterator_ends_the_rest() -> None:
     runner = Sleeper(jobs=2)
     stream = runner.run_many(["0.01", "60", "60", "60"])
     assert next(stream)[0] == 0
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert runner.running == 0
     assert 1 <= runner.ended_early <= 2
     runner.close()

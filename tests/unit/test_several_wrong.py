@@ -64,7 +64,7 @@ def findings(*wrongs: WrongResult) -> Any:
 
 def test_what_is_wrong_where_the_script_passes_is_another_failure() -> None:
     found, runner = findings(LOSS, ENERGY), Runner("output 0")
-    told: Any = told_apart(found, concluded(), runner, 60.0)  # type: ignore[arg-type]
+    told: Any = told_apart(found, concluded(), runner, 60.0)
     assert told.wrong == ENERGY and found.also_wrong == (LOSS,) and runner.asked == [BELOW.name]
     note = another_failure(found.also_wrong, told.passing)
     assert note is not None and f"so it is with `{BELOW.name}`, where the script passes. Output 0: off by 7" in note
@@ -103,14 +103,14 @@ def test_where_that_cannot_be_told_the_likeliest_stays(
     items: tuple[str, ...], wrongs: tuple[WrongResult, ...], passing: Rung
 ) -> None:
     found = findings(*wrongs)
-    assert told_apart(found, concluded(passing), Runner(*items), 60.0).wrong == LOSS  # type: ignore[arg-type]
+    assert told_apart(found, concluded(passing), Runner(*items), 60.0).wrong == LOSS
     assert found.walk.checked.notes.wrongs == wrongs
     assert found.also_wrong == () and another_failure((), passing) is None
 
 
 def test_what_the_script_passes_with_on_the_passing_rung_is_not_what_it_fails_by() -> None:
     found = findings(LOSS)
-    told = told_apart(found, concluded(), Runner("output 0"), 60.0)  # type: ignore[arg-type]
+    told = told_apart(found, concluded(), Runner("output 0"), 60.0)
     assert told.wrong is None and found.also_wrong == (LOSS,)
     (left,) = cut_to_one(found)
     assert [each.name for each in left.nodes] == ["energy"]

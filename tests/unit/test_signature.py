@@ -47,7 +47,7 @@ def failed(
         frame("/home/ann/train.py", "main", line),
         *(frame(f"{prefix}/{file}", name, line) for file, name in frames),
     )
-    found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, trace, **more)))  # type: ignore[arg-type]
+    found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, trace, **more)))
     assert found is not None
     return found
 

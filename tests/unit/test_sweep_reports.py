@@ -168,11 +168,9 @@ def test_two_thousand_scripts_make_a_page_of_less_than_five_megabytes() -> None:
 
 def test_test_results_count_what_they_hold() -> None:
     suite = ElementTree.fromstring(junit(COMPARED)).find("testsuite")
-    assert suite is not None
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["7", "4", "1", "1"]
     cases = {case.get("name"): case for case in suite}
     failure = cases["a.py"].find("failure")
-    assert failure is not None
     assert failure.get("message") == "TypeError: no"
     assert failure.get("type") == "c1: `aten.lerp`: no"
     assert "runs/a.py/repro.py" in str(failure.text)

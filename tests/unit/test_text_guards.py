@@ -126,7 +126,6 @@ BACKEND = f"def backend(gm, inputs):\n    if gm.kind == 1:\n        {RAISES}\n  
 
 def test_a_candidate_without_the_condition_is_told_from_one_with_it() -> None:
     own = own_failure(raised(3), {"/home/me/train.py": BACKEND})
-    assert own is not None
     there = "/tmp/triage-x/1/cwd/repro.py"
     assert not own.is_reached_anyway(BACKEND, raised(3, file=there))
     assert own.is_reached_anyway(f"def backend(gm, inputs):\n    {RAISES}\n", raised(2, file=there))
@@ -177,7 +176,6 @@ def test_where_a_hang_is_the_programs_own_is_told_by_its_stacks() -> None:
 
 def test_a_loop_of_the_programs_own_keeps_what_decides_over_it() -> None:
     own = own_failure(hung(6), {"/home/me/train.py": PASS})
-    assert own is not None
     there = "/tmp/triage-x/1/cwd/repro.py"
     assert not own.is_reached_anyway(PASS, hung(7, file=there))
     always = "def backend(gm, inputs):\n    while True:\n        gm.graph.lint()\n"

@@ -163,10 +163,7 @@ class Layer(torch.nn.Module):
 
 
 def program(*calls: Call) -> Trace:
-    modules = {
-        "__main__": Module("__main__", Path("/p/script.py"), MAIN),
-        "net": Module("net", Path("/p/net.py"), NET),
-    }
+    modules = {"__main__": Module("__main__", Path("/p/script.py"), MAIN), "net": Module("net", Path("/p/net.py"), NET)}
     return Trace(modules, calls=calls)
 
 
@@ -424,8 +421,7 @@ REGISTERED = (
 
 
 @pytest.mark.parametrize(
-    ("call", "found"),
-    [("print(Base.known)", {"Kind", "Base", "Soft"}), ("print(TABLE)", {"TABLE", "put", "by_name"})],
+    ("call", "found"), [("print(Base.known)", {"Kind", "Base", "Soft"}), ("print(TABLE)", {"TABLE", "put", "by_name"})]
 )
 def test_what_is_found_by_its_name_at_run_time_is_kept(call, found):
     kept = tidy("".join(needed(Script(REGISTERED), call)) + call + "\n")

@@ -31,7 +31,7 @@ WORKER = process(
 
 def test_the_process_that_failed_tells_the_calls_and_all_tell_lines() -> None:
     found = united([LAUNCHER, WORKER], 1)
-    assert found is not None and found["calls"] == [call(1)]
+    assert found["calls"] == [call(1)]
     assert found["lines"] == {"train.py": [1, 5, 20]}
     assert set(found["modules"]) == {"__main__", "cli"} and found["files"] == ["a"]
 
@@ -52,7 +52,7 @@ def test_a_call_that_could_not_be_written_is_none() -> None:
 def test_a_process_of_another_script_adds_nothing_but_lines() -> None:
     starter = process(1.0, "start.py", lines={"start.py": [1]}, modules={"__main__": ["start.py", False]})
     found = united([starter, WORKER], 1)
-    assert found is not None and found["main"] == ["train.py", None] and found["modules"] == WORKER["modules"]
+    assert found["main"] == ["train.py", None] and found["modules"] == WORKER["modules"]
     assert set(found["lines"]) == {"start.py", "train.py"}
 
 

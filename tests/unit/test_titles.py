@@ -120,7 +120,7 @@ PUSH = WayRound("Decorate `Controller.push` (script.py:13) with `@torch.compiler
         (replace(WRONG, own_code=BACKEND), "Fails because of your backend, never.py:3"),
         (OWN_HANG, "[custom backend] torch.compile does not finish while compiling, in never.py:simplified"),
         (
-            replace(OWN_HANG, signature=replace(OWN_HANG.signature, excerpt=TORCHS)),  # type: ignore[type-var]
+            replace(OWN_HANG, signature=replace(OWN_HANG.signature, excerpt=TORCHS)),
             "[custom backend] torch.compile does not finish while compiling, in torch/__init__.py:__call__",
         ),
         # Dynamo's wrong results have no operation: what the reproducer uses, else the function to blame.

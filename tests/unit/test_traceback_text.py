@@ -23,7 +23,6 @@ RuntimeError: size mismatch
 
 def test_type_message_and_frames() -> None:
     found = last_traceback(PLAIN)
-    assert found is not None
     assert (found.type, found.message, found.phase, found.rank) == ("RuntimeError", "size mismatch", "text", None)
     assert found.frames[-1] == Frame("/home/ann/my models/train.py", 12, "main", "return self.head(x)")
     assert [frame.function for frame in found.frames] == ["<module>", "main"]
@@ -78,7 +77,6 @@ def test_ranks_that_print_at_the_same_time() -> None:
     other = [line.replace("RuntimeError: size mismatch", "ValueError: other rank") for line in lines]
     mixed = "\n".join(f"[rank1]: {right}\n[rank0]: {left}" for left, right in zip(lines, other, strict=True))
     found = last_traceback(mixed)
-    assert found is not None
     assert (found.type, found.message, found.rank, len(found.frames)) == ("RuntimeError", "size mismatch", 0, 2)
 
 
@@ -121,7 +119,7 @@ def test_a_message_that_begins_on_the_next_line() -> None:
     except AssertionError:
         text = traceback.format_exc()
     found = last_traceback(text)
-    assert found is not None and found.type == "AssertionError"
+    assert found.type == "AssertionError"
     assert found.message.lstrip().startswith("Not equal to tolerance")
 
 

@@ -52,7 +52,7 @@ def test_it_holds_what_it_is_to_hold(fill: str, dtype: object) -> None:
         for made in (torch.empty(3, dtype=dtype), torch.ones(2, dtype=dtype).new_empty(4)):
             zeros = bool((made == 0).all())
             assert zeros == (fill == "zeros")
-            assert bool(made.isfinite().all()) == (fill != "nan" or not (dtype.is_floating_point or dtype.is_complex))  # type: ignore[attr-defined]
+            assert bool(made.isfinite().all()) == (fill != "nan" or not (dtype.is_floating_point or dtype.is_complex))
         assert [each["place"].partition(" (")[0] for each in run.said] == ["torch.empty", "Tensor.new_empty"]
 
 
@@ -80,7 +80,7 @@ def walked(tmp_path: Path, stage: str, fails: dict[str, RaisedException | None],
         return replace(ran, notes=replace(ran.notes, unwritten=PLACES))
 
     found = walk_of(tmp_path)(machine)
-    found.probe = probe  # type: ignore[assignment]
+    found.probe = probe
     found.first()
     found.settle()
     return found

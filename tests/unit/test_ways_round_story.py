@@ -100,10 +100,9 @@ def files_of(folder: Path, *frames: Frame) -> Files:
     raised = RaisedException("E", "m", frames=frames)
     probe = SimpleNamespace(notes=SimpleNamespace(raised=(raised,)))
     found = SimpleNamespace(
-        target=SimpleNamespace(cwd=folder, script=folder / "train.py"),
-        walk=SimpleNamespace(seen={"inductor": [probe]}),
+        target=SimpleNamespace(cwd=folder, script=folder / "train.py"), walk=SimpleNamespace(seen={"inductor": [probe]})
     )
-    return Files(found)  # type: ignore[arg-type]
+    return Files(found)
 
 
 def test_a_line_is_found_by_the_name_of_its_file_and_what_stands_there(tmp_path: Path):
@@ -113,7 +112,6 @@ def test_a_line_is_found_by_the_name_of_its_file_and_what_stands_there(tmp_path:
     (tmp_path / "pkg" / "net.py").write_text("import torch\ny = torch.relu(x)\n")
     files = files_of(tmp_path)
     spot = files.spot("net.py:2 in forward: y = torch.relu(x)", ("relu",))
-    assert spot is not None
     assert (spot.path, spot.line, spot.told) == (tmp_path / "pkg" / "net.py", 2, "net.py:2")
     assert files.spot("net.py:2 in forward: y = torch.tanh(x)", ()) is None
     assert files.spot("gone.py:2 in forward", ()) is None
@@ -140,12 +138,12 @@ def test_where_nothing_names_a_line_the_functions_that_dynamo_went_into_do(tmp_p
     call = CompileCall(None, name="step", where="train.py:9")
     walk = SimpleNamespace(start=SimpleNamespace(notes=AgentNotes(compile_calls=(call,))), seen={})
     found = SimpleNamespace(cases=(SimpleNamespace(nodes=(node,)),), walk=walk)
-    spots = traced_lines(found, files)  # type: ignore[arg-type]
+    spots = traced_lines(found, files)
     assert [(spot.path.name, spot.line) for spot in spots] == [("train.py", 4), ("train.py", 7)]
 
 
 def run_of_script(kind: OutcomeKind, graphs: int, on: str = "script") -> Probe:
-    return SimpleNamespace(outcome=Outcome(kind), notes=AgentNotes(graphs=graphs), on=on)  # type: ignore[return-value]
+    return SimpleNamespace(outcome=Outcome(kind), notes=AgentNotes(graphs=graphs), on=on)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +178,7 @@ def test_a_cold_compile_has_time_and_a_run_to_measure_is_no_longer_for_it(compil
     )
     session = SimpleNamespace(clock=SimpleNamespace(left=lambda: 900.0), emit=lambda kind, **facts: None)
     found = SimpleNamespace(walk=walk, session=session)
-    trials = _Trials(found, SimpleNamespace(outcome=None))  # type: ignore[arg-type]
+    trials = _Trials(found, SimpleNamespace(outcome=None))
     trials._asked(next(changes("call", "a")))
     assert asked == [(limit, 30.0)] and told == [True]
 
@@ -212,7 +210,7 @@ def test_where_no_reproducer_was_asked_the_script_is_run_without_caches(
 ):
     walk = SimpleNamespace(seen={}, start=SimpleNamespace(notes=AgentNotes(graphs=graphs)))
     found = SimpleNamespace(walk=walk, ablation=ablation)
-    trials = _Trials(found, SimpleNamespace(outcome=None, stage=stage))  # type: ignore[arg-type]
+    trials = _Trials(found, SimpleNamespace(outcome=None, stage=stage))
     assert [setting.text for setting in trials._unasked()] == asked
 
 

@@ -99,7 +99,6 @@ def checked(tmp_path: Path) -> Callable[[Machine], Walk]:
 
 
 def told(walk: Walk) -> str:
-    assert walk.checked is not None and walk.checked.notes.wrong is not None
     return walk.checked.notes.wrong.graph
 
 
@@ -108,7 +107,7 @@ def test_the_graph_is_told_without_which_the_check_passes(checked: Callable[[Mac
     walk = checked(machine)
     assert (told(walk), machine.left_out) == ("1/0", [("0/0",), ("1/0",)])
     note = wrong_besides(walk.apart)
-    assert note is not None and "this is wrong as well: graph 0/0, output 0: off by" in note
+    assert "this is wrong as well: graph 0/0, output 0: off by" in note
     by = "by graph 1/0: it passes where that graph alone is not compiled, and with graph 0/0 uncompiled it fails as before."
     assert note.endswith(by)
 
@@ -134,7 +133,7 @@ def test_what_is_wrong_with_no_value_is_not_told_where_the_check_fails_as_before
     walk = checked(Machine(wrongs=(replace(FIRST, kind=kind),), check=check))
     assert walk.checked is None and walk.checked_first is not None and walk.checked_first.notes.wrongs == ()
     note = wrong_besides(walk.apart)
-    assert note is not None and note.startswith("Compared with eager on what it was called with, this is wrong: graph")
+    assert note.startswith("Compared with eager on what it was called with, this is wrong: graph")
     assert note.endswith("does not fail by what is wrong here: with graph 0/0 uncompiled it fails as before.")
 
 
@@ -147,8 +146,7 @@ def test_a_wrong_value_is_told_all_the_same_and_that_the_check_does_not_fail_by_
 
 
 @pytest.mark.parametrize(
-    "unsure",
-    [{"check": None}, {"check": replace(LOSS, difference=None)}, {"not_compared": ("graph 2/0: a DTensor",)}],
+    "unsure", [{"check": None}, {"check": replace(LOSS, difference=None)}, {"not_compared": ("graph 2/0: a DTensor",)}]
 )
 def test_a_wrong_graph_is_told_where_the_check_may_fail_by_more(
     checked: Callable[[Machine], Walk], unsure: dict[str, Any]
@@ -161,9 +159,7 @@ def test_a_wrong_graph_is_told_where_the_check_may_fail_by_more(
     assert told(checked(machine)) == "0/0" and machine.left_out == []  # nothing would follow from it
 
 
-def test_an_exact_check_that_is_off_by_far_less_then_was_off_by_that_graph(
-    checked: Callable[[Machine], Walk],
-) -> None:
+def test_an_exact_check_that_is_off_by_far_less_then_was_off_by_that_graph(checked: Callable[[Machine], Walk]) -> None:
     walk = checked(Machine("0/0", wrongs=(FIRST,), check=LOSS, after=failing(check=replace(LOSS, difference=1e-6))))
     assert told(walk) == "0/0" and walk.apart is not None and walk.apart.then == IS_NEARER
     assert wrong_besides(walk.apart) is None
@@ -197,7 +193,6 @@ def test_what_fails_in_another_wrong_graph_is_another_failure(
         graph = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
         paths.append(tmp_path / wrong.file)
         paths[-1].write_text(json.dumps(encode(replace(graph, graph_id=wrong.graph, level="dynamo"))))
-    assert walk.checked is not None
     walk.checked = replace(walk.checked, graphs=tuple(paths))
     cases, _ = captured(walk, walk.conclusion())
     assert [each.graph_id for each in cases] == ["1/0"]

@@ -18,7 +18,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def parse(*words: str) -> dict[str, Any]:
         given: dict[str, Any] = {}
-        monkeypatch.setattr(command.commands["run"], "callback", lambda **facts: given.update(facts))  # type: ignore[attr-defined]
+        monkeypatch.setattr(command.commands["run"], "callback", lambda **facts: given.update(facts))
         command.main(args=arrange(command, list(words)), prog_name="triage", standalone_mode=False)
         return given
 
@@ -127,7 +127,7 @@ def test_every_value_option_is_known_to_the_arrangement() -> None:
     """An option that takes a value must not make its value look like the script."""
     assert run_command.run.__doc__
     command = typer.main.get_command(cli.app)
-    for option in command.commands["run"].params:  # type: ignore[attr-defined]
+    for option in command.commands["run"].params:
         if getattr(option, "is_flag", True) or option.opts[0] in ("-m", "words"):
             continue
         arranged = arrange(command, ["run", option.opts[0], "VALUE", "train.py", "--json"])

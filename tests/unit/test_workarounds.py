@@ -69,7 +69,7 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
 ) -> None:
     made = Reproduced("f()\n", "native", case, None, 1, 1.0, minimal=False, complete=True, runs=3, verified_runs=3)
     walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=symptom, stage=Stage.AOT_AUTOGRAD, there=None))
-    found = Findings(None, None, (), walk, reproduced=made, cures=CURES)  # type: ignore[arg-type]
+    found = Findings(None, None, (), walk, reproduced=made, cures=CURES)
     found.in_vain = ("Compile with `dynamic=True` (train.py:3)",)
     facts = reproducer_facts(found)
     assert facts is not None and facts.doubt == doubt
@@ -83,7 +83,7 @@ def test_a_reproducer_that_passes_on_the_rung_that_is_blamed_is_doubtful(outcome
     found = Conclusion(Stage.AOT_AUTOGRAD, Symptom.CRASH, failing=LADDER[2], there=there)
     rows = (AblationRow('backend="aot_eager"', outcome, 0.1),)
     walk = SimpleNamespace(conclusion=lambda: found)
-    facts = reproducer_facts(Findings(None, None, (), walk, reproduced=made, ablation=rows))  # type: ignore[arg-type]
+    facts = reproducer_facts(Findings(None, None, (), walk, reproduced=made, ablation=rows))
     words = "it passes with `aot_eager`, where the program fails with RuntimeError: no tensor"
     assert facts is not None and facts.doubt == (words if doubt else None)
 

@@ -40,7 +40,7 @@ def findings(tmp_path: Path, *without: RaisedException | OutcomeKind | None, aga
         return replace(ran, notes=replace(ran.notes, wraps_module=True))
 
     found = walk_of(tmp_path)(machine)
-    found.probe = probe  # type: ignore[assignment]
+    found.probe = probe
     found.first()
     concluded = found.settle()
     assert concluded.own_fault is OwnFault.WRAPPED and wrapper.worth_checking(found, concluded)
@@ -92,7 +92,7 @@ def test_the_names_of_parameters_are_no_other_failure(tmp_path: Path) -> None:
     plain = replace(OWN, message="0.weight has no gradient")
     ran = [
         Machine({"uncompiled": [each]})(ProbeRequest("r", None, "uncompiled", 9.0, tmp_path)) for each in (plain, named)
-    ]  # type: ignore[arg-type]
+    ]
     assert wrapper._without(*ran) is OwnFault.UNCOMPILED
 
 

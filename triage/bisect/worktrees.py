@@ -96,11 +96,7 @@ class CommitBench:
             os.environ.get("PYTHONPATH", ""),
         ]
         return Ready(
-            point,
-            target,
-            self.toolchain,
-            point.commit,
-            extra_env={"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            point, target, self.toolchain, point.commit, extra_env={"PYTHONPATH": os.pathsep.join(filter(None, paths))}
         )
 
     def quick(self, point: Point) -> bool:

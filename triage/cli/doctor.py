@@ -7,9 +7,7 @@ import typer
 from triage.cli.options import PYTHON
 
 
-def doctor(
-    python: str = PYTHON,
-) -> None:
+def doctor(python: str = PYTHON) -> None:
     """Check the target: torch, compiler, Triton, caches, fork. One line each, with what to do.
 
     Exit status: 0 usable, 4 not usable.

@@ -149,10 +149,7 @@ def _values(case: GraphCase) -> Iterator[Question]:
     elif asked:
         edits = tuple(filled(item.name, "ones") for item in asked)
         yield Question(
-            "ones as values",
-            (edits,),
-            "the inputs are not all ones",
-            "the values of the inputs (ones fail as well)",
+            "ones as values", (edits,), "the inputs are not all ones", "the values of the inputs (ones fail as well)"
         )
 
 

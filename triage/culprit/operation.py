@@ -105,10 +105,7 @@ class Clues:
 
 
 def culprit_of(
-    conclusion: Conclusion,
-    reduced: GraphCase | None,
-    graph: str | None,
-    clues: Clues = Clues(),
+    conclusion: Conclusion, reduced: GraphCase | None, graph: str | None, clues: Clues = Clues()
 ) -> Culprit | None:
     """The operation to name: what a fake result tells, else what the reduction left, else the error's own words.
 

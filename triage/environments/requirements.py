@@ -44,9 +44,7 @@ def _read(file: Path, cwd: Path, lines: list[str], constraints: list[str], depth
         text = (cwd / file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            what=f"The requirements file {file} cannot be read.",
-            why=str(error),
-            next="Check the path given with -r.",
+            what=f"The requirements file {file} cannot be read.", why=str(error), next="Check the path given with -r."
         ) from error
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.sub(r"(?:^|\s)#.*$", "", line).strip()

@@ -72,10 +72,7 @@ EQUIVALENCES = (
 )
 
 # Types that a later torch renamed, everywhere: measured on 2.1 to 2.15. With fullgraph=True it was an Unsupported at first.
-RENAMED_TYPES = {
-    "CacheLimitExceeded": "RecompileLimitExceeded",
-    "FailOnRecompileLimitHit": "RecompileLimitExceeded",
-}
+RENAMED_TYPES = {"CacheLimitExceeded": "RecompileLimitExceeded", "FailOnRecompileLimitHit": "RecompileLimitExceeded"}
 
 # Types that stand for each other between two releases, and only there: BackendCompilerFailed became InductorError in 2.7
 # for errors of Inductor; both are wrappers, unwrapped where they can be.

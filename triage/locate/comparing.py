@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from triage.locate.conclude import (
-    Conclusion,
-    is_comparison,
-    is_script_check,
-    rung_that_shows,
-)
+from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
 from triage.locate.graphs_compared import nothing_but_rounding, only_unsteady
 from triage.locate.walk import Walk
 from triage.locate.which_graph import apart, told

@@ -11,13 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triage.judge.likeness import in_other_words, is_torn, met_as, same_face, same_failure
-from triage.judge.signature import (
-    FailureSignature,
-    is_programs_own,
-    is_verdict,
-    signature_of,
-    torch_frame,
-)
+from triage.judge.signature import FailureSignature, is_programs_own, is_verdict, signature_of, torch_frame
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy

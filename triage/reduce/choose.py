@@ -273,11 +273,7 @@ def _why_not(smaller: Reproduced) -> str:
 
 
 def _graph(
-    problem: Problem,
-    cases: Sequence[GraphCase],
-    counts: Callable[[str], Count],
-    unreduced: Unreduced,
-    notes: list[str],
+    problem: Problem, cases: Sequence[GraphCase], counts: Callable[[str], Count], unreduced: Unreduced, notes: list[str]
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
     for case in cases:

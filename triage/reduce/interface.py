@@ -120,12 +120,7 @@ class Engine(Protocol):
     subject: str  # what it reduces, as a reader is told
 
     def reduce(
-        self,
-        problem: Problem,
-        runner: CandidateRunner,
-        oracle: Oracle,
-        budget: Budget,
-        emit: Callable[..., None],
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
     ) -> Reduction | NoReduction:
         """Reduce. `emit(kind, **facts)` tells the listeners what goes on; KeyboardInterrupt may arrive at any moment."""
         ...

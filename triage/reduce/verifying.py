@@ -113,13 +113,7 @@ def as_it_is(found: Reduction, count: Count) -> Reproduced:
 
 
 def counted(
-    source: str,
-    oracle: Oracle,
-    verify: Verifier,
-    emit: Callable[..., None],
-    problem: Problem,
-    *,
-    private: bool = False,
+    source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], problem: Problem, *, private: bool = False
 ) -> Count:
     """Run it in fresh processes. The error of a `private` text is not told: it may quote what the text holds."""
     emit("verify_started", runs=VERIFY_RUNS)

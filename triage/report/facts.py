@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from triage.model.report import (
-    Culprit,
-    SubsystemSearch,
-    TriageReport,
-)
+from triage.model.report import Culprit, SubsystemSearch, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.report.markdown import clip, code, prose
 from triage.report.wording import STAGES, compile_call, plural, regression

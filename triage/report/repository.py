@@ -44,14 +44,7 @@ def _state(repository: git.Repo) -> RepositoryState | None:
     # `git status` first: git refuses it where the ownership is unsafe, and nothing has been read until then.
     with repository.git.custom_environment(GIT_OPTIONAL_LOCKS="0"):
         changes = repository.git.execute(
-            [
-                "git",
-                "-c",
-                "core.fsmonitor=false",
-                "status",
-                "--porcelain",
-                "--untracked-files=no",
-            ],
+            ["git", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"],
             kill_after_timeout=_SECONDS,
         )
     remotes = {remote.name: remote for remote in repository.remotes}

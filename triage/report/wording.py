@@ -12,15 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from triage.model.own_code import OperatorCheck
-from triage.model.report import (
-    SAYS_NOTHING,
-    AblationRow,
-    Control,
-    LadderRow,
-    ReportSignature,
-    Reproducer,
-    TriageReport,
-)
+from triage.model.report import SAYS_NOTHING, AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
 from triage.model.stage import Stage
 from triage.report.markdown import clip, clip_sentences, code, one_line, prose, table
 

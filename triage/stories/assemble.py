@@ -21,14 +21,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
 from triage.model.own_code import OF_OPERATORS, OwnCode
-from triage.model.report import (
-    Culprit,
-    NearestPassing,
-    ReportSignature,
-    ReportVerdict,
-    Sibling,
-    TriageReport,
-)
+from triage.model.report import Culprit, NearestPassing, ReportSignature, ReportVerdict, Sibling, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip
 from triage.probe.run import Probe

@@ -55,11 +55,7 @@ class Arguments:
     def _torch_value(self, value: Any) -> Any:
         import torch
 
-        for kind, tag in (
-            (torch.dtype, "dtype"),
-            (torch.layout, "layout"),
-            (torch.memory_format, "memory_format"),
-        ):
+        for kind, tag in ((torch.dtype, "dtype"), (torch.layout, "layout"), (torch.memory_format, "memory_format")):
             if isinstance(value, kind):
                 return {tag: name_of(value)}
         if isinstance(value, torch.device):

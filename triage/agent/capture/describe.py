@@ -117,13 +117,7 @@ class _Walk:
         self.subgraphs[id(gm)] = name
         body = _Body(self, inlined(gm), {}, None)
         self.case["subgraphs"].append(
-            {
-                "name": name,
-                "inputs": body.inputs,
-                "nodes": body.nodes,
-                "outputs": body.outputs,
-                "metas": body.metas,
-            }
+            {"name": name, "inputs": body.inputs, "nodes": body.nodes, "outputs": body.outputs, "metas": body.metas}
         )
         return name
 

@@ -113,9 +113,7 @@ def _add_what_is_asked(recorder, config):
     """What few runs are asked: changed texts of the program's files, steps in turns, graph breaks and times."""
     if config.get("overlay"):
         overlay.install(config["overlay"])
-        imports.after_import(
-            {"runpy": overlay.patch_runpy, "_pytest.assertion.rewrite": overlay.patch_rewriting},
-        )
+        imports.after_import({"runpy": overlay.patch_runpy, "_pytest.assertion.rewrite": overlay.patch_rewriting})
     if config.get("turns"):
         from . import turns
 

@@ -57,12 +57,7 @@ class Candidate:
 
     @cached_property
     def _weight(self) -> weights.Weight:
-        return (
-            *weights.weight(self.case),
-            not self.form.nice,
-            len(self.form.exact),
-            self.form.fine,
-        )
+        return (*weights.weight(self.case), not self.form.nice, len(self.form.exact), self.form.fine)
 
     def source(self, header: str = "") -> str:
         """The script. Raises triage.reduce.printing.printer.Unprintable."""

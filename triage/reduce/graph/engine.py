@@ -75,12 +75,7 @@ class NativeEngine:
         )
 
     def reduce(
-        self,
-        problem: Problem,
-        runner: CandidateRunner,
-        oracle: Oracle,
-        budget: Budget,
-        emit: Callable[..., None],
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
     ) -> Reduction | NoReduction:
         """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         render = self._own_render or printed(header_of(problem) if self._header is None else self._header)
@@ -110,12 +105,7 @@ class NativeEngine:
         return _Reducing(problem, driver, render, groups, passes, seen).run()
 
     def _otherwise(
-        self,
-        problem: Problem,
-        runner: CandidateRunner,
-        oracle: Oracle,
-        groups: list[tuple[Start, ...]],
-        render: Render,
+        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, groups: list[tuple[Start, ...]], render: Render
     ) -> Callable[[str], str] | None:
         """What says of a wrong result that it is wrong with the passing rung too: then it is another failure.
 

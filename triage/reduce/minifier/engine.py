@@ -187,11 +187,7 @@ class Attempt:
         return False
 
     def _describe(self, checkpoint: Checkpoint, record_values: bool) -> GraphCase | str:
-        options = {
-            "backend": self.problem.rung,
-            "direction": self.problem.direction,
-            "record_values": record_values,
-        }
+        options = {"backend": self.problem.rung, "direction": self.problem.direction, "record_values": record_values}
         return self.bench.describe(checkpoint, options, self._limit(SCRIPT_SECONDS))
 
     def _print(self, case: GraphCase) -> str:

@@ -31,8 +31,7 @@ class ChangeDtype:
 
     def apply(self, case: GraphCase) -> GraphCase:
         changed = map_inputs(
-            case,
-            lambda item: replace(item, meta=self._meta(item.meta)) if item.name in self.names else item,
+            case, lambda item: replace(item, meta=self._meta(item.meta)) if item.name in self.names else item
         )
         changed = map_nodes(
             changed,

@@ -125,10 +125,7 @@ def _instead_of_decorator(script: Script, node: ast.FunctionDef) -> Iterator[Scr
     given = script.source(decorator).partition("(")[2].rpartition(")")[0] if isinstance(decorator, ast.Call) else ""
     compiled = f"torch.compile({node.name}{', ' if given else ''}{given})"
     start = script.offset(decorator.lineno, 0)
-    edits = [
-        Edit(start, script.offset((decorator.end_lineno or 0) + 1, 0)),
-        Edit(*script.span(uses[0]), compiled),
-    ]
+    edits = [Edit(start, script.offset((decorator.end_lineno or 0) + 1, 0)), Edit(*script.span(uses[0]), compiled)]
     line = f"{script.indent(statement)}{script.source(call)}{REMARK}\n"
     place = script.offset(statement.lineno, 0)
     yield Script(script.replaced([*edits, Edit(place, place, line)]))

@@ -41,12 +41,7 @@ class Wanted:
 
 
 def trace(
-    target: Target,
-    wanted: Wanted,
-    directory: Path,
-    timeout: float,
-    neutral: Path | None,
-    cancel: Cancel | None = None,
+    target: Target, wanted: Wanted, directory: Path, timeout: float, neutral: Path | None, cancel: Cancel | None = None
 ) -> Trace | None:
     """Run the program once more, uncompiled, for `timeout` seconds at most; None where nothing came back."""
     roots = [target.cwd, *([target.script.parent] if target.script else [])]
