@@ -211,9 +211,9 @@ def test_a_second_ctrl_c_in_the_end_of_a_sweep_leaves_no_interpreter_behind(tmp_
         def close(self) -> None:
             raise KeyboardInterrupt
 
-    given_back: list[object] = []
-    monkeypatch.setattr(sweeping._Sweeping, "give_back", lambda self: given_back.append(self))
+    given_back: list[str] = []
+    monkeypatch.setattr(sweeping._Sweeping, "give_back", lambda self: given_back.append(self.engine.name))
     ready = Ready((), Store(tmp_path / "sweep"))
     with pytest.raises(KeyboardInterrupt):
         sweeping.sweep(ready, Settings(), Ending(), lambda *_, **__: None)
-    assert len(given_back) == 1
+    assert given_back == ["local"]
