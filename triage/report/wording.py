@@ -92,9 +92,9 @@ def _plainly(words: str) -> str:
 
 
 def compile_call(call: Mapping[str, Any]) -> str:
-    """`torch.compile(mode='max-autotune')`: the arguments that are not torch's defaults."""
+    """`torch.compile(mode='max-autotune')`: the arguments that are not torch's defaults; a function by its name alone."""
     given = [
-        f"{name}={call[name]!r}"
+        f"{name}={call[name] if name == 'backend' and not call.get('backend_by_name', True) else repr(call[name])}"
         for name in ("backend", "mode", "fullgraph", "dynamic")
         if call.get(name) not in (None, False, "") or (name == "dynamic" and call.get(name) is False)
     ]
