@@ -52,9 +52,8 @@ class Conclusion:
     unsteady: tuple[str, ...] = ()  # values that eager itself reads from memory that nobody wrote
     compiled_nothing: bool = False  # no run did that passes; of a script that fails at times, none that fails
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
-    there: FailureSignature | None = (
-        None  # what `failing` fails with, where that looks otherwise than the script as it is
-    )
+    # What `failing` fails with, where that looks otherwise than what the script as it is does.
+    there: FailureSignature | None = None
 
     @property
     def fails_uncompiled(self) -> bool:
