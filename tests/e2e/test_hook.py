@@ -81,6 +81,7 @@ def test_what_a_program_handles_or_suppresses_is_seen(tmp_path: Path) -> None:
     assert [(raised.phase, raised.swallowed) for raised in found.notes.raised] == [("compile", True), ("compile", True)]
     assert (found.signature.exception_type, found.signature.message) == ("KeyError", "'no kernel for relu'")
     assert found.notes.compile_calls[0].custom_backend and found.notes.compile_calls[0].backend == "broken"
+    assert not found.notes.compile_calls[0].backend_by_name
 
 
 def test_what_a_program_hides_and_wraps_is_seen(tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ from triage.probe.staging import KEPT_WHEN_SET
 from triage.probe.target import Target
 from triage.session.settings import Settings
 from triage.stories import screening
+from triage.stories import sweep as sweeping
 from triage.stories.screening import Screening
+from triage.stories.sweep_setup import Ready
+from triage.sweep.store import Store
 
 SCREEN = Settings(screen=True)
 Reply = Callable[[dict], dict | None]
@@ -199,3 +202,18 @@ def test_what_failed_there_and_passes_since_is_run_twice_more():
     walk.symptom = Symptom.EXCEPTION
     asked.settle(walk)
     assert walk.settled == 1
+
+
+def test_a_second_ctrl_c_in_the_end_of_a_sweep_leaves_no_interpreter_behind(tmp_path, monkeypatch):
+    class Ending:
+        name, slots = "local", 1
+
+        def close(self) -> None:
+            raise KeyboardInterrupt
+
+    given_back: list[str] = []
+    monkeypatch.setattr(sweeping._Sweeping, "give_back", lambda self: given_back.append(self.engine.name))
+    ready = Ready((), Store(tmp_path / "sweep"))
+    with pytest.raises(KeyboardInterrupt):
+        sweeping.sweep(ready, Settings(), Ending(), lambda *_, **__: None)
+    assert given_back == ["local"]

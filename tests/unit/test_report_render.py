@@ -36,6 +36,7 @@ from triage.report.render import render
 from triage.report.sources import Sources
 from triage.report.templates import templates_dir
 from triage.report.titles import title
+from triage.report.wording import compile_call
 
 PARSER = MarkdownIt("commonmark").enable("table")
 SLOT = "YOUR OWN WORDS"
@@ -384,3 +385,8 @@ def test_each_format_is_a_row_and_a_file() -> None:
     assert {row.name for row in FORMATS} == {file.stem for file in folder.glob("*.py")} - {"__init__"}
     for columns in zip(*((row.name, row.file, row.artifact) for row in FORMATS), strict=True):
         assert len(set(columns)) == len(FORMATS)
+
+
+def test_a_backend_that_is_a_function_is_not_told_as_a_string() -> None:
+    assert compile_call({"backend": "eager", "fullgraph": True}) == "torch.compile(backend='eager', fullgraph=True)"
+    assert compile_call({"backend": "strict", "backend_by_name": False}) == "torch.compile(backend=strict)"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from triage.cli.result import show_result
 from triage.culprit.settings import Setting, workarounds_of
 from triage.culprit.ways_round.changes import Program, of_settings
 from triage.culprit.ways_round.source import Source
@@ -17,6 +18,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.verifying import Reproduced
 from triage.report.wording import workarounds
 from triage.stories.findings import Findings
+from triage.stories.run import Run
 from triage.stories.shown import reproducer_facts
 
 FILE = Path("/program/train.py")
@@ -29,6 +31,20 @@ CSE = Setting("config", "torch._functorch.config.cse", False, "torch._functorch.
 OPTION = Setting("option", "a", None, "`torch.compile(...)` without the option `a`", 1)
 WHOLE = Setting("argument", "options", None, "`torch.compile(...)` without `options`", 2)
 CURES = (MODE, TUNED, WITHOUT, DYNAMIC, CSE, OPTION, WHOLE)
+REPORT = TriageReport(
+    tool={},
+    command=("train.py",),
+    verdict=ReportVerdict(Symptom.WRONG_RESULT, Stage.INDUCTOR),
+    ladder=(LadderRow("eager", "graph", "ok", 1.0), LadderRow("aot_eager", "script", "ok", 1.0)),
+    workarounds=(
+        MODE.text,
+        TUNED.text,
+        'torch.compile(..., backend="aot_eager")',
+        'torch.compile(..., backend="eager")',
+    ),
+    ways_round=(WayRound("Compile with `mode='max-autotune'` (train.py:3)", "argument"),),
+    reproducer=Reproducer("repro.py", True, 3, True, "graph", "native", 1, 12, 9, 20.0, True),
+)
 
 
 @pytest.mark.parametrize("cure", CURES, ids=lambda cure: cure.text)
@@ -73,20 +89,7 @@ def test_a_reproducer_that_passes_on_the_rung_that_is_blamed_is_doubtful(outcome
 
 
 def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was() -> None:
-    report = TriageReport(
-        tool={},
-        command=("train.py",),
-        verdict=ReportVerdict(Symptom.WRONG_RESULT, Stage.INDUCTOR),
-        ladder=(LadderRow("eager", "graph", "ok", 1.0), LadderRow("aot_eager", "script", "ok", 1.0)),
-        workarounds=(
-            MODE.text,
-            TUNED.text,
-            'torch.compile(..., backend="aot_eager")',
-            'torch.compile(..., backend="eager")',
-        ),
-        ways_round=(WayRound("Compile with `mode='max-autotune'` (train.py:3)", "argument"),),
-        reproducer=Reproducer("repro.py", True, 3, True, "graph", "native", 1, 12, 9, 20.0, True),
-    )
+    report = REPORT
     (_, script), (alone_by, alone) = workarounds(report)
     assert script == ('torch.compile(..., backend="aot_eager")',)  # the ways round tell of the other one
     assert alone == (MODE.text, 'torch.compile(..., backend="eager")') and "reproducer alone" in alone_by
@@ -100,3 +103,12 @@ def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was
     (_, unreduced), *more = workarounds(replace(report, reproducer=None))
     assert not more and unreduced == tuple(text for text in report.workarounds if text != TUNED.text)
     assert workarounds(replace(report, workarounds=())) == []
+
+
+def test_the_terminal_begins_with_what_the_script_was_run_with(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    show_result(Run(replace(REPORT, ways_round=()), tmp_path, 0), quiet=False, as_json=False)
+    told = [line.split(maxsplit=2)[2] for line in capsys.readouterr().out.splitlines() if "workaround" in line]
+    assert "aot_eager" in told[0] and "the reproducer" not in told[0]
+    assert "reduce-overhead" in told[1]

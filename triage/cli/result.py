@@ -56,6 +56,8 @@ def _panel(done: Run) -> Any:
 
 
 def _facts(done: Run) -> Iterator[tuple[str, str]]:
+    from triage.report.wording import workarounds_of_each
+
     report = done.report
     if report.known_cause is not None:
         yield "cure", report.known_cause.cure
@@ -92,8 +94,10 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     for way in report.ways_round[:1]:
         patch = f"; git apply {shown(done.directory / way.patch)}" if way.patch else ""
         yield "way round", f"{way.change}{patch}"
-    for cure in report.workarounds[: 2 if not report.ways_round else 0]:
-        yield "workaround", cure
+    if not report.ways_round:
+        script, alone = workarounds_of_each(report)
+        told = [*script, *(f"{cure} (the reproducer passes with it)" for cure in alone)]
+        yield from (("workaround", cure) for cure in told[:2])
     page = " (for a browser: report.html)" if (done.directory / "report.html").is_file() else ""
     yield "report", f"{shown(done.directory / 'report.md')}{page}"
     yield "time", f"{report.timings.get('total', 0.0):.0f} s"

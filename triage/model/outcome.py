@@ -96,6 +96,7 @@ class BoundaryPoint:
 class CompileCall:
     """One use of `torch.compile` as the script wrote it. `backend` is None for the default.
 
+    `backend_by_name`: it was given as a string, not as a function or object of that name.
     `backend_at` is the function behind a backend of the program's or of a library's; None for torch's own.
     """
 
@@ -108,6 +109,7 @@ class CompileCall:
     backend_at: Frame | None = None
     name: str = ""
     where: str = ""
+    backend_by_name: bool = True
 
 
 @dataclass(frozen=True)

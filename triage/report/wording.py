@@ -57,18 +57,20 @@ def operator_check(check: OperatorCheck) -> str:
 
 
 def workarounds(report: TriageReport) -> list[tuple[str, tuple[str, ...]]]:
-    """What makes the failure go away and is not among the ways round, by what was run with it: the script, or its reproducer."""
+    """What makes the failure go away and is not among the ways round, by what was run with it."""
+    names = ("the script itself", "the reproducer alone")
+    found = zip(names, workarounds_of_each(report), strict=True)
+    return [(f"with each {name} was run, and the failure was gone", texts) for name, texts in found if texts]
+
+
+def workarounds_of_each(report: TriageReport) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those with which the script was run, and those with which its reproducer alone was."""
     rungs = [f'backend="{row.rung}"' for row in report.ladder if row.on == "script" and row.outcome == "ok"]
     ways = [_plainly(way.change) for way in report.ways_round]
     given = {text: _given(text) for text in report.workarounds}
     others = [text for text in given if not any(given[text] in way for way in ways)]
     alone = [text for text in others if report.reproducer is not None and given[text] not in rungs]
-    script = [text for text in others if text not in alone]
-    found = (
-        ("with each the script itself was run, and the failure was gone", script),
-        ("with each the reproducer alone was run, and the failure was gone", alone),
-    )
-    return [(shown_by, tuple(texts)) for shown_by, texts in found if texts]
+    return tuple(text for text in others if text not in alone), tuple(alone)
 
 
 def _given(workaround: str) -> str:
@@ -84,9 +86,9 @@ def _plainly(words: str) -> str:
 
 
 def compile_call(call: Mapping[str, Any]) -> str:
-    """`torch.compile(mode='max-autotune')`: the arguments that are not torch's defaults."""
+    """`torch.compile(mode='max-autotune')`: the arguments that are not torch's defaults; a function by its name alone."""
     given = [
-        f"{name}={call[name]!r}"
+        f"{name}={call[name] if name == 'backend' and not call.get('backend_by_name', True) else repr(call[name])}"
         for name in ("backend", "mode", "fullgraph", "dynamic")
         if call.get(name) not in (None, False, "") or (name == "dynamic" and call.get(name) is False)
     ]

@@ -197,8 +197,8 @@ def _watched_backward(function, recorder):
 def note_use(torch, recorder, model, kwargs):
     """Tell what is compiled, how, and on which line of the program."""
     backend = kwargs.get("backend")
-    plain = backend is None or isinstance(backend, str)
-    named = backend if plain else getattr(backend, "__name__", type(backend).__name__)
+    by_name = isinstance(backend, str) or backend is None
+    named = backend if by_name else getattr(backend, "__name__", type(backend).__name__)
     frame = sys._getframe(2)
     inside = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__))
     while frame is not None and frame.f_code.co_filename.startswith(inside):
@@ -208,6 +208,7 @@ def note_use(torch, recorder, model, kwargs):
         "compile_call",
         alone=recorder.alone() and not compat.may_use_accelerator(torch),
         backend=named,
+        backend_by_name=by_name,
         custom_backend=custom,
         backend_at=_place_of(backend)
         if custom and recorder.config.get("rung") is None

@@ -106,7 +106,7 @@ class SourceEngine:
     def comparing(self, oracle: FirstComparison) -> SourceEngine:
         """One that begins with a compiled call by itself, compared with the same call uncompiled, as `oracle` judges."""
         other = copy.copy(self)
-        other.subject, other._comparison = "a compiled call, compared with the same call uncompiled", oracle
+        other.subject, other._comparison = "a compiled call beside the same call uncompiled", oracle
         return other
 
     def printing(self, oracle: PrintedOracle) -> SourceEngine:
