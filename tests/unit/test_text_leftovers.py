@@ -50,8 +50,16 @@ def test_what_nothing_reads_goes_at_once():
     assert "start = times" in plain and "here" not in plain
 
 
+def test_what_is_printed_is_called():
+    text = (
+        "import torch\nx = torch.ones(1)\nprint('shape', tuple(x.shape))\nprint('sum', torch.sum(x))\nprint(abs(x))\n"
+    )
+    (less,) = without_leftovers(Script(text))
+    assert less.text == "import torch\n\nx = torch.ones(1)\ntorch.sum(x)\n"
+
+
 def test_a_parameter_that_something_else_gives_stays():
-    text = "import torch\ndef f(x, y):\n    return x\nprint(torch.func.grad(f), map(f, [1.0], [2.0]))\n"
+    text = "import torch\ndef f(x, y):\n    return x\nassert [torch.func.grad(f), map(f, [1.0], [2.0])]\n"
     assert not list(without_leftovers(Script(text)))
 
 

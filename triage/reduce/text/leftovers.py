@@ -5,29 +5,46 @@ Passes take readers away first and what they read later, so a search that is cut
 
 from __future__ import annotations
 
+import ast
+import builtins
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
-from triage.reduce.text.code.edits import compatible
+from triage.reduce.text.code.edits import compatible, deletion
+from triage.reduce.text.code.nodes import calls
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.passes import definitions, flattening, unread
-from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.passes.choice import Choice, one
 
 MOST_TURNS = 10
 Propose = Callable[[Script], Iterable[Choice]]
 
 
 def without_leftovers(script: Script) -> Iterator[Script]:
-    """Lighter texts, the lightest first: parameters that nothing reads and classes with one instance are gone from it, too."""
+    """Lighter texts, the lightest first: from it what is printed, parameters that nothing reads, and classes go, too."""
     for passes in (
-        (unread.propose, definitions.unread_parameters, _one_class),
+        (unread.propose, definitions.unread_parameters, _prints, _one_class),
         (unread.propose, definitions.unread_parameters),
         (unread.propose,),
     ):
         less = _settled(script, passes)
         if less.weight() < script.weight():
             yield less
+
+
+def _prints(script: Script) -> Iterator[Choice]:
+    """The call that is printed by itself; a print of nothing that calls the program's own goes."""
+    for statement, _ in script.statements():
+        if isinstance(statement, ast.Expr) and calls(statement.value, "print") and not statement.value.keywords:
+            told = [item for item in statement.value.args if not isinstance(item, ast.Constant)]
+            own = [
+                item for item in told if isinstance(item, ast.Call) and script.source(item.func) not in dir(builtins)
+            ]
+            if not own:
+                yield one(deletion(script, statement))
+            elif len(own) == 1:
+                yield one(Edit(*script.span(statement.value), script.source(own[0])))
 
 
 def _one_class(script: Script) -> Iterator[Choice]:
