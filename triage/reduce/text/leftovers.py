@@ -12,39 +12,62 @@ from collections.abc import Callable, Iterable, Iterator
 
 from triage.reduce.text.code.edits import compatible, deletion
 from triage.reduce.text.code.nodes import calls
-from triage.reduce.text.code.script import Edit, Script
+from triage.reduce.text.code.script import Definition, Edit, Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.passes import definitions, flattening, unread
 from triage.reduce.text.passes.choice import Choice, one
 
 MOST_TURNS = 10
+_KNOWN = frozenset({"torch", *dir(builtins)})
 Propose = Callable[[Script], Iterable[Choice]]
 
 
 def without_leftovers(script: Script) -> Iterator[Script]:
     """Lighter texts, the lightest first: from it what is printed, parameters that nothing reads, and classes go, too."""
-    for passes in (
-        (unread.propose, definitions.unread_parameters, _prints, _one_class),
-        (unread.propose, definitions.unread_parameters),
-        (unread.propose,),
-    ):
+    more = (definitions.unread_parameters, _prints, _one_class)
+    for passes in ((unread.propose, *more), (_unread_but_called, *more), (_unread_but_called,)):
         less = _settled(script, passes)
         if less.weight() < script.weight():
             yield less
 
 
+def _unread_but_called(script: Script) -> Iterator[Choice]:
+    """What nothing reads goes, but calls of the program's own that made it stay, and what they read: one of them may be
+    what fails.
+    """
+    statements = {script.lines_span(statement): statement for statement, _ in script.statements()}
+    unreads, kept = list(unread.propose(script)), list[Choice]()
+    for choice in unreads:
+        (edit,) = choice.alternatives[0]
+        statement = statements.get((edit.start, edit.end))
+        value = None if isinstance(statement, Definition | ast.Expr) else getattr(statement, "value", None)
+        if statement is None or value is None:
+            continue
+        called = _own_calls(script, value)
+        if called:
+            kept.append(one(Edit(*script.span(statement), script.source(called[0] if len(called) == 1 else value))))
+    yield from kept or unreads
+
+
 def _prints(script: Script) -> Iterator[Choice]:
-    """The call that is printed by itself; a print of nothing that calls the program's own goes."""
+    """The call that is printed stays alone; a print of nothing that calls the program's own goes."""
     for statement, _ in script.statements():
-        if isinstance(statement, ast.Expr) and calls(statement.value, "print") and not statement.value.keywords:
-            told = [item for item in statement.value.args if not isinstance(item, ast.Constant)]
-            own = [
-                item for item in told if isinstance(item, ast.Call) and script.source(item.func) not in dir(builtins)
-            ]
-            if not own:
+        if isinstance(statement, ast.Expr) and calls(statement.value, "print"):
+            called = [call for item in statement.value.args for call in _own_calls(script, item)]
+            if not called:
                 yield one(deletion(script, statement))
-            elif len(own) == 1:
-                yield one(Edit(*script.span(statement.value), script.source(own[0])))
+            elif len(called) == 1:
+                yield one(Edit(*script.span(statement), script.source(called[0])))
+
+
+def _own_calls(script: Script, node: ast.AST) -> list[ast.Call]:
+    """The outermost calls in it of what is neither torch's nor Python's, and of what torch.compile made."""
+    if not isinstance(node, ast.Call):
+        return [call for child in ast.iter_child_nodes(node) for call in _own_calls(script, child)]
+    names = [item.id for item in ast.walk(node.func) if isinstance(item, ast.Name)]
+    if "torch.compile(" in script.source(node.func) or any(name not in _KNOWN for name in names):
+        return [node]
+    return [call for item in (*node.args, *node.keywords) for call in _own_calls(script, item)]
 
 
 def _one_class(script: Script) -> Iterator[Choice]:
