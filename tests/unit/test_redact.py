@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from triage.report.credentials import argument_secrets, is_secret_name
+from triage.model.text import quoted
+from triage.report.credentials import argument_secrets, is_secret_name, scrub_command
 from triage.report.markdown import clean
 from triage.report.redact import Redactor, Unredacted
 
@@ -257,6 +258,11 @@ def test_command_arguments_are_secret_by_the_option_before_them() -> None:
     ]
     assert [argv[place] for place, _ in argument_secrets(argv)] == ["abc", "--password=xyz", "HF_TOKEN=q1"]
     assert REDACTOR.command(argv)[3:6] == ("<secret>", "--password=<secret>", "--max-tokens")
+
+
+def test_a_secret_of_several_lines_goes_from_a_command_line() -> None:
+    secret = quoted("ab'c\nrosebud")
+    assert scrub_command(f"run --token {secret} --token $TOKEN") == "run --token <secret> --token $TOKEN"
 
 
 def test_a_secret_of_the_command_line_goes_from_the_whole_tree() -> None:

@@ -3,6 +3,7 @@
 import os
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,26 @@ def test_a_script_that_python_is_given_and_that_is_not_there(place: Path, words:
 @pytest.mark.parametrize("words", [("-m", "trian"), ("-uc", "1"), ("-",), ("-V",), ("package",), ()])
 def test_python_that_is_given_no_file_of_that_name_is_run(place: Path, words: tuple[str, ...]) -> None:
     assert made(place, "python", *words).command == ("/venv/bin/python", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("python", "train.py", "-c", "no"), "pass\n"),
+        (("python", "-c", "a\nb", "-c", "no"), "a\nb"),
+        (("python", "-W", "error", "-Ic", "a", "5"), "a"),
+        (("python", "-Oca"), "a"),
+        (("python", "-", "5"), "from input\n"),
+        (("python", "-u"), "from input\n"),
+        (("python", "-m", "package"), None),
+        (("torchrun", "-c", "no"), None),
+    ],
+)
+def test_the_text_of_a_program(place: Path, words: tuple[str, ...], text: str | None) -> None:
+    environment(place, "torchrun")
+    (place / "input").write_text("from input\n")
+    target = make_target(words, module=None, raw=True, python=str(place / "bin" / "python"), cwd=place)
+    assert replace(target, stdin=place / "input").text() == text
 
 
 def test_a_directory_that_may_not_be_entered(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from triage.reduce.text.starts.direct import needed
 from triage.reduce.text.starts.executed import executed_part
 from triage.reduce.text.starts.extract import closed, pumped
 from triage.reduce.text.starts.failing_line import without_the_rest
-from triage.reduce.text.starts.texts import Request, starts
+from triage.reduce.text.starts.texts import Request, starts, with_text
 from triage.reduce.text.watching.evidence import (
     Call,
     Module,
@@ -507,3 +507,13 @@ def test_installed_modules_are_not_local(tmp_path):
     found = read(facts, [tmp_path])
     assert {name: module.local for name, module in found.modules.items()} == {"__main__": True, "b": False}
     assert found.calls == () and found.files == ()
+
+
+def test_a_program_that_is_no_file_is_a_text_to_start_from():
+    """`python -c TEXT`: what it imports is seen to be executed, it itself is not."""
+    text = "import m\nm.f(3)\n"
+    imported = {"m": Module("m", Path("/p/m.py"), "def f(x):\n    return x\n")}
+    (script,) = starts(with_text(Trace(imported), text), Request(0, (), None))
+    assert script.text == "def f(x):\n    return x\n\nf(3)\n"
+    (script,) = starts(with_text(None, "f(3)\n"), Request(0, (), None))
+    assert script.text == "f(3)\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 MARK = "…"
@@ -49,6 +50,24 @@ def first_line(text: str) -> str:
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return next((line for line in lines if any(map(str.isalnum, line))), next(iter(lines), ""))
+
+
+def quoted(word: str) -> str:
+    r"""A word as a shell reads it, in one line whatever it holds (then as bash, ksh and zsh do).
+
+    >>> print(quoted("a b"), quoted("import torch\nprint('a')"))
+    'a b' $'import torch\nprint(\'a\')'
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    written = word.replace("\\", r"\\").replace("'", r"\'")
+    return "$'" + "".join(one if one.isprintable() else _escaped(one) for one in written) + "'"
+
+
+def _escaped(character: str) -> str:
+    byte = ord(character) - 0xDC00  # of one that is no text (PEP 383)
+    named = f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else f"\\U{ord(character):08x}"
+    return {"\n": r"\n", "\t": r"\t", "\r": r"\r"}.get(character, named)
 
 
 def some(items: Sequence[str], most: int) -> str:

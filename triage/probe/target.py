@@ -18,6 +18,8 @@ from triage.errors import TargetError, UsageError
 from triage.probe.launch import Cancel, Launch, launch
 
 _NOT_THERE = re.compile(r"can't open file '(.+?)': \[Errno 2\].*|file or directory not found: (.+)")
+_NO_SCRIPT = re.compile(r"-[bBdEhiIOPqsSuvVx?]*[cm]")
+_TEXT = re.compile(r"-[bBdEhiIOPqsSuvVx?]*c(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,20 @@ class Target:
     label: str = "target"
     stdin: Path | None = None
     only_test: str = ""  # of a session of pytest or unittest: the one that runs, by its id there
+
+    def text(self) -> str | None:
+        """The program's own text: a file, what stands behind `-c`, or what Python reads; None where there is none to read."""
+        try:
+            if self.script is not None:
+                return self.script.read_text(encoding="utf-8")
+            words = self.command[1:] if _is_python(Path(self.command[0]).name) else ("-m",)
+            place = _end_of_options(words)
+            if place == len(words) or words[place] == "-":
+                return self.stdin.read_text(encoding="utf-8") if self.stdin is not None else None
+        except (OSError, UnicodeDecodeError):  # it may be written in another encoding
+            return None
+        given = _TEXT.fullmatch(words[place])
+        return (given[1] or "".join(words[place + 1 : place + 2])) if given is not None else None
 
     def with_command(self, *command: str, cwd: Path | None = None) -> Target:
         """The same interpreter, another command."""
@@ -130,15 +146,19 @@ def _script_of(words: Sequence[str]) -> str | None:
     >>> _script_of(("-O", "-W", "error", "train.py", "-m")), _script_of(("-Om", "pkg.train"))
     ('train.py', None)
     """
-    rest = iter(words)
-    for word in rest:
+    place = _end_of_options(words)
+    return words[place] if place < len(words) and not words[place].startswith("-") else None
+
+
+def _end_of_options(words: Sequence[str]) -> int:
+    """The place of the word that says what Python runs: a script, `-`, `-c` or `-m` with options before it."""
+    rest = iter(enumerate(words))
+    for place, word in rest:
         if word in ("-W", "-X", "--check-hash-based-pycs"):
             next(rest, None)
-        elif word == "-" or re.match(r"-[bBdEhiIOPqsSuvVx?]*[cm]", word):
-            return None
-        elif not word.startswith("-"):
-            return word
-    return None
+        elif word == "-" or not word.startswith("-") or _NO_SCRIPT.match(word):
+            return place
+    return len(words)
 
 
 def _interpreter_of(program: str, python: str) -> str:

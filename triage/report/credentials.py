@@ -61,7 +61,10 @@ _QUERY = re.compile(
     r"|client_secret|x-(?:amz|goog)-(?:signature|credential|security-token))=)(?P<value>[^\s&#\"'<>;,)\]}]{6,})"
 )
 _ACCOUNT_KEY = re.compile(r"(?P<name>\b(?:AccountKey|SharedAccessKey|SharedAccessSignature|sig)=)[A-Za-z0-9%+/=]{30,}")
-_OPTION = re.compile(r"(?P<name>(?<![\w-])--?[A-Za-z][\w-]+)(?P<gap>=|\s+)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'`]+)")
+_OPTION = re.compile(
+    r"(?P<name>(?<![\w-])--?[A-Za-z][\w-]+)(?P<gap>=|\s+)"
+    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|\$'(?:\\.|[^'\\\n])*'|[^\s\"'`]+)"
+)
 
 _ENDINGS = (
     "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "CREDENTIALS", "CREDS",
@@ -184,7 +187,8 @@ def scrub_command(text: str, tally: Counter[str] | None = None) -> str:
 
 def _without_any_option(found: re.Match[str]) -> str:
     value = found["value"].strip("\"'")
-    if value.startswith(("-", "{", "$")) or _NUMBER.match(value) or not is_secret_name(found["name"].lstrip("-")):
+    named = value.startswith(("-", "{", "$")) and not value.startswith("$'")  # another option, a variable
+    if named or _NUMBER.match(value) or not is_secret_name(found["name"].lstrip("-")):
         return found[0]
     return f"{found['name']}{found['gap']}{SECRET}"
 

@@ -6,7 +6,6 @@ Every text that comes from outside is clipped here, so that what is not a quoted
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from triage.model.own_code import OperatorCheck
 from triage.model.report import SAYS_NOTHING, AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
 from triage.model.stage import Stage
+from triage.model.text import quoted
 from triage.report.markdown import clip, clip_sentences, code, one_line, prose, table
 
 ROWS = 24
@@ -99,7 +99,7 @@ def compile_call(call: Mapping[str, Any]) -> str:
 
 def shell(command: Sequence[str]) -> str:
     """A command line to read and to type; placeholders such as `<secret>` and `~` stay unquoted."""
-    return " ".join(part if _UNQUOTED.fullmatch(part) else shlex.quote(part) for part in command)
+    return " ".join(part if _UNQUOTED.fullmatch(part) else quoted(part) for part in command)
 
 
 def regression(window: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from triage.model.graphcase import GraphNode
 from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.report import Culprit, NearestPassing, ReportSignature, ReportVerdict, Sibling, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.model.text import clip
+from triage.model.text import clip, quoted
 from triage.probe.run import Probe
 from triage.reduce.verifying import Reproduced
 from triage.report.duplicates import duplicates_of
@@ -209,9 +208,9 @@ def symptom_of(conclusion: Conclusion, given: GivenWrong | None) -> Symptom:
 
 def rerun_command(found: Findings) -> str:
     """What to type to do it again, with the settings of the environment that torch reads."""
-    given = [f"{name}={shlex.quote(value)}" for name, value in sorted(os.environ.items()) if _tells(name)]
+    given = [f"{name}={quoted(value)}" for name, value in sorted(os.environ.items()) if _tells(name)]
     reading = ["< INPUT"] if found.target.stdin is not None else []
-    return " ".join([*given, shlex.join(["triage", "run", *found.command]), *reading])
+    return " ".join([*given, *map(quoted, ("triage", "run", *found.command)), *reading])
 
 
 def _tells(name: str) -> bool:

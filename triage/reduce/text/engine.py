@@ -37,7 +37,7 @@ from triage.reduce.text.finish.eager_first import eager_first
 from triage.reduce.text.finish.prints import compared_at_the_end
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request, without_trace
+from triage.reduce.text.starts.texts import Request, with_text
 from triage.reduce.text.validity import RULES, SEEDED, Validity
 from triage.reduce.text.watching import evidence
 from triage.reduce.text.watching.evidence import Trace
@@ -206,9 +206,9 @@ class SourceEngine:
         emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")
         found = trace(self._target, wanted, problem.workdir, seconds, self._neutral, self._cancel)
         seconds = time.monotonic() - began
-        if found is None and self._target.script is not None:
-            with contextlib.suppress(OSError, UnicodeDecodeError):  # it may be written in another encoding
-                found = without_trace(self._target.script.read_text(encoding="utf-8"))
+        if found is None or self._target.script is None:
+            text = self._target.text()
+            found = with_text(found, text) if text is not None else found
         return found, seconds
 
     def _folder(self) -> Path:

@@ -134,6 +134,9 @@ class Reducing:
         except Exception as error:  # noqa: BLE001  what was found is still made ready for its reader
             self._stopped, self._bug = told_as_ours(error), error
         self._search_is_over()
+        if self._stopped:
+            with contextlib.suppress(StopReductionError):
+                self._search.without_leftovers()
         self._show_what_is_wrong()
         if self._needed is not None and not self._around.include:
             self._without_data()

@@ -7,16 +7,18 @@ What is decided depends on the answers alone and comes in a fixed order, so it d
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from triage.judge.asking import Budget, Judge
+from triage.judge.asking import Budget, Judge, LateError
 from triage.model.stage import Verdict
 from triage.reduce.text.code.edits import compatible
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.finish.comments import without_stale
+from triage.reduce.text.leftovers import without_leftovers
 from triage.reduce.text.passes import BRACKETS, FEWER, LITERALS, POLISH, STATEMENTS, STRUCTURE, TABLE, UNREAD, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
@@ -108,6 +110,16 @@ class Search:
             self._driver.begin(_UNREAD.name)
             self._dry = 0
             self._settle(choices)
+
+    def without_leftovers(self) -> None:
+        """Of the best so far what nothing reads any more, where time ended: half of what is left is for what comes after."""
+        best = self._driver.best
+        if best is None:
+            return
+        self.current = best.candidate
+        self._driver.begin("leftovers")
+        with contextlib.suppress(LateError), self._driver.until(time.monotonic() + self._budget.left() / 2):
+            self.current = self._driver.first(without_leftovers(self.current)) or self.current
 
     # -- one pass -------------------------------------------------------------------------------------------------
 

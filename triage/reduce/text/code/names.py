@@ -279,9 +279,9 @@ def atom(text: str) -> str:
     return text if plain else f"({text})"
 
 
-def text_for(script: Script, place: Occurrence, text: str) -> str:
-    """An expression's text where the name stood."""
-    above = script.parents[place.node]
-    called = isinstance(above, ast.Call) and above.func is place.node
+def text_for(script: Script, node: ast.AST, text: str) -> str:
+    """An expression's text where another stood."""
+    above = script.parents[node]
+    called = isinstance(above, ast.Call) and above.func is node
     bare = isinstance(above, ast.Call | ast.Return | ast.Expr | ast.Assign | ast.keyword) and not called
     return text if bare else atom(text)

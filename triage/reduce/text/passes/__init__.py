@@ -24,6 +24,7 @@ from triage.reduce.text.passes import (
     inlining,
     items,
     literals,
+    options,
     parameters,
     renaming,
     statements,
@@ -46,6 +47,7 @@ class Pass:
 STATEMENTS, UNREAD, LITERALS, BRACKETS = "statements", "unread", "literals", "brackets"
 TABLE = (
     Pass("cheaper", cheaper.propose, "data loaded without other processes, fewer turns of loops"),
+    Pass("options", options.propose, "what is read of a command line, in place of its parser"),
     Pass(UNREAD, unread.propose, "what is kept and never read: attributes, names, definitions"),
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),

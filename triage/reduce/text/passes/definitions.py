@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from triage.reduce.text.code.edits import (
     deletion,
@@ -13,6 +13,7 @@ from triage.reduce.text.code.edits import (
     without_bases,
     without_decorator,
 )
+from triage.reduce.text.code.names import Occurrences
 from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within, super_inits
 from triage.reduce.text.code.own_names import MODULE
 from triage.reduce.text.code.registered import registered_with
@@ -37,8 +38,19 @@ def propose(script: Script) -> Iterator[Choice]:
             yield from _fields(script, node)
         if isinstance(node, Function):
             yield from _defaults(script, node)
-            yield from _parameters(script, node)
+            yield from _parameters(script, node, all_arguments(node.args))
             yield from _returned(script, node)
+
+
+def unread_parameters(script: Script) -> Iterator[Choice]:
+    """Those that a function never reads, where calls of it are seen."""
+    seen = Occurrences(script)
+    for node in script.nodes:
+        if isinstance(node, Function):
+            inner = seen.scope_at(node)
+            unread = [item for item in all_arguments(node.args) if not seen.reads(item.arg, inner)]
+            if unread and any(_calls(script, node, isinstance(script.parents[node], ast.ClassDef))):
+                yield from _parameters(script, node, unread)
 
 
 def _annotations(script: Script) -> Iterator[Choice]:
@@ -87,8 +99,8 @@ def _defaults(script: Script, node: Function) -> Iterator[Choice]:
         yield one(Edit(script.span(argument)[1], script.span(value)[1]))
 
 
-def _parameters(script: Script, node: Function) -> Iterator[Choice]:
-    """A parameter less, in the definition and in all calls that look like calls of it.
+def _parameters(script: Script, node: Function, gone: Iterable[ast.arg]) -> Iterator[Choice]:
+    """One of these parameters less, in the definition and in all calls that look like calls of it.
 
     One of a custom operator goes from all that is registered for it, or what is left of them would not belong together.
     """
@@ -96,12 +108,12 @@ def _parameters(script: Script, node: Function) -> Iterator[Choice]:
         return
     positional = [*node.args.posonlyargs, *node.args.args]
     method = isinstance(script.parents[node], ast.ClassDef) and bool(positional)
-    for argument in all_arguments(node.args):
+    for argument in gone:
         if method and argument is positional[0]:
             continue
         index = positional.index(argument) - method if argument in positional else None
-        gone = [_without_given(script, call, argument.arg, index) for call in _calls(script, node, method)]
-        yield one(*without_registered(script, node, argument), *outermost(filter(None, gone)))
+        given = [_without_given(script, call, argument.arg, index) for call in _calls(script, node, method)]
+        yield one(*without_registered(script, node, argument), *outermost(filter(None, given)))
 
 
 def _fields(script: Script, node: ast.ClassDef) -> Iterator[Choice]:

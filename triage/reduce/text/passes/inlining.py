@@ -144,7 +144,7 @@ def _value_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
     value = script.source(node.value)
     if "\n" in value:
         return
-    texts = [text_for(script, place, value) for place in uses]
+    texts = [text_for(script, place.node, value) for place in uses]
     yield one(
         deletion(script, node),
         *(Edit(place.start, place.end, text) for place, text in zip(uses, texts, strict=True)),
@@ -159,7 +159,7 @@ def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
         if isinstance(target, ast.Name) and isinstance(value, ast.Name | ast.Constant | ast.Attribute):
             uses = _uses_if_bound_once(seen, target)
             if uses is not None:
-                edits = [Edit(use.start, use.end, text_for(script, use, script.source(value))) for use in uses]
+                edits = [Edit(use.start, use.end, text_for(script, use.node, script.source(value))) for use in uses]
         elif isinstance(target, ast.Attribute) and _is_seen_everywhere(seen, value):
             reads = _reads_if_set_once(script, target)
             if reads is not None:

@@ -42,7 +42,7 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
         value = script.source(given)
         if not uses or not all(place.placed for place in uses):
             continue
-        filled = [Edit(place.start, place.end, text_for(script, place, value)) for place in uses]
+        filled = [Edit(place.start, place.end, text_for(script, place.node, value)) for place in uses]
         plain = isinstance(given, ast.Constant)
         if called == 1 and "\n" not in value and (plain or len(uses) == 1):
             gone = (without_argument(script, call, item), *without_registered(script, node, argument))

@@ -225,6 +225,7 @@ def _options(call: CompileCall) -> str:
     return ", ".join(told)
 
 
-def without_trace(text: str) -> Trace:
-    """The script alone, where nothing was seen of its run."""
-    return Trace(modules={MAIN: Module(MAIN, Path("script.py"), text)})
+def with_text(trace: Trace | None, text: str) -> Trace:
+    """What was seen, with the program's own text: a run does not tell it where it is no file, or where nothing came back."""
+    main = {MAIN: Module(MAIN, Path("script.py"), text)}
+    return replace(trace, modules={**main, **trace.modules}) if trace is not None else Trace(modules=main)
