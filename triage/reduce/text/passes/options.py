@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from triage.model.syntax import last_name
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrences, text_for
-from triage.reduce.text.code.nodes import last_name
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice
 
