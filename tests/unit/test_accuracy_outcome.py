@@ -356,6 +356,8 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     assert "rounding of a zero" in " ".join(rounding_notes(it, replace(gross, of_zero=True), amplified=False))
     assert "other side" in " ".join(rounding_notes(it, replace(ROUNDED, steps=True), amplified=False))
     assert "with every step" in " ".join(rounding_notes(it, ROUNDED, amplified=True))
+    within = " ".join(rounding_notes(it, replace(ROUNDED, tolerances=0.06), amplified=False))
+    assert "which this value passes" in within and "raise rtol" not in within
     assert "differ by 0.05" in told and "the check fails as well" in told
 
 

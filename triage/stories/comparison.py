@@ -207,6 +207,12 @@ def _what_a_check_can_ask(rounding: Rounding, step: tuple[str, int] | None) -> s
             "there is ill-conditioned, as the inverse or the condition number of a matrix that is close to singular. No "
             "tolerance mends that: look at what goes into it, or compute it in double precision."
         )
+    if 0.0 < rounding.tolerances < 1.0:
+        return (
+            f"That is {rounding.tolerances:.3g} times the default tolerance of torch.testing.assert_close, which this value "
+            "passes. The script's own check asks for the same bits (`==`, `torch.equal`, a hash), or looks at what the program "
+            "makes of them, which may be more with every step. Compare values like this one, with a tolerance."
+        )
     return (
         f"That is {rounding.tolerances:.3g} times the default tolerance of torch.testing.assert_close, which allows for one "
         "rounding and not for those of several operations. Compare both with a run in double precision, or raise rtol and atol."
