@@ -114,7 +114,8 @@ def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
     assert note(AgentNotes(compared=3)).startswith("3 calls of compiled graphs were compared with eager")
     skipped = note(AgentNotes(not_compared=("graph 0/0: a DTensor",)))
     assert skipped == "No call of a compiled graph could be compared with eager (graph 0/0: a DTensor)."
-    assert note(AgentNotes(compared=1), OutcomeKind.HANG).endswith(" The run that compares ended early: hang.")
+    for kind, told in ((OutcomeKind.HANG, "hang"), (OutcomeKind.WRONG_RESULT, "wrong result")):
+        assert note(AgentNotes(compared=1), kind).endswith(f" The run that compares ended early: {told}.")
 
 
 class Machine:

@@ -250,7 +250,8 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     if notes.unsteady:
         return unsteady_note(notes.unsteady, unwritten_memory(probe))
     if probe.outcome.failed:
-        ended = f" The run that compares ended early: {describe_outcome(probe.outcome)}."
+        kind = describe_outcome(probe.outcome).replace("_", " ")
+        ended = f" The run that compares ended early: {kind}."
     if not notes.compared:
         why = f" ({notes.not_compared[0]})" if notes.not_compared else ""
         return f"No call of a compiled graph could be compared with eager{why}.{ended}"
