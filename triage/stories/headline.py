@@ -63,7 +63,7 @@ def summary_sentence(
     often = f", in {conclusion.failures} of {conclusion.runs} runs" if chance else ""
     face += failing_ranks(conclusion.outcome, first)
     if conclusion.there is not None:
-        low = headline(conclusion.there.exception_type, clip(first_words(conclusion.there.message), 120).rstrip(".:"))
+        low = headline(conclusion.there.exception_type, clip(first_words(conclusion.there.message), 120).rstrip(".:!"))
         face = f"{low}; the script as it is fails with {face}"
     return _sentence(f"{good}, {bad}{often}, with {face}")
 
@@ -210,7 +210,7 @@ def failing_ranks(outcome: Outcome | None, first: Probe) -> str:
 def _face(conclusion: Conclusion) -> str:
     outcome, signature = conclusion.outcome, conclusion.signature
     assert outcome is not None and signature is not None
-    message = clip(first_words(signature.message), 160).rstrip(".:")
+    message = clip(first_words(signature.message), 160).rstrip(".:!")
     if is_comparison(outcome) or is_printed(outcome):
         return f"a wrong result: {message}"
     if conclusion.wrong is not None:

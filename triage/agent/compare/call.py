@@ -11,7 +11,7 @@ operation with a path of its own below autograd) is not used.
 import contextlib
 
 from .. import compat
-from . import dice, measure, memory, modes, randomness, roundoff, rule
+from . import dice, measure, memory, modes, randomness, roundoff, rule, scalars
 from .copies import CannotCopyError, Copier
 from .run import AFTER, GRADIENT, Runner
 
@@ -139,7 +139,7 @@ class Call:
         eager, double = modes.Overflows(self.torch), modes.Overflows(self.torch)
         try:
             self._eager(mode=eager.mode())
-            self._eager(double=True, mode=modes.doubled(self.torch, double.call))
+            self._eager(double=True, mode=modes.doubled(self.torch, double.call, self._is_single()))
         except Exception:  # no such kernel
             return ""
         return next((name for name, number in eager.found if (name, number) not in double.found), "")
@@ -316,9 +316,13 @@ class Call:
     def _reference(self):
         try:
             call = self._dice.doubled(self._drawn) if self._dice is not None else None
-            return self._eager(double=True, mode=modes.doubled(self.torch, call) if self.measured else None)
+            mode = modes.doubled(self.torch, call, self._is_single()) if self.measured else None
+            return self._eager(double=True, mode=mode)
         except Exception:  # no such kernel, or the graph needs its own precision
             return None
+
+    def _is_single(self):
+        return scalars.is_single(self.torch, self.kept.gm, [*self.runner.copier.bases.values(), *self.held])
 
     def _others(self, numbers):
         """What else eager may give: gently and roughly nudged in turn. An operation that no mode sees ends the nudging."""

@@ -6,7 +6,7 @@ memory that nobody wrote holds something else. Both see ATen operations, of the 
 """
 
 from .. import compat
-from . import memory, rule
+from . import memory, rule, scalars
 
 DOUBLE = dict.fromkeys(("float16", "bfloat16", "float32"), "float64")
 DOUBLE.update(complex32="complex128", complex64="complex128")
@@ -52,10 +52,11 @@ class NotDoubleError(Exception):
     """The graph means something else in double precision."""
 
 
-def doubled(torch, call=None):
+def doubled(torch, call=None, single=False):
     """A mode in which every floating result is double (complex: of doubles).
 
-    `call(func, args, kwargs, plain)` calls the operations in its stead; `plain` are the arguments as the graph has them.
+    `call(func, args, kwargs, plain)` calls the operations in its stead; `plain` are the arguments as the graph has them. With
+    `single` all in the graph is of single precision, so numbers are what eager makes of them (`scalars.py`).
     """
 
     class Doubled(compat.dispatch_mode()):
@@ -63,6 +64,8 @@ def doubled(torch, call=None):
             if str(func).startswith("aten.view.dtype") or "quantize" in str(func):
                 raise NotDoubleError("%s reads bits" % func)
             wide = _with_doubles(torch, args), _with_doubles(torch, kwargs or {})
+            if single:
+                wide = scalars.rounded(name_of(func), _is_exact(name_of(func), *wide), *wide)
             return func(*wide[0], **wide[1]) if call is None else call(func, *wide, (args, kwargs or {}))
 
     return Doubled()
