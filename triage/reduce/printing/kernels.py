@@ -188,9 +188,8 @@ def _call_writes(call: ast.Call, given: set[str], names: _Names) -> bool:
     name = called_name(call)
     if isinstance(call.func, ast.Attribute):
         receiver = call.func.value
-        if (
-            _root(receiver) not in names.known
-        ):  # a tensor's method changes the tensor, a module's function what it is given
+        # A tensor's method changes the tensor, a module's function what it is given.
+        if _root(receiver) not in names.known:
             touched = [receiver, *touched[: 0 if name.endswith("_") else None]]
     if not any(_shares(item, given) for item in touched):
         return False
