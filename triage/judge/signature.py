@@ -211,6 +211,11 @@ def headline(kind: str, message: str) -> str:
     return kind if message in ("", kind) else f"{kind}: {message}"
 
 
+def in_short(signature: FailureSignature) -> str:
+    """Type and what its message says first, as they stand in a table or within a sentence."""
+    return headline(signature.exception_type, clip(first_words(signature.message), 120))
+
+
 def _skeleton_of_end(detail: str) -> str:
     """What was going on when a process ended without an exception: its own telling line, else the phase."""
     return next((name for pattern, name in _PHASES if pattern.search(detail)), None) or skeleton(detail)

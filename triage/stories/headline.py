@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from triage.culprit.fake_results import FakeWrong
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.operation import operator_name
-from triage.judge.signature import asserted, first_words, headline
+from triage.judge.signature import asserted, first_words, headline, in_short
 from triage.locate.conclude import Conclusion, is_comparison, is_printed
 from triage.locate.doors import Door
 from triage.locate.walk import Walk
@@ -63,8 +63,7 @@ def summary_sentence(
     often = f", in {conclusion.failures} of {conclusion.runs} runs" if chance else ""
     face += failing_ranks(conclusion.outcome, first)
     if conclusion.there is not None:
-        low = headline(conclusion.there.exception_type, clip(first_words(conclusion.there.message), 120).rstrip(".:!"))
-        face = f"{low}; the script as it is fails with {face}"
+        face = f"{in_short(conclusion.there).rstrip('.:! ')}; the script as it is fails with {face}"
     return _sentence(f"{good}, {bad}{often}, with {face}")
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from triage.judge.signature import first_words, headline
+from triage.judge.signature import in_short
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
 from triage.model.report import LadderRow
 from triage.model.rungs import Rung
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip
 from triage.probe.run import Probe
 from triage.session.session import describe_outcome
 from triage.stories.met import met_on
@@ -70,7 +69,7 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
         notes.append(f"{runs} runs")
     alike = face(probe, conclusion.signature)
     if alike == "other" and probe.signature is not None:
-        notes.append(headline(probe.signature.exception_type, clip(first_words(probe.signature.message), 120)))
+        notes.append(in_short(probe.signature))
     return LadderRow(
         rung=rung.name,
         on=probe.on,

@@ -6,13 +6,12 @@ from typing import Any
 
 from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
-from triage.judge.signature import first_words, headline
+from triage.judge.signature import in_short
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
-from triage.model.text import clip
 from triage.stories.comparison import first_wrong_words
 from triage.stories.findings import Findings
 
@@ -87,8 +86,7 @@ def _doubt(found: Findings) -> str:
     if conclusion.there is not None and conclusion.failing is not None:
         lowest = conclusion.failing.name
         if any((row.setting, row.outcome) == (f'backend="{lowest}"', "ok") for row in found.ablation):
-            face = headline(conclusion.there.exception_type, clip(first_words(conclusion.there.message), 120))
-            return f"it passes with `{lowest}`, where the program fails with {face}"
+            return f"it passes with `{lowest}`, where the program fails with {in_short(conclusion.there)}"
     if not own_check_alone(found):
         return ""
     told = [setting.how for setting in among(found.cures, found.in_vain)]

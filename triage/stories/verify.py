@@ -11,12 +11,11 @@ from triage.errors import TargetError, UsageError
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.judge.printed import judged_beside
-from triage.judge.signature import FailureSignature, first_words, headline
+from triage.judge.signature import FailureSignature, in_short
 from triage.model import accuracy
 from triage.model.report import TriageReport
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.model.text import clip
 from triage.probe.target import find_python
 from triage.report.store import load_report
 from triage.session.session import neutral_store
@@ -134,5 +133,4 @@ def _describe(result: CandidateResult) -> str:
     if signature is None:
         passed = result.outcome.kind is OutcomeKind.OK
         return "passes" if passed else f"{result.outcome.kind.value}: {result.outcome.detail}"
-    first = clip(first_words(signature.message), 120)
-    return f"{headline(signature.exception_type, first)} [{signature.fingerprint}]"
+    return f"{in_short(signature)} [{signature.fingerprint}]"
