@@ -147,12 +147,11 @@ class _Reproduction:
 
     def _verified(self, source: str, runs: int) -> Shown:
         """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""
-        found, problem = self.found, self.problem
+        found, problem, session = self.found, self.problem, self.found.session
         # A fresh process also takes the time until its first compile, which no candidate does.
         limit = seconds_for(found) if self.patience is None else self.patience.seconds() + start_seconds(found)
-        session = found.session
-        fresh: dict[str, Any] = {"timeout": limit, "neutral": session.neutral, "end": session.clock.end()}
-        fresh["extensions"] = session.kernels
+        kept: dict[str, Any] = {"neutral": session.neutral, "extensions": session.kernels}
+        fresh = {"timeout": limit, "end": session.clock.end(), **kept}
         python = found.target.python
         warm = None if self.prints else self.runner  # its random numbers may be others than those of a fresh process
         results, control = verify_with_control(source, python, problem.passing, runs=runs, warm=warm, **fresh)

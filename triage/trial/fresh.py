@@ -46,9 +46,10 @@ class FreshProcessRunner(PooledRunner):
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
         try:
-            kept: dict[str, Any] = {"neutral": self.neutral, "kernels": self.kernels, "accuracy": self.accuracy}
-            kept["extensions"] = self.kernels
-            return run_fresh(query, self.python, directory, cancel, extra_env=ONE_THREAD, **kept)
+            kept: dict[str, Any] = {"neutral": self.neutral, "kernels": self.kernels, "extensions": self.kernels}
+            return run_fresh(
+                query, self.python, directory, cancel, extra_env=ONE_THREAD, accuracy=self.accuracy, **kept
+            )
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 

@@ -61,8 +61,8 @@ def _custom(targets: List[Any]) -> List[Operator]:
     for target in targets:
         if isinstance(target, compat.operator_types()):
             parts = str(target).split(".")
-            if len(parts) >= 2 and not is_torchs("::".join(parts[:2])):
-                operator = Operator(parts[0], parts[1])
+            operator = Operator(parts[0], parts[1]) if len(parts) >= 2 else None
+            if operator is not None and not is_torchs(operator.qualified):
                 operator.handle = compat.custom_op_definition(operator.qualified)
                 found.setdefault(operator.qualified, operator)
     return list(found.values())

@@ -65,9 +65,10 @@ def install(config):
         imports.after_import(shared_cache.patches(shared))
     if kernels:
         imports.after_import(built_kernels.patches(kernels))
-    if config.get("extensions") or kernels:
-        private = os.environ.get("TORCH_EXTENSIONS_DIR") if config.get("extensions") else None
-        imports.after_import(built_extensions.patches(config.get("extensions") or kernels, private))
+    extensions = config.get("extensions")
+    if extensions or kernels:
+        private = os.environ.get("TORCH_EXTENSIONS_DIR") if extensions else None
+        imports.after_import(built_extensions.patches(extensions or kernels, private))
     if door is not None:
         imports.after_import(doors.patches(door))
     _add_what_is_asked(recorder, config)
