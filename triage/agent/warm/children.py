@@ -89,16 +89,13 @@ class Children:
                 os.close(descriptor)
             raise
         if pid == 0:
-            whole = False
             try:
                 for descriptor in (*self.private, *others, out_read, err_read):
                     os.close(descriptor)
-                whole = bool(request.get("script"))
-                if not whole:
-                    candidate.run(request, out_write, err_write)
-            finally:
-                if not whole:
-                    os._exit(70)
+                if not request.get("script"):
+                    candidate.run(request, out_write, err_write)  # never returns
+            except BaseException:
+                os._exit(70)
             return 0, (out_write, err_write)
         os.close(out_write)
         os.close(err_write)
