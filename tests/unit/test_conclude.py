@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from triage.locate.conclude import (
     rung_that_shows,
 )
 from triage.locate.ladder import ladder_for, suspect
+from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
 from triage.model.report import ReportVerdict, TriageReport
 from triage.model.rungs import LADDER, OWN_BACKEND
@@ -26,7 +28,7 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.assemble import exit_code
 from triage.stories.headline import summary_sentence
-from triage.stories.ladder_rows import why_not_run
+from triage.stories.ladder_rows import ladder_rows, why_not_run
 
 TOP = len(LADDER) - 1
 NAMES = [rung.name for rung in LADDER]
@@ -355,6 +357,15 @@ def test_a_rung_that_was_not_run_has_its_reason():
     assert why_not_run(aot, LADDER, {decomp.name: [OK]}) == "aot_eager_decomp_partition, which does more, passes"
     assert why_not_run(aot, LADDER, {eager.name: [fails()]}) == "eager, which does less, fails"
     assert why_not_run(aot, LADDER, {eager.name: [OK], decomp.name: [fails(), INVALID]}) is None
+
+
+@pytest.mark.parametrize("symptom", [Symptom.EXCEPTION, Symptom.WRONG_RESULT])
+def test_what_is_raised_over_a_wrong_result_says_so_beside_fails(symptom: Symptom) -> None:
+    seen = {"aot_eager": [OK], "inductor": [fails()]}
+    walk = SimpleNamespace(rungs=(LADDER[2], LADDER[TOP]), seen=seen, evidence=seen)
+    concluded = replace(conclude(LADDER, TOP, seen), symptom=symptom)
+    notes = [row.note for row in ladder_rows(cast(Walk, walk), concluded)]
+    assert notes == [None, "what it raises comes of a wrong result" if symptom is Symptom.WRONG_RESULT else None]
 
 
 @pytest.mark.parametrize("check", [RaisedException("AssertionError", "is off", (Frame("/home/ann/train.py", 62, "main"),)),

@@ -11,11 +11,13 @@ from reduce_cases import case, meta, names, op, tensor
 from stand_ins import Questions
 from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, planted
 
+from triage.judge.asking import StopReductionError
 from triage.judge.judgement import RefusedError
 from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import Context, GraphCase
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
+from triage.reduce.graph import engine as graph_engine
 from triage.reduce.graph import shrink
 from triage.reduce.graph.engine import NativeEngine, printed, told_of_values
 from triage.reduce.graph.generated import synthetic_values
@@ -23,6 +25,7 @@ from triage.reduce.graph.starts import starts
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form
+from triage.reduce.verifying import Count, as_it_is
 from triage.trial.driver import Repeats
 
 M = meta(4)
@@ -376,6 +379,19 @@ def test_a_flaky_failure_is_repeated():
     found = engine.reduce(problem(model()), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
     assert isinstance(found, Reduction)
     assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
+
+
+def test_what_is_minimal_is_told_so_where_only_its_neighbour_is_missing(monkeypatch: pytest.MonkeyPatch):
+    def out_of_time(*_: object) -> None:
+        raise StopReductionError
+
+    monkeypatch.setattr(graph_engine, "nearest_passing", out_of_time)
+    found, _ = reduce(contains(3), chain(5))
+    assert isinstance(found, Reduction) and (found.minimal, found.complete) == (True, False)
+    made = as_it_is(found, Count(runs=3, verified_runs=3))
+    assert made.minimal and not any("cut short" in note for note in made.notes)
+    half = as_it_is(replace(found, minimal=False), Count(runs=3, verified_runs=3))
+    assert any("cut short" in note for note in half.notes)
 
 
 def test_the_printed_text_is_the_reported_text():

@@ -107,9 +107,10 @@ def drifted(control: Control | None) -> str:
 
 def as_it_is(found: Reduction, count: Count) -> Reproduced:
     """The reduction with what its verification showed."""
-    cut_short = "" if found.complete else "The reduction was cut short; a smaller reproducer may exist."
+    shown = found.complete or found.minimal
+    cut_short = "" if shown else "The reduction was cut short; a smaller reproducer may exist."
     notes = tuple(filter(None, (*found.notes, cut_short, "" if count.runs else NOT_VERIFIED)))
-    return Reproduced(**vars(replace(found, minimal=found.minimal and found.complete, notes=notes)), **vars(count))
+    return Reproduced(**vars(replace(found, notes=notes)), **vars(count))
 
 
 def counted(

@@ -9,7 +9,7 @@ from triage.locate.conclude import Conclusion, discount, expected_exceptions, fa
 from triage.locate.walk import Walk
 from triage.model.report import LadderRow
 from triage.model.rungs import Rung
-from triage.model.stage import OutcomeKind
+from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.run import Probe
 from triage.session.session import describe_outcome
 from triage.stories.met import met_on
@@ -68,6 +68,8 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
     if runs > 1:
         notes.append(f"{runs} runs")
     alike = face(probe, conclusion.signature)
+    if conclusion.symptom is Symptom.WRONG_RESULT and alike == "same" and probe.outcome.kind is OutcomeKind.EXCEPTION:
+        notes.append("what it raises comes of a wrong result")
     if alike == "other" and probe.signature is not None:
         notes.append(in_short(probe.signature))
     return LadderRow(

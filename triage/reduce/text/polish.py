@@ -50,11 +50,13 @@ class Polished:
     ) -> Reduction | NoReduction:
         """What the engine found, with the smallest preamble."""
         found = self._engine.reduce(problem, runner, oracle, budget, emit)
-        if isinstance(found, NoReduction) or found.graph is None or not found.complete or found.enough:
+        if isinstance(found, NoReduction) or found.graph is None or found.enough:
             return found
         start = preamble_of(found.graph)
         if start is None:
             return found
+        if not found.complete:
+            return replace(found, minimal=False)  # of its preamble nothing was shown
         try:
             return _polished(found, found.graph, start, problem, runner, oracle, budget, emit)
         except Exception as error:  # noqa: BLE001  what is longer than it need be is not lost by it
@@ -177,6 +179,7 @@ def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], int
         source=found.source if held is None else held.source,
         graph=graph if held is None else with_preamble(graph, held.candidate),
         queries=found.queries + driver.queries,
+        minimal=found.minimal and not interrupted,
         complete=not interrupted,
         siblings=(*found.siblings, *(Met(signature, text, none) for signature, text, _ in driver.siblings)),
         interrupted=interrupted,

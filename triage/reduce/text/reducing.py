@@ -275,7 +275,7 @@ class Reducing:
             ops=None,
             queries=queries,
             seconds=seconds,
-            minimal=self._minimal,
+            minimal=self._minimal and not self._stopped,  # with its seeds and spellings, which are looked at last
             complete=not self._stopped,
             siblings=self._siblings(),
             notes=tuple(self._notes(driver.best.candidate)),
