@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from triage.cli.options import MODULE, PYTHON, RAW, WORDS, command_of
+from triage.cli.options import MODULE, PYTHON, RAW, WORDS, command_of, warn_unredacted
 from triage.model.formats import BY_NAME
 
 if TYPE_CHECKING:
     from triage.stories.resume import Earlier
+    from triage.stories.run import Run
 
 # Settings of a run that it is not gone on with: its place and time, and what it was to leave out.
 NOT_KEPT = ("out", "budget", "screen", "operation_only")
@@ -71,37 +72,40 @@ def run(
     torch.compile, 4 the target cannot be used, 5 the budget ended or the script cannot be run again (a partial report),
     70 a bug of triage, 130 interrupted.
     """
-    from triage.cli.options import warn_unredacted
-    from triage.cli.result import show_result, tell_finished
-    from triage.cli.view import listener_for
-    from triage.errors import UsageError
-    from triage.probe.target import find_python, make_target
-    from triage.report.store import load_report
-    from triage.session.events import Emitter
-    from triage.session.settings import load_settings
-    from triage.stories.run import Run
-    from triage.stories.run import run as triaged
+    from triage.cli.result import show_result
 
-    given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine}
-    given |= {"accuracy": accuracy, "format": format, "reduce": False if no_reduce else None}
-    given["include_data"] = include_data or None
-    given |= {"reproducer_only": reproducer_only, "screen": screen or None}
-    given["operation_only"] = operation_only or None
-    given["template"] = template
-    given["redact"] = False if no_redact else None
+    given = {
+        "python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "engine": engine,
+        "accuracy": accuracy, "format": format, "template": template, "reproducer_only": reproducer_only,
+        "reduce": False if no_reduce else None, "redact": False if no_redact else None,
+        "include_data": include_data or None, "screen": screen or None, "operation_only": operation_only or None,
+    }  # fmt: skip
     earlier = None
     if resume is not None:
-        named = [words or None, module, given["out"], given["python"]]
-        earlier = _earlier(resume, any(each is not None for each in named))
+        earlier = _earlier(resume, bool(words) or any(each is not None for each in (module, out, python)))
         if earlier.ended is not None and all(value is None for value in given.values()):
-            tell_finished(earlier.directory)
-            show_result(
-                Run(load_report(earlier.directory), earlier.directory, earlier.ended), quiet=quiet, as_json=as_json
-            )
-            raise typer.Exit(earlier.ended)
+            _tell_again(earlier, earlier.ended, quiet=quiet, as_json=as_json)
         module, raw, words = earlier.words
         kept = {name: value for name, value in earlier.settings.items() if name not in NOT_KEPT}
         given = kept | {name: value for name, value in given.items() if value is not None}
+    done = _triaged(words or [], module, raw, given, earlier, quiet=quiet)
+    show_result(done, quiet=quiet, as_json=as_json)
+    if done.bug is not None:
+        raise done.bug
+    raise typer.Exit(done.exit_code)
+
+
+def _triaged(
+    words: list[str], module: str | None, raw: bool, given: dict[str, Any], earlier: Earlier | None, *, quiet: bool
+) -> Run:
+    """The story of a run, with a view that listens. Raises UsageError where there is nothing to run, or nothing to write with."""
+    from triage.cli.view import listener_for
+    from triage.errors import UsageError
+    from triage.probe.target import find_python, make_target
+    from triage.session.events import Emitter
+    from triage.session.settings import load_settings
+    from triage.stories.run import run as triaged
+
     if not words and module is None:
         raise UsageError(
             what="There is nothing to run.",
@@ -115,13 +119,20 @@ def run(
 
         user_template(settings.template)  # it is looked at before minutes are spent
     interpreter, cwd = (earlier.python, earlier.cwd) if earlier else (find_python(settings.python), Path.cwd())
-    target = make_target(words or [], module=module, raw=raw, python=interpreter, cwd=cwd)
+    target = make_target(words, module=module, raw=raw, python=interpreter, cwd=cwd)
     with listener_for(quiet=quiet) as listener:
-        done = triaged(target, command_of(words, module, raw), settings, Emitter(listener), earlier)
-    show_result(done, quiet=quiet, as_json=as_json)
-    if done.bug is not None:
-        raise done.bug
-    raise typer.Exit(done.exit_code)
+        return triaged(target, command_of(words, module, raw), settings, Emitter(listener), earlier)
+
+
+def _tell_again(earlier: Earlier, ended: int, *, quiet: bool, as_json: bool) -> NoReturn:
+    """Of a run that has come to its end: what it showed then, and its exit status."""
+    from triage.cli.result import show_result, tell_finished
+    from triage.report.store import load_report
+    from triage.stories.run import Run
+
+    tell_finished(earlier.directory)
+    show_result(Run(load_report(earlier.directory), earlier.directory, ended), quiet=quiet, as_json=as_json)
+    raise typer.Exit(ended)
 
 
 def _earlier(directory: Path, anything_else: bool) -> Earlier:
