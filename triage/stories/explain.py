@@ -73,6 +73,40 @@ class _Seen:
     events: list[Event]
 
 
+@dataclass(frozen=True)
+class _Watch:
+    """The runs of one story; `whole`: each to its end, also where it compiles nothing any more."""
+
+    session: Session
+    target: Target
+    whole: bool
+
+    def run(self, name: str, trial: Trial | None = None, caches: Path | None = None) -> _Seen:
+        """Run the script once, watched; its rung in the events is what was switched on."""
+        request = request_for(
+            self.session,
+            self.target,
+            name,
+            caches,
+            explain=True,
+            compile_arguments=trial.arguments if trial is not None else {},
+            dynamo_settings=trial.settings if trial is not None else {},
+            settle=None if self.whole else SETTLED,
+        )
+        with self.session.timed("explain" if trial is None else "try"):
+            probe = announced(self.session, request, trial.name if trial is not None else name)
+        return _Seen(probe, events_in(self.session.directory / "logs" / f"{name}.events.jsonl"))
+
+    def ended(self, found: Explanation, code: int = 0, incomplete: str | None = None) -> Explained:
+        """What was found, written. `incomplete` says why there is no more of it."""
+        if incomplete is not None:
+            found = replace(found, complete=False, incomplete_reason=incomplete)
+        redactor = redactor_here(os.environ, self.target.cwd, redact=self.session.settings.redact)
+        written = write_explanation(self.session.directory, found, redactor.knowing(found.command))
+        self.session.emit("run_ended", directory=str(self.session.directory), exit_code=code)
+        return Explained(written, self.session.directory, code)
+
+
 def explain(
     target: Target,
     command: tuple[str, ...],
@@ -90,40 +124,34 @@ def explain(
     session = open_session(settings, target.label, Path.cwd(), emit)
     target = replace(target, stdin=stdin.take(session.directory))
     emit("run_started", directory=str(session.directory), command=list(command), python=target.python, cwd=target.cwd)
+    watch = _Watch(session, target, whole)
     found = Explanation(0, (), (), times.compile_time((), target.cwd), command, complete=False)
     try:
         with _caches(wanted=warm) as caches:
-            seen = _watched(session, target, "as_is", whole=whole, caches=caches)
+            seen = watch.run("as_is", caches=caches)
             check_started(seen.probe, target, "explain")
             found = _read(seen, command, target.cwd)
             if caches is not None and not seen.probe.outcome.failed:
-                found = _warm(session, target, found, caches, whole=whole)
+                found = _warm(watch, found, caches)
         if not seen.probe.outcome.failed:
-            found = _cures_tried(session, target, found, whole=whole)
-            found = _fullgraph(session, target, found, whole=whole) if fullgraph else found
+            found = _cures_tried(watch, found)
+            found = _fullgraph(watch, found) if fullgraph else found
             found = replace(found, step_function=measuring.step)
             if measuring.modes is not None:
-                calls = seen.probe.notes.compile_calls
-                backwards = seen.probe.notes.backwards > 0
-                rows = measuring.modes.measured(session, target, calls, marks, backwards=backwards)
-                found = replace(found, modes=rows)
+                found = replace(found, modes=measuring.modes.measured(session, target, seen.probe.notes, marks))
             if measuring.profile:
                 found = profiled(session, target, found, marks)
     except KeyboardInterrupt:
-        return _ended(
-            session, target, replace(found, complete=False, incomplete_reason="interrupted"), EXIT_INTERRUPTED
-        )
+        return watch.ended(found, EXIT_INTERRUPTED, "interrupted")
     except BudgetSpentError:
-        why = f"the budget of {settings.budget:.0f} s ended"
-        return _ended(session, target, replace(found, complete=False, incomplete_reason=why), EXIT_PARTIAL)
-    kind = seen.probe.outcome.kind
-    if not seen.probe.outcome.failed:
-        return _ended(session, target, found, 0)
-    if kind is OutcomeKind.HANG:
+        return watch.ended(found, EXIT_PARTIAL, f"the budget of {settings.budget:.0f} s ended")
+    outcome = seen.probe.outcome
+    if not outcome.failed:
+        return watch.ended(found)
+    if outcome.kind is OutcomeKind.HANG:
         why = f"the script had not ended after {settings.timeout:.0f} s (--timeout); compile times are told at its end"
-        return _ended(session, target, replace(found, complete=False, incomplete_reason=why), EXIT_PARTIAL)
-    why = f"the script fails: {failure_of(seen.probe.outcome)}; see the report in `run`"
-    done = _ended(session, target, replace(found, complete=False, incomplete_reason=why), 0)
+        return watch.ended(found, EXIT_PARTIAL, why)
+    done = watch.ended(found, incomplete=f"the script fails: {failure_of(outcome)}; see the report in `run`")
     run = triaged(target, command, replace(settings, out=session.directory / "run"), emit)
     if run.bug is not None:
         raise run.bug
@@ -140,39 +168,14 @@ def _caches(*, wanted: bool) -> Iterator[Path | None]:
         yield Path(folder)
 
 
-def _warm(session: Session, target: Target, found: Explanation, caches: Path, *, whole: bool) -> Explanation:
+def _warm(watch: _Watch, found: Explanation, caches: Path) -> Explanation:
     """With what compiling takes in one more run, which finds the caches full."""
-    seen = _watched(session, target, "warm", whole=whole, caches=caches)
+    seen = watch.run("warm", caches=caches)
     if seen.probe.outcome.failed:
         note = f"with the caches of the first run it fails: {failure_of(seen.probe.outcome)}"
         return replace(found, notes=(*found.notes, note))
-    told = times.compile_time(seen.events, target.cwd)
+    told = times.compile_time(seen.events, watch.target.cwd)
     return replace(found, compile=replace(found.compile, warm_seconds=told.seconds, warm_first_call=told.first_call))
-
-
-def _watched(
-    session: Session,
-    target: Target,
-    name: str,
-    trial: Trial | None = None,
-    *,
-    whole: bool = False,
-    caches: Path | None = None,
-) -> _Seen:
-    """Run the script once, watched; its rung in the events is what was switched on."""
-    request = request_for(
-        session,
-        target,
-        name,
-        caches,
-        explain=True,
-        compile_arguments=trial.arguments if trial is not None else {},
-        dynamo_settings=trial.settings if trial is not None else {},
-        settle=None if whole else SETTLED,
-    )
-    with session.timed("explain" if trial is None else "try"):
-        probe = announced(session, request, trial.name if trial is not None else name)
-    return _Seen(probe, events_in(session.directory / "logs" / f"{name}.events.jsonl"))
 
 
 def _read(seen: _Seen, command: tuple[str, ...], cwd: Path) -> Explanation:
@@ -209,35 +212,28 @@ def _remarks(seen: _Seen) -> list[str]:
     return told
 
 
-def _cures_tried(session: Session, target: Target, found: Explanation, *, whole: bool) -> Explanation:
+def _cures_tried(watch: _Watch, found: Explanation) -> Explanation:
     """Each cure that can be switched on from outside, in a run of its own."""
-    broken, again = found.graph_breaks, found.recompiles
+    broken, again, cwd = found.graph_breaks, found.recompiles, watch.target.cwd
     wanted = {trial.name: trial for trial in (*breaks.trials(broken), *recompiles.trials(again))}
     for number, trial in enumerate(wanted.values(), 1):
-        seen = _watched(session, target, f"cure-{number}", trial, whole=whole)
+        seen = watch.run(f"cure-{number}", trial)
         missing = [event["name"] for event in seen.events if event.get("e") == "no_such_setting"]
         if missing:
             broken = breaks.not_tried(broken, trial, f"this torch has no `torch._dynamo.config.{missing[0]}`")
             continue
         ended = seen.probe.outcome
         failure = f"with {trial.name} the run fails: {failure_of(ended)}" if ended.failed else None
-        broken = breaks.tried(broken, trial, breaks.graph_breaks(seen.events, target.cwd), failure)
-        again = recompiles.tried(again, trial, recompiles.recompilations(seen.events, target.cwd), failure)
+        broken = breaks.tried(broken, trial, breaks.graph_breaks(seen.events, cwd), failure)
+        again = recompiles.tried(again, trial, recompiles.recompilations(seen.events, cwd), failure)
     return replace(found, graph_breaks=broken, recompiles=again)
 
 
-def _fullgraph(session: Session, target: Target, found: Explanation, *, whole: bool) -> Explanation:
+def _fullgraph(watch: _Watch, found: Explanation) -> Explanation:
     trial = Trial("fullgraph=True", arguments={"fullgraph": True})
-    outcome = _watched(session, target, "fullgraph", trial, whole=whole).probe.outcome
-    first = first_to_fail(outcome, found.graph_breaks, target.cwd) if outcome.failed else None
+    outcome = watch.run("fullgraph", trial).probe.outcome
+    first = first_to_fail(outcome, found.graph_breaks, watch.target.cwd) if outcome.failed else None
     notes = found.notes
     if outcome.failed and first is None:
         notes = (*notes, f"With fullgraph=True the run fails of something else: {failure_of(outcome)}")
     return replace(found, fullgraph=first, fullgraph_passes=not outcome.failed, notes=notes)
-
-
-def _ended(session: Session, target: Target, found: Explanation, code: int) -> Explained:
-    redactor = redactor_here(os.environ, target.cwd, redact=session.settings.redact).knowing(found.command)
-    written = write_explanation(session.directory, found, redactor)
-    session.emit("run_ended", directory=str(session.directory), exit_code=code)
-    return Explained(written, session.directory, code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -13,7 +13,7 @@ from triage.explain.modes import MODES, Mode, modes_for
 from triage.explain.steps import marked
 from triage.model.accuracy import Comparison
 from triage.model.explanation import ModeRow
-from triage.model.outcome import BoundaryPoint, CompileCall
+from triage.model.outcome import AgentNotes, BoundaryPoint
 from triage.model.rungs import UNCOMPILED
 from triage.probe.target import Target, run_python
 from triage.session.session import Session
@@ -41,13 +41,11 @@ class ModesWanted:
         self,
         session: Session,
         target: Target,
-        calls: Sequence[CompileCall],
+        seen: AgentNotes,
         marks: Mapping[Path, bytes],
-        *,
-        backwards: bool,
     ) -> tuple[ModeRow, ...]:
-        """The rows. `backwards`: the program sends gradients back. Raises UsageError for a row that this torch does not have."""
-        backends = backends_of(target, session)
+        """The rows, for what the program was `seen` to do. Raises UsageError for a row that this torch does not have."""
+        calls, backends = seen.compile_calls, backends_of(target, session)
         try:
             modes = modes_for(calls, backends, self.names)
         except KeyError as error:
@@ -60,7 +58,7 @@ class ModesWanted:
         rows = measure_modes(session, target, modes, marks)
         with session.timed("compare"):
             return tuple(
-                _compared(session, target, mode, row, backwards) for mode, row in zip(modes, rows, strict=True)
+                _compared(session, target, mode, row, seen.backwards > 0) for mode, row in zip(modes, rows, strict=True)
             )
 
 
