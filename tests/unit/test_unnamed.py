@@ -18,7 +18,7 @@ def test_a_candidate_is_known_to_hold_no_names_before_it_runs(tmp_path: Path, mo
     monkeypatch.setattr(sys, "path", [*sys.path])
     file = str(tmp_path / "repro.py")
     text = "import sys\nassert sys.modules['torch._dynamo.funcname_cache'].cache == {__file__: {}}\n"
-    assert candidate._execute(text, file, None) == 0
+    assert candidate._execute(text, file) == 0
     assert cache == {file: {}}
 
 

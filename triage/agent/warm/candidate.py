@@ -4,18 +4,14 @@ Its directory: `cwd/repro.py` (where it runs), `channel/` (events of the agent),
 Variables that torch reads while it is imported (OMP_NUM_THREADS, TORCH_LOGS, most TORCHINDUCTOR_*) have no effect in here.
 """
 
-import ast
-import gc
 import os
 import random
 import signal
 import sys
-import types
 
 from .. import compat
-from ..capture.exception import exit_status
 from ..hooks import confine, hook, shared_cache
-from . import modules, phases, proc
+from . import as_main, modules, phases, proc
 
 SCRIPT = "repro.py"
 TORCH_DEFAULT_SEED = 67280421310721  # default_rng_seed_val in c10/core/GeneratorImpl.h
@@ -32,7 +28,7 @@ def run(request, out, err):
         _environment(request, paths)
         recorder = hook.install(_agent_config(request, paths["channel"]))
         phases.install(recorder, request.get("cut_off"))
-        status = _execute(request["source"], os.path.join(paths["cwd"], SCRIPT), recorder)
+        status = _execute(request["source"], os.path.join(paths["cwd"], SCRIPT))
         recorder.end()
     finally:
         proc.leave(status)
@@ -98,37 +94,11 @@ def _agent_config(request, channel):
     }
 
 
-def _execute(source, path, recorder):
-    """Run the text as `__main__` from a file, so that Dynamo, inspect and tracebacks can read it. The exit status."""
+def _execute(source, path):
+    """Run the text from a file. The exit status."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
     compat.leave_unnamed(path)
-    main = types.ModuleType("__main__")
-    main.__file__ = path
-    main.__builtins__ = __builtins__
-    sys.modules["__main__"] = main
     sys.argv = [SCRIPT]
     sys.path.insert(0, os.path.dirname(path))
-    gc.enable()
-    try:
-        tree = compile(source, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-        modules.check(tree)
-        exec(compile(tree, path, "exec", dont_inherit=True), main.__dict__)
-    except SystemExit as ending:
-        if not isinstance(ending.code, (int, type(None))):
-            sys.stderr.write("%s\n" % (ending.code,))  # as the interpreter does
-        return exit_status(ending)
-    except KeyboardInterrupt:
-        return 130
-    except BaseException as error:
-        error.__traceback__ = _without_us(error.__traceback__)
-        sys.excepthook(type(error), error, error.__traceback__)
-        return 1
-    return 0
-
-
-def _without_us(trace):
-    """The traceback as a fresh process would print it."""
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next
-    return trace
+    return as_main.run(source, path, modules.check)

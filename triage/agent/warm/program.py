@@ -7,16 +7,13 @@ likes, runs as many threads as it would, and ends by itself: exit handlers, thre
 """
 
 import ast
-import gc
 import json
 import os
 import sys
-import types
 
 from .. import compat
-from ..capture.exception import exit_status
 from ..hooks import hook, told_to_end
-from . import modules
+from . import as_main, modules
 from .candidate import become_a_process, reseed
 
 REFUSED = "refused"  # a file in the request's root, which says why nothing is said
@@ -40,7 +37,8 @@ def run(request, out, err):
     sys.argv = [request["script"], *request["args"]]
     sys.path.insert(0, folder)
     before = set(sys.modules)
-    status = _execute(path, refuse)
+    with open(path, "rb") as file:
+        status = as_main.run(file.read(), path, lambda tree: _check_parts(tree, refuse))
     _check_modules(before, folder, refuse)
     return status
 
@@ -84,32 +82,6 @@ def _watch_variables(refuse):
                 refuse("it sets a variable: %s" % os.fsdecode(args[0]))
 
     sys.addaudithook(watch)
-
-
-def _execute(path, refuse):
-    """Run the file as `__main__`. The exit status."""
-    main = types.ModuleType("__main__")
-    main.__file__ = path
-    main.__cached__ = None
-    main.__builtins__ = sys.modules["builtins"]
-    sys.modules["__main__"] = main
-    gc.enable()
-    with open(path, "rb") as file:
-        source = file.read()
-    try:
-        tree = compile(source, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-        _check_parts(tree, refuse)
-        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
-    except SystemExit as ending:
-        if not isinstance(ending.code, (int, type(None))):
-            sys.stderr.write("%s\n" % (ending.code,))
-        return exit_status(ending)
-    except KeyboardInterrupt:
-        return 130
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        return 1
-    return 0
 
 
 def _check_parts(tree, refuse):
