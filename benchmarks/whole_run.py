@@ -25,6 +25,8 @@ from corpus import end_group
 from stopwatch import Stopwatch, tree_cpu
 from timeline import milestones, spans, steps, svg
 
+from triage.environments.files import read_journal
+
 SCRIPTS = Path(__file__).parent / "whole_run_scripts"
 STAGES = {"quick": "decomp_partition", "slow_start": "inductor", "late_step": "inductor", "many_functions": "inductor"}
 INTERVAL = 0.5  # seconds between two looks at the processor time: some milliseconds of it each
@@ -99,7 +101,7 @@ def measure(kind: str, cores: Sequence[int], kept: Path, limit: float) -> Result
         alone = watch([sys.executable, script.name], work, cores, kept / "alone.log", limit)
         command = [sys.executable, "-m", "triage", "run", "--out", str(kept / "run"), script.name]
         whole = watch(command, work, cores, kept / "triage.log", limit)
-    events = read_journal(kept / "run" / "journal.jsonl")
+    events = list(read_journal(kept / "run"))
     reached = milestones(events, whole.began)
     names = {"located": "stage known", "verified": "verified", "reported": "report"}
     picture = svg(
@@ -127,14 +129,6 @@ def measure(kind: str, cores: Sequence[int], kept: Path, limit: float) -> Result
         "as_expected": bool(alone.status) and stage == STAGES[kind] and None not in reached.values(),
         "steps": steps(events, whole.began, whole.samples),
     }
-
-
-def read_journal(path: Path) -> list[dict[str, Any]]:
-    """The events; none where there is no journal, without a last line that was cut."""
-    if not path.is_file():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def table(results: Iterable[Result]) -> str:

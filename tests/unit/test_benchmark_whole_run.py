@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from stopwatch import tree_cpu
 from timeline import WIDTH, Span, cpu_at, lanes, milestones, spans, steps, svg, ticks
-from whole_run import SCRIPTS, STAGES, cold, read_journal, table, watch
+from whole_run import SCRIPTS, STAGES, cold, table, watch
 
 SVG = "{http://www.w3.org/2000/svg}"
 BEGAN = 1000.0
@@ -130,12 +130,6 @@ def test_a_run_that_did_not_get_there_is_told():
     assert "9.0 (1 of 2) | 3.0 (1 of 2)" in text
     assert "| 1 of 2 |" in text
     assert " - | - |" in table([{**RESULT, "verified": None}])
-
-
-def test_a_cut_line_of_a_journal_is_left_out(tmp_path):
-    (tmp_path / "journal.jsonl").write_text('{"t": 1, "kind": "run_started"}\n{"t": 2, "ki')
-    assert read_journal(tmp_path / "journal.jsonl") == [{"t": 1, "kind": "run_started"}]
-    assert read_journal(tmp_path / "none.jsonl") == []
 
 
 def test_nothing_of_the_callers_caches_or_settings_is_left(tmp_path, monkeypatch):

@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 
 from triage.agent import boot
+from triage.model.effects import REGISTERED_NAMESPACES
 
 torch = pytest.importorskip("torch")
 boot.load_agent()
 compat = importlib.import_module(f"{boot.PACKAGE}.compat")
 operators = importlib.import_module(f"{boot.PACKAGE}.capture.operators")
 custom_ops = pytest.importorskip("torch._library.custom_ops")  # torch 2.4 and newer
+
+
+def test_the_orchestrator_knows_the_same_namespaces() -> None:
+    ours = {"torchvision", "torchaudio"}  # are custom ones to the agent: their kernels may be to blame
+    assert REGISTERED_NAMESPACES - ours == set(operators._TORCHS.split())
 
 
 class Definition:

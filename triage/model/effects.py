@@ -12,6 +12,7 @@ from functools import cache
 
 from triage.model import trees
 from triage.model.graphcase import GraphNode
+from triage.model.text import words
 
 _INPLACE_OPERATORS = frozenset({
     "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift",
@@ -32,6 +33,16 @@ _PAIRS = (
 COLLECTIVES = ("_c10d_functional", "_c10d_functional_autograd")
 # An operator of torch's own changes what its name says; of another nothing is known without its schema.
 OWN_NAMESPACES = ("aten", "prims", "higher_order", *COLLECTIVES)
+# All in which torch, or a library of its makers, defines operators. The agent has those of torch too (`capture/operators.py`).
+REGISTERED_NAMESPACES = words(
+    """
+    _c10d_functional _c10d_functional_autograd _dtensor _inductor_debug _inductor_test _native _native_aot _quantized
+    _test _torch_testing ao aten bucketing bundled c10d c10d_functional coor cplib debug_mode_ops debugprims device_mesh
+    export flex_gemm flex_lib fsdp higher_order inductor inductor_prims mempool mkl mkldnn mkldnn_prepacked onednn onnx
+    onnx_symbolic prepacked prim prims profiler quantization quantized quantized_decomposed rngprims semi_structured
+    sparse static_runtime streams symm_mem torch_attn tr_c10d torchvision torchaudio
+    """
+)
 _OPENERS = dict(_PAIRS)
 _CLOSERS = {closer: opener for opener, closer in _PAIRS}
 _OVERLOAD = re.compile(r"^torch\.ops\.(?P<space>[^.]+)\.(?P<name>[^.]+)(?:\.[^.]+)?$")

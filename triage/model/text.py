@@ -12,6 +12,11 @@ _OPENS, _CLOSES = "([{", ")]}"
 MOST_LOST = 0.5  # of what would fit: a text is cut further only for as much
 
 
+def words(table: str) -> frozenset[str]:
+    """Those of a table that is written as a text."""
+    return frozenset(table.split())
+
+
 def clip(text: str, length: int) -> str:
     """At most `length` characters, cut before a word or a list that would be torn, with a mark where something is left out.
 

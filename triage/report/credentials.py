@@ -11,14 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from triage.model.text import words
 from triage.report import services
 from triage.report.shapes import PRIVATE_KEY, shapes_in
 
 SECRET = "<secret>"
-
-
-def words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 _URL_LOGIN = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)(?P<login>[^\s/?#'\"<>]{1,1000})@")

@@ -19,7 +19,7 @@ from urllib.parse import quote_plus
 from triage.judge.signature import headline
 from triage.model.report import Duplicates, ReportSignature, TriageReport
 from triage.model.stage import Stage, Symptom
-from triage.report.credentials import words
+from triage.model.text import words
 from triage.report.kinds import is_wanted
 
 REPOSITORY = "pytorch/pytorch"

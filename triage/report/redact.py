@@ -21,9 +21,10 @@ from typing import Any
 from urllib.parse import quote
 
 from triage.model.stage import Stage, Symptom
+from triage.model.text import words
 from triage.report import credentials
 from triage.report.addresses import without_addresses
-from triage.report.credentials import SECRET, mentions, take_out, words
+from triage.report.credentials import SECRET, mentions, take_out
 from triage.report.markdown import clean
 
 # Names that are words of English or of this field; replacing them everywhere would destroy the text.

@@ -6,10 +6,7 @@ so that the graph captured from the printed script holds the operator that was r
 
 from __future__ import annotations
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from triage.model.text import words
 
 # Python operators: (symbol, binding strength); a larger strength binds tighter.
 BINARY: dict[str, tuple[str, int]] = {
@@ -43,12 +40,12 @@ ATEN_BINARY: dict[str, str] = {
 ATEN_UNARY: dict[str, str] = {"neg.default": "neg", "bitwise_not.default": "invert"}
 
 # Overloads that nothing but the ATen operator itself reaches: torch turns the number into a tensor.
-ONLY_ATEN = _words(
+ONLY_ATEN = words(
     "add.Scalar sub.Scalar mul.Scalar div.Scalar div.Scalar_mode add_.Scalar sub_.Scalar mul_.Scalar div_.Scalar div_.Scalar_mode"
 )
 
 # aten.NAME that is torch.NAME with the same arguments, whatever the overload (but for ONLY_ATEN).
-TORCH_FUNCTIONS = _words(
+TORCH_FUNCTIONS = words(
     """
     abs acos acosh add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax any arange argmax argmin
     argsort asin asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_left_shift bitwise_not bitwise_or
@@ -72,7 +69,7 @@ TORCH_FUNCTIONS = _words(
 )
 
 # aten.NAME that is a method of its first argument.
-METHODS = _words(
+METHODS = words(
     """
     view expand permute t transpose unsqueeze squeeze unfold as_strided detach repeat copy_ add_ mul_ sub_ div_
     fill_ zero_ clone new_zeros new_ones new_empty new_full item
@@ -80,7 +77,7 @@ METHODS = _words(
 )
 
 # aten.NAME that is torch.nn.functional.NAME with the same arguments.
-F_FUNCTIONS = _words(
+F_FUNCTIONS = words(
     """
     gelu silu leaky_relu hardtanh hardswish hardsigmoid softplus softshrink mish avg_pool2d avg_pool3d glu
     """
@@ -98,7 +95,7 @@ DEFAULT_KEYWORDS: dict[str, tuple[object, ...]] = {
 }
 
 # Operators whose result is random: their order matters.
-RANDOM = _words(
+RANDOM = words(
     """
     rand randn randint random rand_like randn_like randint_like randperm normal uniform exponential geometric cauchy log_normal
     bernoulli binomial multinomial poisson _standard_gamma _sample_dirichlet gumbel_softmax
@@ -109,7 +106,7 @@ RANDOM = _words(
 )
 
 # Operators that are called for what they do, not for what they return.
-EFFECTS = _words(
+EFFECTS = words(
     """
     _assert _assert_async _assert_scalar _check sym_constrain_range sym_constrain_range_for_size auto_functionalized
     auto_functionalized_v2 _assert_tensor_metadata print set_inplace_requires_grad_allowed _set_tensor_requires_grad

@@ -15,6 +15,7 @@ from dataclasses import replace
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
+from triage.model.effects import REGISTERED_NAMESPACES
 from triage.model.rungs import UNCOMPILED
 from triage.probe.launch import Cancel
 from triage.reduce.text.code.script import Script, after_future
@@ -33,15 +34,14 @@ def _triage_watch():
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_map
 
-    known, seen = ("aten", "prim", "prims", "inductor", "c10d", "mkldnn", "quantized", "torchvision", "torchaudio"), {}
+    known, seen = REGISTERED_NAMESPACES, {}
 
     def copied(value):
         return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
     class Watch(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            own = getattr(func, "namespace", "aten").lstrip("_").split("_")[0] not in known
-            if own and len(seen.setdefault(func, [])) < 2:
+            if getattr(func, "namespace", "aten") not in known and len(seen.setdefault(func, [])) < 2:
                 seen[func].append(tree_map(copied, (args, kwargs or {})))
             return func(*args, **(kwargs or {}))
 
@@ -63,7 +63,7 @@ def _triage_watch():
 
 
 _triage_asked = _triage_watch()
-"""
+""".replace("REGISTERED_NAMESPACES", repr(sorted(REGISTERED_NAMESPACES)))
 _QUESTION = "\n_triage_asked()\n"
 
 

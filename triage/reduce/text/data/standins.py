@@ -17,14 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from triage.model.syntax import parse
+from triage.model.text import words
 
 # In the order they are looked for: an escape as JSON and Python write it, a word (with its digits), a number.
 _TOKEN = re.compile(
     r"(?P<escape>\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.))|(?P<word>[^\W\d]\w*)|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
 )
-_OF_FORMATS = frozenset(
-    "true false null none yes no on off nan inf infinity".split()  # noqa: SIM905 - a table of words
-)
+_OF_FORMATS = words("true false null none yes no on off nan inf infinity")
 _PLAIN_NUMBERS = ("0", "1", "0.0", "1.0")
 LARGEST_TEXT = 20_000  # characters of a stand-in
 

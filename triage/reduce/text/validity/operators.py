@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triage.model.effects import OWN_NAMESPACES
+from triage.model.effects import REGISTERED_NAMESPACES
 from triage.model.syntax import parse_expression
+from triage.model.text import words
 from triage.reduce.printing.kernels import broken_contracts
 from triage.reduce.text.code.nodes import bound_name, imported_modules, string_of
 from triage.reduce.text.code.own_names import known_definitions, takes, times_bound
@@ -15,11 +16,9 @@ from triage.reduce.text.code.script import Definition, Function, Script
 _DEFINING = ("custom_op", "triton_op")
 _MADE_TENSORS = frozenset(
     f"torch.{name}"
-    for name in "ones zeros empty full rand randn randint arange tensor ones_like zeros_like empty_like randn_like".split()  # noqa: SIM905
-)
-# No string of a script need say them. A docstring may, and would be needed then.
-_OF_TORCH = frozenset(
-    {*OWN_NAMESPACES, "prim", "inductor", "c10d", "mkldnn", "mkl", "quantized", "torchvision", "torchaudio"}
+    for name in words(
+        "ones zeros empty full rand randn randint arange tensor ones_like zeros_like empty_like randn_like"
+    )
 )
 
 
@@ -50,8 +49,8 @@ def unknown_operators(script: Script) -> Iterator[str]:
     for node in script.nodes if "torch.ops." in script.text else ():
         if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch.ops."):
             parts = ast.unparse(node).split(".")
-            if len(parts) != 4 or parts[2] in _OF_TORCH:
-                continue
+            if len(parts) != 4 or parts[2] in REGISTERED_NAMESPACES:
+                continue  # no string of a script need say it; a docstring may, and would be needed then
             if not all(any(part in text for text in texts) for part in parts[2:]):
                 found[".".join(parts)] = None
     for name in found:
