@@ -13,7 +13,7 @@ from triage.bisect.points import Axis
 from triage.bisect.search import next_position
 from triage.environments.releases import Release
 from triage.errors import UsageError
-from triage.model.bisection import Kind, Standing
+from triage.model.bisection import Kind
 
 OUT = {
     "2.0.1": "2023-05-08", "2.1.2": "2023-12-14", "2.6.0": "2025-01-29", "2.7.0": "2025-04-23", "2.7.1": "2025-06-04",
@@ -32,7 +32,7 @@ def test_without_ends_it_is_every_stable_release_that_can_be_triaged():
     axis = release_axis(RELEASES, Wish())
     assert names(axis) == ["2.1.2", "2.6.0", "2.7.0", "2.7.1", "2.8.0", "2.9.0", "2.9.1", "2.10.0"]
     assert axis.kind is Kind.REGRESSED
-    assert axis.end(Standing.BAD).name == "2.10.0"
+    assert axis.from_bad_end()[0].name == "2.10.0"
 
 
 def test_versions_are_ordered_as_versions():

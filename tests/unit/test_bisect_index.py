@@ -41,22 +41,21 @@ JSON = {
 
 
 def test_html_is_read():
-    wheels = parse_page(HTML, "https://index/simple/torch/", "https://index/simple")
+    wheels = parse_page(HTML, "https://index/simple/torch/")
     assert [str(wheel.version) for wheel in wheels] == ["2.8.0", "2.8.0+cpu", "2.7.0"]
     first = wheels[0]
-    assert first.url == f"https://index/files/{WHEEL}#sha256=ab"
     assert (first.requires_python, first.uploaded, first.yanked) == (">=3.9", "2025-08-06", False)
     assert wheels[2].yanked
 
 
 def test_json_is_read():
-    (wheel,) = parse_page(json.dumps(JSON), "https://index/simple/torch/", "https://index/simple")
-    assert (wheel.url, wheel.size, wheel.uploaded) == ("https://index/f/w.whl", 5, "2025-08-06")
+    (wheel,) = parse_page(json.dumps(JSON), "https://index/simple/torch/")
+    assert (wheel.size, wheel.uploaded) == (5, "2025-08-06")
 
 
 def test_json_that_is_something_else_is_no_answer():
     with pytest.raises(IndexUnreachableError):
-        parse_page('{"detail": "no"}', "https://me:secret@index/simple/torch/", "x")
+        parse_page('{"detail": "no"}', "https://me:secret@index/simple/torch/")
 
 
 class Index(BaseHTTPRequestHandler):
@@ -107,9 +106,7 @@ def test_sizes_come_from_the_json_api_beside_a_mirror(server):
 
 
 def test_a_login_is_used_and_never_shown(server):
-    wheels = project_wheels("torch", f"http://me:se%40cret@{server}/private/simple")
-    assert len(wheels) == 3
-    assert all("cret" not in wheel.index for wheel in wheels)
+    assert len(project_wheels("torch", f"http://me:se%40cret@{server}/private/simple")) == 3
     with pytest.raises(IndexUnreachableError, match="401") as caught:
         project_wheels("torch", f"http://me:wrong@{server}/private/simple")
     assert "wrong" not in str(caught.value)
@@ -223,10 +220,7 @@ def found(python: tuple[int, int], flavour: str) -> dict[str, Release]:
         "torch-2.9.0-cp312-cp312-manylinux_2_28_x86_64.whl", "torch-2.9.0-cp313-cp313-manylinux_2_28_x86_64.whl",
         "torch-2.9.0-cp311-none-macosx_11_0_arm64.whl", "torch-2.10.0-cp311-none-macosx_11_0_arm64.whl",
     ))  # fmt: skip
-    return {
-        release.name: release
-        for release in releases(parse_page(page, "https://i/", "https://i"), python, flavour, LINUX)
-    }
+    return {release.name: release for release in releases(parse_page(page, "https://i/"), python, flavour, LINUX)}
 
 
 def test_a_build_for_the_cpu_alone_is_preferred():
@@ -242,7 +236,7 @@ def test_a_version_without_a_fitting_wheel_says_why():
 
 
 def test_yanked_releases_do_not_exist():
-    listed = releases(parse_page(HTML, "https://i/", "https://i"), (3, 11), "cpu", LINUX)
+    listed = releases(parse_page(HTML, "https://i/"), (3, 11), "cpu", LINUX)
     assert [release.version for release in listed] == [Version("2.8.0")]
 
 

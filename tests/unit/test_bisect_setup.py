@@ -24,7 +24,7 @@ HERE = sys.version_info[:2]
 
 def wheels(*versions: str, label: str = "", python: str = f"cp{HERE[0]}{HERE[1]}") -> list[Wheel]:
     names = [f"torch-{version}{label}-{python}-{python}-linux_x86_64.whl" for version in versions]
-    return parse_page("".join(f'<a href="{name}">x</a>' for name in names), "https://i/torch/", "https://i")
+    return parse_page("".join(f'<a href="{name}">x</a>' for name in names), "https://i/torch/")
 
 
 def unreachable(project: str, index: str, *rest: object) -> list[Wheel]:

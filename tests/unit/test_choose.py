@@ -226,7 +226,7 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
 ) -> None:
     class Nothing(Finds):
         def reduce(self, *_: Any) -> Any:
-            return NoReduction("native", "nothing was found")
+            return NoReduction("nothing was found")
 
     recorded = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[0.125, 2.5])
     node = GraphNode("y", "call_function", "torch.relu", [{"ref": "x"}], out=[TensorMeta((2,), (1,), "float32")])
@@ -244,7 +244,7 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
 def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(whole: bool, verifications: int) -> None:
     class Nothing(Finds):
         def reduce(self, *_: Any) -> Any:
-            return NoReduction("native", "nothing was found", passes_whole=whole)
+            return NoReduction("nothing was found", passes_whole=whole)
 
     def case(value: float) -> GraphCase:
         given = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[value, 2.5])
@@ -446,7 +446,7 @@ class GaveUp(Finds):
     """An engine that an interrupt ended before it had anything."""
 
     def reduce(self, *_: Any) -> NoReduction:
-        return NoReduction("native", "interrupted", interrupted=True)
+        return NoReduction("interrupted", interrupted=True)
 
 
 @pytest.mark.parametrize("interrupted_in", ["the next engine", "the verification of the script"])

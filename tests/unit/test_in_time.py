@@ -22,7 +22,7 @@ class Engine:
 
     def reduce(self, *_: Any) -> Reduction | NoReduction:
         if self._complete is None:
-            return NoReduction("native", "no text fails the same way", 3, 1.0)
+            return NoReduction("no text fails the same way")
         return Reduction("f()\n", "native", "source", None, 3, 1.0, True, self._complete)
 
 

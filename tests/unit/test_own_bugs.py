@@ -78,7 +78,7 @@ def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatc
         driver: Driver[Script] = Driver(TextRunner(), oracle, Unlimited(), lambda *_, **__: None, render)
         return Bench(driver, Search(driver, 1, Unlimited()), render, render)
 
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), program)})
+    trace = Trace({"__main__": Module("__main__", program)})
     around = Around(Path(), Path(), None, False, lambda *_, **__: None)
     is_kept(Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run())
 

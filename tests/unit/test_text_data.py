@@ -90,14 +90,14 @@ def test_arguments_and_files_travel_with_the_program_in_a_directory_that_goes(tm
 
 def test_standard_input_is_data(tmp_path: Path):
     (tmp_path / "stdin.data").write_text("hello Anna\n")
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), "import sys\nsys.stdin.read()\n")})
+    trace = Trace({"__main__": Module("__main__", "import sys\nsys.stdin.read()\n")})
     (data,) = {data_of(trace, tmp_path, tmp_path, tmp_path / "stdin.data")}
     assert "Anna" not in data.preludes()[0] and "sys.stdin = io.TextIOWrapper" in data.preludes()[0]
     assert "tempfile" not in data.preludes()[0]
 
 
 def test_a_program_without_data_that_may_write_is_tried_as_it_is_and_in_a_place_of_its_own(tmp_path: Path):
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), "open('log.txt', 'w')\n")})
+    trace = Trace({"__main__": Module("__main__", "open('log.txt', 'w')\n")})
     plain, placed = data_of(trace, tmp_path, tmp_path, None).preludes()
     assert plain == "" and "os.chdir(folder.name)" in placed
 
@@ -126,7 +126,7 @@ def archive(path: Path, pickled: bytes) -> Path:
 
 def test_a_checkpoint_is_made_up_of_its_shapes(tmp_path: Path):
     file = archive(tmp_path / "w.pt", CHECKPOINT)
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), "lin = state['model'], who\n")}, files=(file,))
+    trace = Trace({"__main__": Module("__main__", "lin = state['model'], who\n")}, files=(file,))
     (prelude,) = data_of(trace, tmp_path, tmp_path, None).preludes()
     assert "torch.save({'model': {'lin.weight': torch.ones((3, 4))}, 'who': 'Aaaa'}, 'w.pt')\n" in prelude
     assert "Anna" not in prelude
@@ -164,7 +164,7 @@ MAIN = "import json\nimport torch\nkind = json.load(open('c.json'))['kind']\ntor
 
 def test_the_words_that_a_failure_needs_and_no_others(tmp_path: Path):
     (tmp_path / "c.json").write_text('{"kind": "zebra", "owner": "Anna Maria", "place": "Rome"}')
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), MAIN)}, files=(tmp_path / "c.json",))
+    trace = Trace({"__main__": Module("__main__", MAIN)}, files=(tmp_path / "c.json",))
     data = data_of(trace, tmp_path, tmp_path, None)
     driver: Driver[Script] = Driver(
         TextRunner(), TextOracle(lambda text: "zebra" in text), Unlimited(), lambda *a, **k: None, lambda s: s.text
@@ -181,7 +181,7 @@ def test_the_words_that_a_failure_needs_and_no_others(tmp_path: Path):
 @pytest.mark.parametrize("include", [False, True])
 def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bool, tmp_path: Path):
     (tmp_path / "c.json").write_text('{"kind": "zebra", "owner": "Anna Maria", "place": "Rome"}')
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), MAIN)}, files=(tmp_path / "c.json",))
+    trace = Trace({"__main__": Module("__main__", MAIN)}, files=(tmp_path / "c.json",))
     told: list[tuple[str, dict[str, object]]] = []
 
     def bench(prelude: str, *, private: bool = False) -> Bench:
@@ -228,7 +228,7 @@ class Ends:
 @pytest.mark.parametrize("most", [1, 4, 9])
 def test_a_search_that_is_cut_short_still_shows_eager_first(most: int, tmp_path: Path):
     text = "import torch\nold = 1\nolder = 2\ndef f(x):\n    y = x\n    return y\ntorch.compile(f)(torch.ones(1))\n"
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), text)})
+    trace = Trace({"__main__": Module("__main__", text)})
     runner = TextRunner()
     budget = Ends(runner, most)
 

@@ -64,7 +64,7 @@ def result_of(text: str, folder: Path, *needed: str, emit: Callable[..., None] =
         driver: Driver[Script] = Driver(runner, oracle, Unlimited(), lambda *a, **k: None, lambda script: script.text)
         return Bench(driver, Search(driver, 1, Unlimited()), lambda script: script.text, lambda script: script.text)
 
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), text)} if text else {})
+    trace = Trace({"__main__": Module("__main__", text)} if text else {})
     around = Around(folder, folder, None, False, emit)
     asked = Request(0, (), "eager")
     return Reducing(bench, Validity(), lambda: trace, asked, (), around, lambda: None, files).run()

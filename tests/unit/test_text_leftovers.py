@@ -84,7 +84,7 @@ def test_they_go_where_time_ended(monkeypatch) -> None:
         return Bench(driver, Search(driver, 1, Unlimited()), lambda one: one.text, lambda one: one.text)
 
     monkeypatch.setattr(Search, "reduce", late)
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), CUT_SHORT)})
+    trace = Trace({"__main__": Module("__main__", CUT_SHORT)})
     around = Around(Path(), Path(), None, False, lambda kind, **facts: None)
     found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run()
     assert isinstance(found, Reduction) and not found.complete

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -163,7 +162,7 @@ class Layer(torch.nn.Module):
 
 
 def program(*calls: Call) -> Trace:
-    modules = {"__main__": Module("__main__", Path("/p/script.py"), MAIN), "net": Module("net", Path("/p/net.py"), NET)}
+    modules = {"__main__": Module("__main__", MAIN), "net": Module("net", NET)}
     return Trace(modules, calls=calls)
 
 
@@ -272,7 +271,7 @@ def test_a_function_around_the_compiled_one_is_called_as_it_is():
         "    f = torch.compile(lambda x: x)\n    f(n)\ndef test_other():\n    pass\n"
     )
     trace = Trace(
-        {"test_it": Module("test_it", Path("/p/test_it.py"), text)},
+        {"test_it": Module("test_it", text)},
         calls=(Call(0, "<<test_it:test_it>>", None, None, "3", place=("test_it", 6), compiled=False),),
     )
     first = starts(trace, ASKED)[0].text
@@ -281,9 +280,7 @@ def test_a_function_around_the_compiled_one_is_called_as_it_is():
 
 def test_a_function_that_its_decorator_compiles_is_not_compiled_once_more():
     text = "import torch\n@torch.compile(fullgraph=True)\ndef f(n):\n    return n\nf(1)\n"
-    trace = Trace(
-        {"__main__": Module("__main__", Path("/p/s.py"), text)}, calls=(Call(1, "<<__main__:f>>", None, None, "1"),)
-    )
+    trace = Trace({"__main__": Module("__main__", text)}, calls=(Call(1, "<<__main__:f>>", None, None, "1"),))
     alone = starts(trace, Request(1, (CompileCall(None, fullgraph=True),), "eager"))[0].text
     assert alone.count("torch.compile") == 1 and alone.endswith("\nf(1)\n")
 
@@ -293,7 +290,7 @@ def test_a_custom_backend_goes_with_the_call():
         "import torch\ndef own(gm, inputs):\n    return gm\ndef f(x):\n    return x\ntorch.compile(f, backend=own)(1)\n"
     )
     trace = Trace(
-        {"__main__": Module("__main__", Path("/p/s.py"), text)},
+        {"__main__": Module("__main__", text)},
         calls=(Call(1, "<<__main__:f>>", None, None, "1", place=("__main__", 5)),),
     )
     asked = Request(1, (CompileCall("own", custom_backend=True),), None)
@@ -307,10 +304,9 @@ def test_a_name_that_only_what_was_not_executed_binds_stays_a_local_one():
 
 def test_a_definition_is_copied_out_of_its_package():
     modules = {
-        "pkg": Module("pkg", Path("/x"), "from .m import Net\n", package=True, local=False),
+        "pkg": Module("pkg", "from .m import Net\n", package=True, local=False),
         "pkg.m": Module(
             "pkg.m",
-            Path("/x"),
             "import torch\nfrom .base import Base\nSIZE = 3\nclass Net(Base):\n    n = SIZE\n",
             local=False,
         ),
@@ -331,10 +327,8 @@ def test_the_failing_files_of_a_package_are_copied_without_what_is_beside_the_po
         "    def never(self):\n        return self\n"
     )
     modules = {
-        "lib.model": Module(
-            "lib.model", Path("/v/model.py"), text, local=False, lines=frozenset({1, 2, 3, 4, 5, 6, 7, 8})
-        ),
-        "lib.base": Module("lib.base", Path("/v/base.py"), "class Base:\n    pass\n", local=False),
+        "lib.model": Module("lib.model", text, local=False, lines=frozenset({1, 2, 3, 4, 5, 6, 7, 8})),
+        "lib.base": Module("lib.base", "class Base:\n    pass\n", local=False),
     }
     start = Script("from lib.model import Outer\nprint(Outer())\n")
     plain, whole = closed(start, modules)
@@ -351,7 +345,6 @@ def test_a_class_of_a_package_comes_from_that_of_torch_below_it():
     modules = {
         "lib.net": Module(
             "lib.net",
-            Path("/v/net.py"),
             "from torch import nn\nfrom . import base\nfrom .base import Pretrained\nfrom .hub import public\n"
             "@public\nclass Net(Pretrained):\n    def __init__(self, config):\n        super().__init__(config)\n"
             "        self.lin = nn.Linear(config, 2)\n",
@@ -360,7 +353,6 @@ def test_a_class_of_a_package_comes_from_that_of_torch_below_it():
         ),
         "lib.base": Module(
             "lib.base",
-            Path("/v/base.py"),
             "import torch.nn as tn\nclass Mixin:\n    pass\nclass Pretrained(Mixin, tn.Module):\n    pass\n",
             local=False,
             lines=every,
@@ -390,8 +382,8 @@ LINES = (
 def line_alone(line: int, function: str, **names: str) -> str:
     moments = (Moment(1, function, ("__main__", line), names, grad=False),) if line else ()
     modules = {
-        "__main__": Module("__main__", Path("/p/s.py"), LINES),
-        "settings": Module("settings", Path("/p/settings.py"), "LIMIT = 3\n"),
+        "__main__": Module("__main__", LINES),
+        "settings": Module("settings", "LIMIT = 3\n"),
     }
     asked = Request(1, (CompileCall("inductor", fullgraph=True),), "eager")
     return starts(Trace(modules, moments=moments), asked)[0].text
@@ -459,7 +451,7 @@ def test_a_line_that_nothing_tells_is_no_start():
 
 
 def test_what_a_copied_definition_needs_moves_above_it():
-    modules = {"pkg": Module("pkg", Path("/x"), "class A:\n    kind = B\n", package=True, local=False)}
+    modules = {"pkg": Module("pkg", "class A:\n    kind = B\n", package=True, local=False)}
     script = Script("from pkg import A\nprint(A)\nclass B:\n    pass\n")
     assert [tidy(text) for text in pumped(script, modules)] == [
         "class B:\n    pass\n\nclass A:\n    kind = B\n\nprint(A)\n"
@@ -512,7 +504,7 @@ def test_installed_modules_are_not_local(tmp_path):
 def test_a_program_that_is_no_file_is_a_text_to_start_from():
     """`python -c TEXT`: what it imports is seen to be executed, it itself is not."""
     text = "import m\nm.f(3)\n"
-    imported = {"m": Module("m", Path("/p/m.py"), "def f(x):\n    return x\n")}
+    imported = {"m": Module("m", "def f(x):\n    return x\n")}
     (script,) = starts(with_text(Trace(imported), text), Request(0, (), None))
     assert script.text == "def f(x):\n    return x\n\nf(3)\n"
     (script,) = starts(with_text(None, "f(3)\n"), Request(0, (), None))

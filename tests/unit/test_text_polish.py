@@ -75,7 +75,7 @@ def test_only_what_the_failure_needs_of_a_registration_stays() -> None:
 
 def test_a_graph_without_registrations_costs_nothing() -> None:
     runner = TextRunner()
-    for found in (reduction(graph()), reduction(graph("import math")), NoReduction("native", "nothing fails")):
+    for found in (reduction(graph()), reduction(graph("import math")), NoReduction("nothing fails")):
         assert polished(found, runner) == found
     cut_short = replace(reduction(graph(*REGISTRATION)), complete=False)
     assert polished(cut_short, runner) == replace(cut_short, minimal=False)

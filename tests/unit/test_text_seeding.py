@@ -95,7 +95,7 @@ def test_the_seeds_go_at_the_end_where_it_fails_each_time_without(in_each_run: b
         return Bench(driver, Search(driver, 1, Unlimited()), render, render)
 
     valid = Validity((*RULES, SEEDED))
-    trace = Trace({"__main__": Module("__main__", Path("/p/s.py"), PROGRAM)})
+    trace = Trace({"__main__": Module("__main__", PROGRAM)})
     around = Around(Path(), Path(), None, False, lambda kind, **facts: None)
     found = Reducing(bench, valid, lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run()
     assert isinstance(found, Reduction) and ("manual_seed" in found.source) is seeded and "y =" not in found.source

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from triage.environments.releases import Release
-from triage.model.bisection import Kind, Standing
+from triage.model.bisection import Kind
 from triage.probe.target import Target
 
 
@@ -70,8 +70,3 @@ class Axis:
     def from_bad_end(self) -> tuple[Point, ...]:
         """The points as the search counts them: the bad end first."""
         return self.points if self.kind is Kind.FIXED else self.points[::-1]
-
-    def end(self, standing: Standing) -> Point:
-        """The end that is believed to be good, or bad."""
-        ordered = self.from_bad_end()
-        return ordered[0] if standing is Standing.BAD else ordered[-1]

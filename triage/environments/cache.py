@@ -196,11 +196,6 @@ class EnvironmentCache:
         environments = sum(self._size(path) for path in self._ours("*", MARKER))
         return environments + sum(tree_bytes(path) for _, path in _unshared(self.downloads))
 
-    def stored(self) -> list[Stored]:
-        """All complete environments, least recently used first."""
-        found = sorted(self._ours("*", MARKER), key=lambda path: (path / MARKER).stat().st_mtime)
-        return [Stored(path, _marker(path)) for path in found if _marker(path)]
-
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _evict_until(self, enough: Callable[[], bool]) -> None:

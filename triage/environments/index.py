@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
@@ -37,12 +37,10 @@ class Wheel:
     filename: str
     version: Version
     tags: frozenset[Tag]
-    url: str
     requires_python: str | None = None
     size: int | None = None
     uploaded: str | None = None
     yanked: bool = False
-    index: str = ""  # without login
 
 
 class IndexUnreachableError(Exception):
@@ -61,7 +59,7 @@ def project_wheels(project: str, index: str, cert: str | None = None) -> list[Wh
         text = fetch(page, cert)
     if text is None:
         return []
-    wheels = parse_page(text, page, public(index))
+    wheels = parse_page(text, page)
     if wheels and all(wheel.size is None for wheel in wheels) and index.rstrip("/").endswith("/simple"):
         wheels = _with_details(wheels, project, index, cert)
     return wheels
@@ -70,18 +68,12 @@ def project_wheels(project: str, index: str, cert: str | None = None) -> list[Wh
 def linked_wheels(project: str, place: str, cert: str | None = None) -> list[Wheel]:
     """The wheels of a project in a directory, or on a page of links (pip's find-links). Raises IndexUnreachableError."""
     if urlsplit(place).scheme in ("http", "https"):
-        return [
-            wheel
-            for wheel in parse_page(fetch(place, cert) or "", place, public(place))
-            if _is_project(wheel.filename, project)
-        ]
+        return [wheel for wheel in parse_page(fetch(place, cert) or "", place) if _is_project(wheel.filename, project)]
     directory = Path(unquote(urlsplit(place).path) if place.startswith("file:") else place).expanduser()
     if not directory.is_dir():
         return []
     found = [path for path in sorted(directory.glob("*.whl")) if _is_project(path.name, project)]
-    wheels = [
-        _wheel(path.name, path.resolve().as_uri(), size=path.stat().st_size, index=str(directory)) for path in found
-    ]
+    wheels = [_wheel(path.name, size=path.stat().st_size) for path in found]
     return [wheel for wheel in wheels if wheel is not None]
 
 
@@ -102,22 +94,19 @@ def all_wheels(project: str, settings: IndexSettings) -> tuple[list[Wheel], list
     return wheels, problems
 
 
-def parse_page(text: str, base: str, index: str) -> list[Wheel]:
-    """The wheels on a page, JSON or HTML; `base` is its address. What is not a wheel is left out."""
+def parse_page(text: str, page: str) -> list[Wheel]:
+    """The wheels on a page, JSON or HTML; `page` is its address. What is not a wheel is left out."""
     if text.lstrip().startswith("{"):
-        return _parse_json(text, base, index)
+        return _parse_json(text, page)
     reader = _Links()
     reader.feed(text)
     found = []
     for attributes in reader.links:
-        target = urljoin(base, attributes.get("href", ""))
         wheel = _wheel(
-            unquote(urlsplit(target).path.rsplit("/", 1)[-1]),
-            target,
+            unquote(urlsplit(attributes.get("href", "")).path.rsplit("/", 1)[-1]),
             requires_python=attributes.get("data-requires-python"),
             uploaded=(attributes.get("data-upload-time") or "")[:10] or None,
             yanked="data-yanked" in attributes,
-            index=index,
         )
         if wheel is not None:
             found.append(wheel)
@@ -169,32 +158,30 @@ class _Links(HTMLParser):
             self.links.append({name: value or "" for name, value in attrs})
 
 
-def _parse_json(text: str, base: str, index: str) -> list[Wheel]:
+def _parse_json(text: str, page: str) -> list[Wheel]:
     try:
         files: Sequence[Mapping[str, Any]] = json.loads(text)["files"]
     except (ValueError, KeyError, TypeError) as error:
-        raise IndexUnreachableError(f"{public(base)} answered JSON that is no list of files") from error
+        raise IndexUnreachableError(f"{public(page)} answered JSON that is no list of files") from error
     wheels = [
         _wheel(
             str(file.get("filename", "")),
-            urljoin(base, str(file.get("url", ""))),
             requires_python=file.get("requires-python"),
             size=file.get("size"),
             uploaded=str(file.get("upload-time") or "")[:10] or None,
             yanked=bool(file.get("yanked")),
-            index=index,
         )
         for file in files
     ]
     return [wheel for wheel in wheels if wheel is not None]
 
 
-def _wheel(filename: str, url: str, **facts: Any) -> Wheel | None:
+def _wheel(filename: str, **facts: Any) -> Wheel | None:
     try:
         _, version, _, tags = parse_wheel_filename(filename)
     except (InvalidWheelFilename, ValueError):
         return None
-    return Wheel(filename, version, tags, url, **facts)
+    return Wheel(filename, version, tags, **facts)
 
 
 def _is_project(filename: str, project: str) -> bool:

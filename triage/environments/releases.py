@@ -38,7 +38,6 @@ class Release:
     uploaded: date | None = None
     problem: str | None = None
     label: str | None = None  # the local version: cpu, cu128
-    index: str = ""
 
     @property
     def name(self) -> str:
@@ -96,7 +95,7 @@ def _release(version: Version, found: list[Wheel], python: Python, flavour: str,
         labels = ", ".join(sorted({wheel.version.local or "the default one" for wheel in usable}))
         return Release(version, None, uploaded=when, problem=f"no {flavour} build on the index (it has {labels})")
     best = max(wanted, key=lambda wheel: (wheel.version.local == flavour, wheel.version.local is not None))
-    return Release(version, f"torch=={best.version}", best.size, when, None, best.version.local, best.index)
+    return Release(version, f"torch=={best.version}", best.size, when, None, best.version.local)
 
 
 def _suits(label: str | None, flavour: str) -> bool:

@@ -92,10 +92,7 @@ class NoReduction:
     `passes_whole`: what was to be reduced was asked as it is, too.
     """
 
-    engine: str
     reason: str
-    queries: int = 0
-    seconds: float = 0.0
     siblings: tuple[Met, ...] = ()
     interrupted: bool = False
     bug: Exception | None = None

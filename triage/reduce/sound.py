@@ -29,7 +29,7 @@ class Sound:
         try:
             found = self._engine.reduce(problem, runner, oracle, budget, emit)
         except Exception as error:  # noqa: BLE001  engines keep what they found; of this one nothing is known
-            found = NoReduction(self.name, told_as_ours(error), bug=error)
+            found = NoReduction(told_as_ours(error), bug=error)
         if found.bug is not None:
             self._met(found.bug)
         cut = isinstance(found, NoReduction) or not found.complete

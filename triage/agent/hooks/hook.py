@@ -53,7 +53,7 @@ def install(config):
         config = dict(config, rung=None)
     channel = Channel(config["channel"])
     recorder = Recorder(channel, config)
-    channel.say("start", pid=os.getpid(), ppid=os.getppid(), python=platform.python_version(), argv=_argv())
+    channel.say("start", pid=os.getpid(), python=platform.python_version(), argv=_argv())
     _last_words(recorder, ours=config.get("rung") is not None or bool(config.get("overlay")))
     _stacks(config)
     shared, kernels = config.get("shared"), config.get("kernels")

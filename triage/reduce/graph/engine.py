@@ -220,9 +220,7 @@ class _Reducing:
         held = driver.best
         if held is None:
             asked = bool(self._groups) and not self._stopped
-            return NoReduction(
-                "native", self._reason(), driver.queries, seconds, self._met(), self._interrupted, self._bug, asked
-            )
+            return NoReduction(self._reason(), self._met(), self._interrupted, self._bug, asked)
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,

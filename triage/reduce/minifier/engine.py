@@ -64,7 +64,7 @@ class ReproAfterEngine:
         """Drive the minifier. A KeyboardInterrupt ends in the best print so far; without one it goes on to the caller."""
         chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, oracle))
         if isinstance(chosen, str):
-            return NoReduction(self.name, chosen)
+            return NoReduction(chosen)
         with Workbench(self._target, self._directory, problem.workdir / self.name, self._neutral) as bench:
             header = header_of(problem) if self._header is None else self._header
             attempt = Attempt(self.name, problem, chosen, bench, runner, oracle, budget, emit, header)
@@ -268,7 +268,7 @@ class Attempt:
         siblings = tuple(self.siblings.values())
         if self.best is None:
             reason = " ".join(dict.fromkeys(self.notes)) or "PyTorch's minifier left nothing that fails the same way."
-            return NoReduction(self.name, reason, self.queries, seconds, siblings, bug=self.bug)
+            return NoReduction(reason, siblings, bug=self.bug)
         return Reduction(
             source=self.best.source,
             engine=self.name,

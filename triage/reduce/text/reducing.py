@@ -267,7 +267,7 @@ class Reducing:
         if left:
             self._reason = f"every script that was found to fail the same way leaves {left} in the current directory"
         if driver.best is None or left:
-            return NoReduction("native", self._why(), queries, seconds, self._siblings(), self._interrupted, self._bug)
+            return NoReduction(self._why(), self._siblings(), self._interrupted, self._bug)
         found = Reduction(
             source="",
             engine="native",

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 from triage.model.outcome import CompileCall
@@ -102,7 +101,7 @@ def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
 def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
     local = {name: module for name, module in trace.modules.items() if module.local}
     if MAIN not in local:  # started by another program: its modules are all there is
-        local[MAIN] = Module(MAIN, Path("main.py"), "".join(f"import {name}\n" for name in local))
+        local[MAIN] = Module(MAIN, "".join(f"import {name}\n" for name in local))
     elif trace.main_name is not None:
         local = {name: module for name, module in local.items() if name != trace.main_name}
     while local:
@@ -227,5 +226,5 @@ def _options(call: CompileCall) -> str:
 
 def with_text(trace: Trace | None, text: str) -> Trace:
     """What was seen, with the program's own text: a run does not tell it where it is no file, or where nothing came back."""
-    main = {MAIN: Module(MAIN, Path("script.py"), text)}
+    main = {MAIN: Module(MAIN, text)}
     return replace(trace, modules={**main, **trace.modules}) if trace is not None else Trace(modules=main)

@@ -23,7 +23,6 @@ class Module:
     """A file of Python that the program imported, or is. `lines` are those executed, None where that is not known."""
 
     name: str
-    file: Path
     text: str
     package: bool = False
     local: bool = True
@@ -133,7 +132,7 @@ def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tup
                 origins = {key: (home, own) for key, (home, own) in facts["origins"].get(name, {}).items()}
                 installed = "site-packages" in path.parts or "dist-packages" in path.parts
                 local = not installed and any(path.is_relative_to(root) for root in roots)
-                modules[name] = Module(name, path, text, package, local, lines.get(file), origins)
+                modules[name] = Module(name, text, package, local, lines.get(file), origins)
     main_file, main_name = facts["main"]
     return Trace(
         modules=modules,
