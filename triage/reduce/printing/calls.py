@@ -84,31 +84,31 @@ def _second_order(calls: Calls) -> list[str]:
         names = [name if name.isidentifier() else "_" for name in calls.parameters]
         lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = inputs()")
     lines += ["    " + line for line in in_modes(calls.modes, [f"out = fn({', '.join(calls.parameters)})"])]
-    lines += ["    " + line for line in penalty(calls, total("out", calls))]
+    lines += ["    " + line for line in penalty(calls)]
     return [*lines, "", "", f"step({calls.function})  # eager works", f"step({calls.compiled})"]
 
 
-def penalty(calls: Calls, loss_text: str) -> list[str]:
-    """The gradients of a loss, differentiated once more."""
+def penalty(calls: Calls) -> list[str]:
+    """The gradients of the loss of the result `out`, differentiated once more."""
     single = len(calls.leaves) == 1
     leaves = calls.leaves[0] if single else f"({', '.join(calls.leaves)})"
     return [
-        f"{'(grad,)' if single else 'grads'} = torch.autograd.grad({loss_text}, {leaves}, create_graph=True)",
+        f"{'(grad,)' if single else 'grads'} = torch.autograd.grad({_total(calls)}, {leaves}, create_graph=True)",
         f"{'grad.sum()' if single else 'sum(grad.sum() for grad in grads)'}.backward()",
     ]
 
 
-def total(name: str, calls: Calls) -> str:
-    """The loss of all differentiable outputs of a result called `name`, not in parentheses."""
+def _total(calls: Calls) -> str:
+    """The loss of all differentiable outputs of the result `out`, not in parentheses."""
     if len(calls.outputs) == 1:
-        return loss(name, calls.outputs[0])
-    terms = [loss(f"{name}[{index}]", item) for index, item in enumerate(calls.outputs) if item.differentiable]
+        return loss("out", calls.outputs[0])
+    terms = [loss(f"out[{index}]", item) for index, item in enumerate(calls.outputs) if item.differentiable]
     return " + ".join(terms)
 
 
 def backward_of_out(calls: Calls) -> str:
     """A backward pass of all differentiable outputs of the result `out`."""
-    text = total("out", calls)
+    text = _total(calls)
     return f"({text}).backward()" if " + " in text else f"{text}.backward()"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.reduce.printing.calls import Calls, backward_of_out, begun, in_modes, penalty, total
+from triage.reduce.printing.calls import Calls, backward_of_out, begun, in_modes, penalty
 from triage.reduce.printing.fills import COMPLEX
 
 _GRAD = ".requires_grad_()"
@@ -118,4 +118,4 @@ def _converted(item: Creation, default: str | None) -> str:
 def _backward(calls: Calls) -> list[str]:
     if calls.arriving and calls.backward == 1:
         return begun(calls)
-    return penalty(calls, total("out", calls)) if calls.backward > 1 else [backward_of_out(calls)]
+    return penalty(calls) if calls.backward > 1 else [backward_of_out(calls)]

@@ -15,8 +15,7 @@ from triage.errors import UsageError
 class Work:
     """One process. `timeout` is in seconds; it is asked to end (SIGTERM) then, and killed after `grace` seconds more.
 
-    `env` is added to the environment there is; output and errors go to `log`. `memory` is in bytes: with `cores` and `gpus` what
-    the process is expected to take.
+    `env` is added to the environment there is; output and errors go to `log`. `cores` is what it is expected to take.
     """
 
     name: str
@@ -27,8 +26,6 @@ class Work:
     env: Mapping[str, str] = field(default_factory=dict)
     grace: float = 8.0
     cores: int = 1
-    gpus: float = 0.0
-    memory: int = 0
 
 
 @dataclass(frozen=True)

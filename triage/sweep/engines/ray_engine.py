@@ -55,10 +55,9 @@ class RayEngine:
         self._running: dict[Any, tuple[Work, float]] = {}
 
     def submit(self, work: Work) -> None:
-        needs: dict[str, Any] = {"num_cpus": work.cores, "max_retries": 0}  # what is lost is run again by who asked
-        needs |= {"num_gpus": work.gpus} if work.gpus else {}
-        needs |= {"memory": work.memory} if work.memory else {}
-        task = self._ray.remote(_run).options(**needs)
+        task = self._ray.remote(_run).options(
+            num_cpus=work.cores, max_retries=0
+        )  # what is lost is run again by who asked
         self._running[task.remote(work)] = (work, time.monotonic())
 
     def wait(self, seconds: float | None = None) -> Done | None:

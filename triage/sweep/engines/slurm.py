@@ -51,8 +51,6 @@ class SlurmEngine:
             timeout_min=max(1, math.ceil((work.timeout + work.grace) / 60)),
             cpus_per_task=work.cores,
             name="triage",
-            **({"gpus_per_node": math.ceil(work.gpus)} if work.gpus else {}),
-            **({"mem_gb": max(1, work.memory >> 30)} if work.memory else {}),
             **self._parameters,
         )
         self._running[work.name] = (self._executor.submit(_run, work), work, time.monotonic())
