@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli.options import MODULE, NO_REDACT, QUIET
+from triage.cli.options import MODULE, NO_REDACT, QUIET, warn_unredacted
 
 
 def bisect(
@@ -63,7 +63,6 @@ def bisect(
     from triage.bisect.state import Ask
     from triage.cli.bisect_view import listener_for, show_result
     from triage.cli.latest import named
-    from triage.cli.options import warn_unredacted
     from triage.environments.releases import check_words
     from triage.session.events import Emitter
     from triage.session.settings import load_settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli.latest import names
+from triage.cli.latest import named, names
 
 
 def compare(
@@ -22,7 +22,6 @@ def compare(
     """
     import os
 
-    from triage.cli.latest import named
     from triage.model.codec import encode
     from triage.report.redact import Redactor
     from triage.report.store import load_report

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, command_of
+from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, command_of, warn_unredacted
 
 
 def explain(
@@ -49,7 +49,6 @@ def explain(
     ended first, 70 a bug of triage, 130 interrupted. A script that fails is triaged, with the exit status of `triage run`.
     """
     from triage.cli.explain_view import show_explanation
-    from triage.cli.options import warn_unredacted
     from triage.cli.view import listener_for
     from triage.errors import UsageError
     from triage.probe.target import find_python, make_target

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli.latest import names
+from triage.cli.latest import named, names
 from triage.model.formats import BY_NAME
 
 
@@ -29,7 +29,6 @@ def report(
     """Render the report of an earlier run again, on standard output."""
     import os
 
-    from triage.cli.latest import named
     from triage.cli.options import warn_unredacted
     from triage.report.redact import redactor_here
     from triage.report.store import issue_url_of, render_again

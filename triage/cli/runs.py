@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from triage.cli.latest import RUNS, names
+from triage.cli.latest import RUNS, named, names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,6 @@ def open_run(
 
     Its path is printed, and is all that happens where there is no browser.
     """
-    from triage.cli.latest import named
     from triage.stories.runs import page_of
 
     page = page_of(named(run)).resolve()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from triage.cli.options import NO_REDACT, PYTHON, QUIET
+from triage.cli.options import NO_REDACT, PYTHON, QUIET, warn_unredacted
 
 if TYPE_CHECKING:
     from triage.sweep.engines.interface import Engine
@@ -55,7 +55,6 @@ def sweep(
     Exit status: 0 nothing fails (with --against: nothing new), 1 something does, 2 wrong usage, 4 the target cannot be used,
     70 a bug of triage, 130 interrupted: `--resume` goes on.
     """
-    from triage.cli.options import warn_unredacted
     from triage.cli.sweep_view import listener_for, show_sweep
     from triage.report.writing import load_sweep
     from triage.session.events import Emitter

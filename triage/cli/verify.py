@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli.latest import names
+from triage.cli.latest import named, names
 from triage.cli.options import PYTHON
 
 
@@ -25,7 +25,6 @@ def verify(
 
     Exit status: 0 the same failure every time, 1 it passes or fails otherwise, 2, 4, 70, 130 as for `run`.
     """
-    from triage.cli.latest import named
     from triage.stories.verify import verify_again
 
     told = verify_again(named(what), python, runs, timeout)

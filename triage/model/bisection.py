@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from triage.model.codec import encode
+from triage.model.codec import decode, encode
 
 SCHEMA_VERSION = 1
 
@@ -128,8 +128,6 @@ def to_json(found: Bisection) -> dict[str, Any]:
 
 def from_json(tree: dict[str, Any]) -> Bisection:
     """The inverse of `to_json`. Raises TypeError, ValueError or KeyError where the tree is something else."""
-    from triage.model.codec import decode
-
     before = tree.get("last_good", tree.get("last_bad"))
     after = tree.get("first_bad", tree.get("first_fixed"))
     return decode(Bisection, {**tree, "before": before, "after": after})
