@@ -171,6 +171,17 @@ def test_where_nothing_is_wrong_the_other_rungs_are_not_compared(walk: Callable[
     assert [request.name for request in machine.requests if request.accuracy is not None] == ["as_is-compared"]
 
 
+@pytest.mark.parametrize("others", ["", "it prints `2` where the uncompiled run prints `1`"])
+def test_every_call_is_compared_where_what_is_printed_tells_that_something_is_wrong(
+    walk: Callable[..., Walk], others: str
+) -> None:
+    it = walk(Machine(None))
+    it.first()
+    it.prints_others = others
+    comparing.compare(it)
+    assert it.compared is not None and it.probe.requests[-1].accuracy.every is bool(others)
+
+
 def test_never_is_never(walk: Callable[..., Walk]) -> None:
     it = walk(Machine("inductor"), accuracy="never")
     it.first()

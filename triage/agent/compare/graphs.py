@@ -2,7 +2,7 @@
 
 One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
 program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
-probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared up to
+probe found it; once past it, the program ends), `every` (each call is compared, not a sample), `own_check` (a check of the program's own fails: every call is compared up to
 that, for the first wrong value need not be the one it looks at, and what rounds otherwise is told), `signs` (of zeros are
 compared, too), `fine` (small tensors are compared as what they are), `seconds` that comparisons may take. The program itself
 goes on with what the compiled graph gives it. How one call is judged stands in `call`.
@@ -34,7 +34,8 @@ class Comparer:
         self.torch, self.recorder = torch, recorder
         self.gradients = bool(asked.get("gradients"))
         self.stop, self.until = bool(asked.get("stop")), asked.get("until")
-        self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
+        self.every, self.own_check = bool(asked.get("every")), bool(asked.get("own_check"))
+        self.signs = bool(asked.get("signs"))
         self.fine = bool(asked.get("fine"))
         self.left = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
@@ -94,10 +95,8 @@ class Comparer:
             return False
         if self._is_last(graph_id, number):
             return True
-        often = (
-            (self.own_check and graph_id not in self.known) or number <= ALWAYS_COMPARED or number & (number - 1) == 0
-        )
-        return self.left > 0 and often
+        every = self.every or (self.own_check and graph_id not in self.known)
+        return self.left > 0 and (every or number <= ALWAYS_COMPARED or number & (number - 1) == 0)
 
     def _is_last(self, graph_id, number):
         return bool(self.until) and (self.until["graph"], self.until["call"]) == (graph_id, number)
