@@ -95,10 +95,12 @@ def test_a_backend_with_which_the_script_fails_is_no_way_round_it() -> None:
     cures = tuple(Setting("backend", "backend", each, f'torch.compile(..., backend="{each}")', 3) for each in names)
     outcomes = {names[0]: OutcomeKind.EXCEPTION, names[1]: OutcomeKind.OK}
     seen = {name: [SimpleNamespace(outcome=Outcome(kind))] for name, kind in outcomes.items()}
-    found = Conclusion(Stage.AOT_AUTOGRAD, Symptom.CRASH, failing=LADDER[2])
-    walk = SimpleNamespace(evidence=seen)
+    found = Conclusion(Stage.INDUCTOR, Symptom.CRASH, failing=LADDER[4], passing=LADDER[3])
+    walk = SimpleNamespace(evidence=seen, seen=seen, failed_besides=frozenset())
     findings = Findings(None, None, (), walk, workarounds=tuple(each.text for each in cures), cures=cures)
     assert workaround_texts(findings, found) == (cures[1].text,)
+    walk.failed_besides = frozenset(names)  # by rounding alone, before what is told was found
+    assert workaround_texts(findings, found) == ()
 
 
 def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was() -> None:

@@ -89,8 +89,15 @@ def look_behind(walk: Walk) -> bool:
         return False
     walk.checked = walk.apart = None
     top = walk.rungs[walk.top].name
+    walk.failed_besides = failing_rungs(walk)
     walk.seen, walk.other_stream, walk.seeded = {top: walk.seen[top]}, None, {}
     return True
+
+
+def failing_rungs(walk: Walk) -> frozenset[str]:
+    """The rungs on which the script fails, or its graph, in whatever way."""
+    failed = {name for name, probes in walk.evidence.items() if any(probe.outcome.failed for probe in probes)}
+    return walk.failed_besides | failed
 
 
 def worth_checking(walk: Walk) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
 from triage.judge.signature import in_short
+from triage.locate.comparing import failing_rungs
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
@@ -99,9 +100,11 @@ def workaround_texts(found: Findings, conclusion: Conclusion) -> tuple[str, ...]
 
     Not what the script, which may need more than its reproducer, was run with as well and failed: as a rung, too.
     """
-    below, seen = conclusion.passing, found.walk.evidence
-    rungs = [f'`backend="{name}"`' for name, probes in seen.items() if any(probe.outcome.failed for probe in probes)]
-    of_reproducer = workarounds_of(found.workarounds, found.cures, (*found.no_ways_round, *rungs))
+    below, failing = conclusion.passing, failing_rungs(found.walk)
+    failed = [*found.no_ways_round, *(f'`backend="{name}"`' for name in failing)]
+    of_reproducer = workarounds_of(found.workarounds, found.cures, failed)
     if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE or below.name not in found.walk.seen:
+        return of_reproducer
+    if below.name in failing:
         return of_reproducer
     return tuple(dict.fromkeys([*of_reproducer, f'torch.compile(..., backend="{below.name}")']))
