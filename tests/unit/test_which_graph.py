@@ -244,8 +244,12 @@ def wrong_at(*places: int) -> Any:
     return right, lambda x: tuple(y + 1 if place in places else y for place, y in enumerate(right(x)))
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_what_is_wrong_in_a_later_call_only_is_seen_where_every_one_is_compared(every: bool) -> None:
+@pytest.mark.parametrize(("every", "dense", "seen"), [(False, 0.0, False), (True, 0.0, True), (False, 60.0, True)])
+def test_what_is_wrong_in_a_later_call_only_is_seen_where_every_one_is_compared(
+    monkeypatch: pytest.MonkeyPatch, every: bool, dense: float, seen: bool
+) -> None:
+    boot.load_agent()
+    monkeypatch.setattr(importlib.import_module(f"{boot.PACKAGE}.compare.graphs"), "DENSE_SECONDS", dense)
     right, wrong = wrong_at(0)
     calls: list[Any] = []
 
@@ -253,7 +257,7 @@ def test_what_is_wrong_in_a_later_call_only_is_seen_where_every_one_is_compared(
         calls.append(x)
         return (wrong if len(calls) == 3 else right)(x)
 
-    assert compared(False, (right, wrong_in_its_third_call), every=every) == [("0/0", 3, "output 0")] * every
+    assert compared(False, (right, wrong_in_its_third_call), every=every) == [("0/0", 3, "output 0")] * seen
 
 
 def test_a_run_up_to_a_failing_check_goes_on_after_the_first_wrong_value() -> None:

@@ -19,6 +19,7 @@ from .incoming import Waiting, described
 from .kept import Kept, alone, collective, without_dropout
 
 SECONDS = 120.0
+DENSE_SECONDS = 10.0  # until comparisons have taken so long, every call is compared
 ALWAYS_COMPARED = 2  # calls of each graph; later ones at powers of two
 TOLD_AT_MOST = 5
 
@@ -37,7 +38,7 @@ class Comparer:
         self.every, self.own_check = bool(asked.get("every")), bool(asked.get("own_check"))
         self.signs = bool(asked.get("signs"))
         self.fine = bool(asked.get("fine"))
-        self.left = float(asked.get("seconds") or SECONDS)
+        self.left = self.given = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
         self.known = {}  # by graph, the values that were told as wrong, each with its kind
         self.roughest = (False, False, 0.0, False, 0.0)  # the rank of the roundings that were told
@@ -95,7 +96,8 @@ class Comparer:
             return False
         if self._is_last(graph_id, number):
             return True
-        every = self.every or (self.own_check and graph_id not in self.known)
+        dense = not self.until and self.given - self.left < DENSE_SECONDS
+        every = dense or self.every or (self.own_check and graph_id not in self.known)
         return self.left > 0 and (every or number <= ALWAYS_COMPARED or number & (number - 1) == 0)
 
     def _is_last(self, graph_id, number):
