@@ -349,7 +349,11 @@ def test_a_check_that_fails_by_rounding_does_not_hide_a_wrong_value(walk: Callab
     found = it.settle()
     assert (found.stage, found.symptom, found.rounding) == (Stage.INDUCTOR, Symptom.WRONG_RESULT, None)
     assert not comparing.worth_looking_behind(it) and not comparing.worth_checking(it)
-    assert comparing.failing_rungs(it) == {"aot_eager", "aot_eager_decomp_partition", "inductor"}  # no ways round its check
+    assert comparing.failing_rungs(it) == {
+        "aot_eager",
+        "aot_eager_decomp_partition",
+        "inductor",
+    }  # no ways round its check
     assert "with `aot_eager` already" in (fails_by_rounding(failed) or "") and fails_by_rounding(found) is None
 
 

@@ -2,10 +2,11 @@
 
 One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
 program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
-probe found it; once past it, the program ends), `every` (each call is compared, not a sample), `own_check` (a check of the program's own fails: every call is compared up to
-that, for the first wrong value need not be the one it looks at, and what rounds otherwise is told), `signs` (of zeros are
-compared, too), `fine` (small tensors are compared as what they are), `seconds` that comparisons may take. The program itself
-goes on with what the compiled graph gives it. How one call is judged stands in `call`.
+probe found it; once past it, the program ends), `every` (each call is compared, not a sample of later ones), `own_check` (a
+check of the program's own fails: every call is compared up to that, for the first wrong value need not be the one it looks at,
+and what rounds otherwise is told), `signs` (of zeros are compared, too), `fine` (small tensors are compared as what they are),
+`seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. How one call is judged
+stands in `call`.
 """
 
 import contextlib
