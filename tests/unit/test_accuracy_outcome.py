@@ -654,7 +654,7 @@ def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_can
     other = tried(passed, wrongs=(replace(OUTPUT, kind="strides"),), compared=1)
     assert WrongAlike(signature).judge(other).verdict is Verdict.UNRESOLVED
     nan = tried(passed, wrongs=(replace(OUTPUT, kind="nan", sense="eager"),), compared=1)
-    assert WrongAlike(signature).judge(nan).verdict is Verdict.SAME_FAILURE  # what is compared with it later is a wrong value
+    assert WrongAlike(signature).judge(nan).verdict is Verdict.SAME_FAILURE  # it makes one later
     assert WrongAlike(signature).judge(tried(passed, compared=1)).verdict is Verdict.NO_FAILURE
 
 

@@ -17,7 +17,6 @@ from triage.model import accuracy
 from triage.model.outcome import RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 
-
 NUMBERS = ("values", "nan", "inf")  # kinds of wrong results that a number of any of them may come of
 
 
