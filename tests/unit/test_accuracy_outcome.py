@@ -171,6 +171,17 @@ def test_where_nothing_is_wrong_the_other_rungs_are_not_compared(walk: Callable[
     assert [request.name for request in machine.requests if request.accuracy is not None] == ["as_is-compared"]
 
 
+@pytest.mark.parametrize("others", ["", "it prints `2` where the uncompiled run prints `1`"])
+def test_every_call_is_compared_where_what_is_printed_tells_that_something_is_wrong(
+    walk: Callable[..., Walk], others: str
+) -> None:
+    it = walk(Machine(None))
+    it.first()
+    it.prints_others = others
+    comparing.compare(it)
+    assert it.compared is not None and it.probe.requests[-1].accuracy.every is bool(others)
+
+
 def test_never_is_never(walk: Callable[..., Walk]) -> None:
     it = walk(Machine("inductor"), accuracy="never")
     it.first()
@@ -338,6 +349,11 @@ def test_a_check_that_fails_by_rounding_does_not_hide_a_wrong_value(walk: Callab
     found = it.settle()
     assert (found.stage, found.symptom, found.rounding) == (Stage.INDUCTOR, Symptom.WRONG_RESULT, None)
     assert not comparing.worth_looking_behind(it) and not comparing.worth_checking(it)
+    assert comparing.failing_rungs(it) == {
+        "aot_eager",
+        "aot_eager_decomp_partition",
+        "inductor",
+    }  # no ways round its check
     assert "with `aot_eager` already" in (fails_by_rounding(failed) or "") and fails_by_rounding(found) is None
 
 
@@ -637,6 +653,8 @@ def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_can
     assert found.node.target == "torch.relu"
     other = tried(passed, wrongs=(replace(OUTPUT, kind="strides"),), compared=1)
     assert WrongAlike(signature).judge(other).verdict is Verdict.UNRESOLVED
+    nan = tried(passed, wrongs=(replace(OUTPUT, kind="nan", sense="eager"),), compared=1)
+    assert WrongAlike(signature).judge(nan).verdict is Verdict.SAME_FAILURE  # it makes one later
     assert WrongAlike(signature).judge(tried(passed, compared=1)).verdict is Verdict.NO_FAILURE
 
 

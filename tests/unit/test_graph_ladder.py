@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, error, walk_of
 
+from triage.judge.comparison import ComparisonOracle
+from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
+from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
+from triage.model import accuracy
+from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
-from triage.model.stage import OutcomeKind, OwnFault, Stage
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
+from triage.model.rungs import LADDER
+from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.stories import graph_ladder, run
@@ -145,6 +151,34 @@ def test_a_rung_that_passes_above_one_that_fails_is_left_to_the_script(walk: Mak
     answers = told(2)
     answers["aot_eager_decomp_partition"] = told(5)["aot_eager_decomp_partition"]
     assert not begun(walk(fails_from(4), jobs=2)).heard_of_graph(answers)
+
+
+CHECK = RaisedException("AssertionError", "eager: 1, compiled: 2", (Frame("repro.py", 9, "<module>"),))
+FAILS_ITS_CHECK = Outcome(OutcomeKind.EXCEPTION, 0.3, 1, exception=CHECK)
+WRONG = WrongResult("0/0", 1, "output 0", "forward")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "notes", "kind"),
+    [
+        (FAILS_ITS_CHECK, AgentNotes(compared=1), OutcomeKind.OK),  # rounding alone: its own check is finer
+        (FAILS_ITS_CHECK, AgentNotes(compared=1, wrongs=(WRONG,)), OutcomeKind.WRONG_RESULT),
+        (FAILS_ITS_CHECK, AgentNotes(compared=1, by_chance=("output 0",)), None),
+        (FAILS_ITS_CHECK, AgentNotes(compared=1, wrongs=(replace(WRONG, kind="dtype"),)), OutcomeKind.EXCEPTION),
+        (Outcome(OutcomeKind.OK, 0.3, 0), AgentNotes(compared=1), OutcomeKind.OK),
+        (Outcome(OutcomeKind.INVALID, 0.3, 1), AgentNotes(), None),
+    ],
+)
+def test_a_rung_is_answered_by_the_judge_and_not_by_the_check_in_the_graphs_script(
+    outcome: Outcome, notes: AgentNotes, kind: OutcomeKind | None
+) -> None:
+    whole = Outcome(OutcomeKind.WRONG_RESULT, exception=RaisedException("WrongResult", "", phase=accuracy.PHASE))
+    signature = replace(signature_of(whole), wrong=WRONG.wrongness)
+    conclusion = Conclusion(Stage.INDUCTOR, Symptom.WRONG_RESULT, signature=signature, outcome=whole)
+    result = CandidateResult(outcome, notes, signature_of(outcome), compiled=True)
+    answer = graph_ladder._answer(LADDER[3], result, ComparisonOracle(signature), conclusion)
+    assert (answer.outcome.kind if answer is not None else None) is kind
+    assert answer is None or (answer.signature is None) == (kind is OutcomeKind.OK)
 
 
 class Comparing:

@@ -156,6 +156,7 @@ def test_a_program_that_prints_the_same_is_run_uncompiled_once(begun: Callable[.
         ("took 0.10 s", "took 9.00 s"),
         ("compile: 0.00", "compile: 3.50"),
         ("12.5 it/s", "99.5 it/s"),
+        ("40.5% 2/5 [00:01<00:02, 4.5it/s]", "60.5% 3/5 [00:01<00:02, 4.5it/s]"),
         ("torch 2.13.0", "torch 2.14.0"),
         ("graph breaks 0", "graph breaks 3"),
         ("largest difference 0.0", "largest difference 1.2e-07"),
@@ -170,7 +171,13 @@ def test_what_is_measured_counted_or_rounded_is_no_difference(one: str, other: s
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("loss 0.25", "loss 1.13"), ("loss 0.25", "loss nan"), ("x -1.5e-2", "x 1.5e-2"), ("[0.5]", "[.75]")],
+    [
+        ("loss 0.25", "loss 1.13"),
+        ("loss 0.25", "loss nan"),
+        ("x -1.5e-2", "x 1.5e-2"),
+        ("[0.5]", "[.75]"),
+        ("accuracy 91.5%", "accuracy 62.0%"),
+    ],
 )
 def test_other_results_are(one: str, other: str) -> None:
     assert len(differing(lines_of(one), lines_of(other))) == 1

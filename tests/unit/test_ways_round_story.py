@@ -8,12 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from triage.cli.view import plain_line
-from triage.culprit.ways_round.changes import Change
+from triage.culprit.ways_round.changes import Change, Program
 from triage.culprit.ways_round.cost import cost_in_words
+from triage.culprit.ways_round.source import Source
+from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphNode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException, Steps
 from triage.model.report import WayRound
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.rungs import LADDER
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
@@ -222,6 +225,15 @@ def test_a_backend_with_which_the_whole_script_fails_is_no_way_round():
         trials.found = SimpleNamespace(no_ways_round=failed, ways_round=None)
         trials._tell(None, [], None)
         assert trials.found.ways_round == ways
+
+
+@pytest.mark.parametrize("failed", [frozenset(), frozenset(["aot_eager"])])
+def test_nor_is_one_with_which_its_own_check_fails_by_something_else(failed: frozenset[str]):
+    trials = object.__new__(_Trials)
+    trials.walk = SimpleNamespace(seen={"aot_eager": ["a run"]}, failed_besides=failed)
+    trials.conclusion = Conclusion(Stage.INDUCTOR, Symptom.WRONG_RESULT, failing=LADDER[3], passing=LADDER[2])
+    program = Program(lambda path: Source(""), Path("/x.py"), {})
+    assert (trials._passing_backend(program) is None) == bool(failed)
 
 
 def test_a_note_says_with_how_many_changes_the_script_fails_in_another_way():

@@ -200,7 +200,7 @@ class LeftError(Exception):
     """In the place of the end of the program."""
 
 
-def compared(own_check: bool, *graphs: Any) -> list[tuple[str, int, str]]:
+def compared(own_check: bool, *graphs: Any, every: bool = False) -> list[tuple[str, int, str]]:
     """(graph, call, value) of what is told where each of these compiled graphs is called in turn, three times."""
     torch = pytest.importorskip("torch")
     boot.load_agent()
@@ -217,7 +217,7 @@ def compared(own_check: bool, *graphs: Any) -> list[tuple[str, int, str]]:
     recorder = SimpleNamespace(
         channel=SimpleNamespace(say=say), config={}, breadcrumb=lambda text: None, leave_early=leave
     )
-    comparer = module.Comparer(torch, recorder, {"stop": True, "own_check": own_check})
+    comparer = module.Comparer(torch, recorder, {"stop": True, "own_check": own_check, "every": every})
     comparer._not_compared = lambda graph_id, error: (_ for _ in ()).throw(error)
     torch.manual_seed(0)
     calls = []
@@ -242,6 +242,22 @@ def wrong_at(*places: int) -> Any:
         return torch.sin(x), torch.cos(x)
 
     return right, lambda x: tuple(y + 1 if place in places else y for place, y in enumerate(right(x)))
+
+
+@pytest.mark.parametrize(("every", "dense", "seen"), [(False, 0.0, False), (True, 0.0, True), (False, 60.0, True)])
+def test_what_is_wrong_in_a_later_call_only_is_seen_where_every_one_is_compared(
+    monkeypatch: pytest.MonkeyPatch, every: bool, dense: float, seen: bool
+) -> None:
+    boot.load_agent()
+    monkeypatch.setattr(importlib.import_module(f"{boot.PACKAGE}.compare.graphs"), "DENSE_SECONDS", dense)
+    right, wrong = wrong_at(0)
+    calls: list[Any] = []
+
+    def wrong_in_its_third_call(x: Any) -> Any:
+        calls.append(x)
+        return (wrong if len(calls) == 3 else right)(x)
+
+    assert compared(False, (right, wrong_in_its_third_call), every=every) == [("0/0", 3, "output 0")] * seen
 
 
 def test_a_run_up_to_a_failing_check_goes_on_after_the_first_wrong_value() -> None:

@@ -12,6 +12,7 @@ from triage.culprit.ways_round.changes import Program, of_settings
 from triage.culprit.ways_round.source import Source
 from triage.judge.signature import FailureSignature
 from triage.locate.conclude import Conclusion
+from triage.model.outcome import Outcome
 from triage.model.report import AblationRow, LadderRow, ReportVerdict, Reproducer, TriageReport, WayRound
 from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -19,7 +20,7 @@ from triage.reduce.verifying import Reproduced
 from triage.report.wording import workarounds
 from triage.stories.findings import Findings
 from triage.stories.run import Run
-from triage.stories.shown import reproducer_facts
+from triage.stories.shown import reproducer_facts, workaround_texts
 
 FILE = Path("/program/train.py")
 SOURCE = Source('import torch\n\nstep = torch.compile(abs, mode="default")\n')
@@ -79,13 +80,27 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
 def test_a_reproducer_that_passes_on_the_rung_that_is_blamed_is_doubtful(outcome: str, doubt: bool) -> None:
     """The program raises something else there, and dies with the backend that it asks for."""
     made = Reproduced("f()\n", "native", "graph", None, 1, 1.0, minimal=True, complete=True, runs=3, verified_runs=3)
-    there = FailureSignature(OutcomeKind.EXCEPTION, "RuntimeError", "no tensor", message="no tensor")
+    there = FailureSignature(OutcomeKind.EXCEPTION, "RuntimeError", "no tensor", message="no tensor.")
     found = Conclusion(Stage.AOT_AUTOGRAD, Symptom.CRASH, failing=LADDER[2], there=there)
     rows = (AblationRow('backend="aot_eager"', outcome, 0.1),)
     walk = SimpleNamespace(conclusion=lambda: found)
     facts = reproducer_facts(Findings(None, None, (), walk, reproduced=made, ablation=rows))
     words = "it passes with `aot_eager`, where the program fails with RuntimeError: no tensor"
     assert facts is not None and facts.doubt == (words if doubt else None)
+
+
+def test_a_backend_with_which_the_script_fails_is_no_way_round_it() -> None:
+    """In a way of its own: the reproducer shows what the script does as it is, and passes there."""
+    names = ("aot_eager", "aot_eager_decomp_partition")
+    cures = tuple(Setting("backend", "backend", each, f'torch.compile(..., backend="{each}")', 3) for each in names)
+    outcomes = {names[0]: OutcomeKind.EXCEPTION, names[1]: OutcomeKind.OK}
+    seen = {name: [SimpleNamespace(outcome=Outcome(kind))] for name, kind in outcomes.items()}
+    found = Conclusion(Stage.INDUCTOR, Symptom.CRASH, failing=LADDER[4], passing=LADDER[3])
+    walk = SimpleNamespace(evidence=seen, seen=seen, failed_besides=frozenset())
+    findings = Findings(None, None, (), walk, workarounds=tuple(each.text for each in cures), cures=cures)
+    assert workaround_texts(findings, found) == (cures[1].text,)
+    walk.failed_besides = frozenset(names)  # by rounding alone, before what is told was found
+    assert workaround_texts(findings, found) == ()
 
 
 def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was() -> None:

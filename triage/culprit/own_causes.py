@@ -34,6 +34,17 @@ def own_unwritten(places: Sequence[str]) -> KnownCause:
     )
 
 
+def own_conversion(dtype: str) -> KnownCause:
+    """The reproducer passes with what does not fit made to fit (`culprit/undefined.py`)."""
+    return KnownCause(
+        "undefined_conversion",
+        f"The program converts floating-point numbers to {dtype} that do not fit into it. What comes of that is undefined, by "
+        "torch's own documentation: eager gives some number, compiled code another, and so may another processor.",
+        "Bring them into the range of the dtype before: `torch.clamp`, and `torch.nan_to_num` where there may be NaN.",
+        f"{DOCS}/generated/torch.Tensor.to.html",
+    )
+
+
 def own_wrapper() -> KnownCause:
     """The script passes once a module is not wrapped (`locate/wrapper.py`)."""
     return KnownCause(

@@ -17,6 +17,8 @@ from triage.model import accuracy
 from triage.model.outcome import RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 
+NUMBERS = ("values", "nan", "inf")  # kinds of wrong results that a number of any of them may come of
+
 
 @dataclass(frozen=True)
 class CheckOracle:
@@ -86,9 +88,17 @@ class ComparisonOracle:
 
 @dataclass(frozen=True)
 class WrongAlike(ComparisonOracle):
-    """As `ComparisonOracle`, where the candidate's own check need not see what the agent does: that is of the same kind."""
+    """As `ComparisonOracle`, where the candidate's own check need not see what the agent does: that is of the same kind.
+
+    On the way to a wrong number it is any wrong number: a NaN that is a nought compiled makes a wrong truth value.
+    """
 
     def judge(self, result: CandidateResult) -> Judgement:
+        wanted = self.signature.wrong
+        if wanted is not None and wanted.kind in NUMBERS:
+            number = next((wrong for wrong in result.notes.wrongs if wrong.kind in NUMBERS), None)
+            if number is not None:
+                return Judgement(Verdict.SAME_FAILURE, number.headline())
         return self._of_kind(result) if result.notes.wrongs else super().judge(result)
 
 

@@ -30,7 +30,7 @@ _NUMBER = re.compile(
 _ANY_NUMBER = re.compile(r"[-+]?\.?\d[\w.+-]*|\b(?:nan|inf)\b", re.IGNORECASE)
 # Times, rates, sizes and what is counted of the compiler are others in each run, or in each that compiles.
 _MEASURED = re.compile(
-    r"\d ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|%|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|0x[0-9a-f]|"
+    r"\d ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|0x[0-9a-f]|"
     r"time|took|elapsed|duration|seconds|latency|speed|faster|slower|throughput|per.second|/s\b|memory|bytes|"
     r"\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
     re.IGNORECASE,

@@ -19,7 +19,7 @@ from triage.model.stage import Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 
-# What comparing every call of a script whose check fails may take: of the script's own time, and at least so many seconds.
+# What comparing the calls of a script may take: of the script's own time, and at least so many seconds.
 CHECK_FACTOR, CHECK_SECONDS = 3.0, 120.0
 EMULATE = {"TORCHINDUCTOR_EMULATE_PRECISION_CASTS": "1"}  # Inductor rounds between fused operations as eager does
 
@@ -35,7 +35,12 @@ def worth_comparing(walk: Walk) -> bool:
 def compare(walk: Walk) -> Probe | None:
     """Run the script once more, each compiled graph compared with eager. A wrong value is the failure from here on."""
     walk.graphs = walk.start.notes.graphs
-    walk.comparison = Comparison(gradients=walk.start.notes.backwards > 0, stop=True)
+    walk.comparison = Comparison(
+        gradients=walk.start.notes.backwards > 0,
+        stop=True,
+        every=bool(walk.prints_others),  # and one of them may be why
+        seconds=_seconds(walk),
+    )
     walk.session.emit("engine_step", text="comparing every compiled graph with eager")
     walk.compared = probe = walk.ask(Rung(AS_IS, None, Stage.NONE), "as_is-compared")
     walk.comparison = None
@@ -84,8 +89,15 @@ def look_behind(walk: Walk) -> bool:
         return False
     walk.checked = walk.apart = None
     top = walk.rungs[walk.top].name
+    walk.failed_besides = failing_rungs(walk)
     walk.seen, walk.other_stream, walk.seeded = {top: walk.seen[top]}, None, {}
     return True
+
+
+def failing_rungs(walk: Walk) -> frozenset[str]:
+    """The rungs on which the script fails, or its graph, in whatever way."""
+    failed = {name for name, probes in walk.evidence.items() if any(probe.outcome.failed for probe in probes)}
+    return walk.failed_besides | failed
 
 
 def worth_checking(walk: Walk) -> bool:
@@ -138,7 +150,7 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = No
         stop=True,
         own_check=True,
         signs=seen is not None and seen.kind == "zero_sign",
-        seconds=max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds),
+        seconds=_seconds(walk),
     )
     probe = walk.ask(rung, f"{rung.name}-compared", accuracy=comparison, cancel=cancel)
     probe = replace(probe, notes=probe.notes.checked_by(failed))
@@ -146,6 +158,10 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = No
         return probe
     walk.apart = apart(walk, rung, probe, failed)
     return told(probe, walk.apart)
+
+
+def _seconds(walk: Walk) -> float:
+    return max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds)
 
 
 def check(walk: Walk) -> Conclusion:

@@ -59,6 +59,7 @@ class Walk(Visits):
     checked_first: Probe | None = None  # that, of the rung of the script as it is, asked before the ladder
     apart: Apart | None = None  # of the run in `checked`: which of several wrong graphs the check fails by
     rounded_otherwise: Probe | None = None  # uncompiled, each result a rounding off: whether its check bears that
+    failed_besides: frozenset[str] = frozenset()  # rungs on which such a check fails by what is not the failure told
     operators_break: bool = False  # custom operators do not what they say: no comparison with eager is a measure
     emulated: Probe | None = None  # that script where Inductor rounds as eager does
     _beside: Beside = field(default_factory=Beside)  # runs of the script that confirm what its graph told

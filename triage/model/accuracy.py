@@ -28,14 +28,16 @@ class Comparison:
     """What the agent is asked to do.
 
     `gradients`: the program takes gradients, compare them too. `stop`: end the program at the first wrong value. `until`: end
-    it after this call. `own_check`: a check of the program's own fails, so every call is compared up to that, whatever was wrong
-    before, and what only rounds otherwise is told. `signs`: of zeros, too. `fine`: where a wrong value begins is
-    asked, so what is small throughout counts as what it is. `seconds`: what all comparisons of the probe may take.
+    it after this call. `every`: each call is compared, not a sample of later ones. `own_check`: a check of the program's own
+    fails, so every call is compared up to that, whatever was wrong before, and what only rounds otherwise is told. `signs`: of
+    zeros, too. `fine`: where a wrong value begins is asked, so what is small throughout counts as what it is. `seconds`: what
+    all comparisons of the probe may take.
     """
 
     gradients: bool = False
     stop: bool = False
     until: GraphCall | None = None
+    every: bool = False
     own_check: bool = False
     signs: bool = False
     fine: bool = False

@@ -92,7 +92,9 @@ def assemble(found: Findings) -> TriageReport:
         ways_round=found.ways_round,
         conditions=found.conditions,
         indifferent=found.indifferent,
-        known_cause=cause_of(conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round)),
+        known_cause=cause_of(
+            conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round), found.conversion
+        ),
         subsystem=found.subsystem,
         reproducer=reproducer,
         reproducer_note=reproducer_note(found, unsettled),

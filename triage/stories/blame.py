@@ -24,6 +24,7 @@ from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
 from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
+from triage.culprit.undefined import undefined_conversion
 from triage.environments.files import write_whole
 from triage.judge.comparison import AnyWrong, ComparisonOracle, WrongAlike
 from triage.judge.judgement import Oracle
@@ -84,6 +85,7 @@ def blame(
     if patience is None and made.form is not None and made.form.check != "exception" and made.graph is not None:
         with session.timed("diverge"), runner.comparing_finely(signs=by_sign):
             _diverging(found, made, problem, inquiry)
+        found.conversion = undefined_conversion(made.graph, made.form, inquiry)
     elif patience is None and made.form is not None and made.case == "graph" and found.walk.values_matter():
         assert made.graph is not None
         with session.timed("diverge"):

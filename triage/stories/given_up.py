@@ -28,6 +28,7 @@ _FOUND = (
     "diverging",
     "given_wrong",
     "fake_wrong",
+    "conversion",
 )
 
 

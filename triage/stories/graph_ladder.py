@@ -105,17 +105,28 @@ def _answers(found: Findings) -> Mapping[str, Probe]:
     limit, below = seconds_for(found), walk.rungs[: shown.place]
     told = dict(runner.run_queries([Query(shown.source, rung.name, limit) for rung in below]))
     told[shown.place] = shown.result
-    if any(result.outcome.kind is OutcomeKind.INVALID for result in told.values()):
-        return {}
     answers = {}
     for place, result in told.items():
-        probe = _graph_probe(walk.rungs[place], result)
-        if shown.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
-            # A candidate's own check raises, a wrong result does not.
-            outcome = replace(probe.outcome, kind=conclusion.outcome.kind)
-            probe = replace(probe, outcome=outcome, signature=conclusion.signature)
-        answers[walk.rungs[place].name] = probe
+        answer = _answer(walk.rungs[place], result, shown.oracle, conclusion)
+        if answer is None:
+            return {}
+        answers[walk.rungs[place].name] = answer
     return answers
+
+
+def _answer(rung: Rung, result: CandidateResult, oracle: Oracle, conclusion: Conclusion) -> Probe | None:
+    """What a whole graph tells of a rung as it is judged there, not by its exit status; None where it tells nothing.
+
+    Its own check is finer than the judge, and may be failed by rounding, or by other random numbers, on a rung below.
+    """
+    probe, judged = _graph_probe(rung, result), oracle.judge(result)
+    if judged.verdict is Verdict.NO_FAILURE:
+        return replace(probe, outcome=Outcome(OutcomeKind.OK, result.outcome.seconds, 0), signature=None)
+    if judged.verdict is Verdict.SAME_FAILURE:  # a candidate's own check raises, a wrong result does not
+        assert conclusion.outcome is not None
+        outcome = replace(probe.outcome, kind=conclusion.outcome.kind)
+        return replace(probe, outcome=outcome, signature=conclusion.signature)
+    return probe if judged.sibling is not None else None
 
 
 def _time_to_ask(found: Findings) -> Limit:

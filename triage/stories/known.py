@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from triage.culprit.guards import LEFT_OUT
 from triage.culprit.known_causes import Row
 from triage.culprit.matching import known_row, row_named, told_cause
-from triage.culprit.own_causes import own_branch, own_handler, own_unwritten, own_wrapper
+from triage.culprit.own_causes import own_branch, own_conversion, own_handler, own_unwritten, own_wrapper
 from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
@@ -24,11 +24,15 @@ def cause_of(
     mend: Sequence[Finding],
     own: OwnCode | None = None,
     cures: Sequence[Setting] = (),
+    conversion: str = "",
 ) -> KnownCause | None:
     """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better.
 
-    `cures` are the settings with which the reproducer passes and the script was not seen to fail.
+    `cures` are the settings with which the reproducer passes and the script was not seen to fail; `conversion` is the dtype of
+    one that is undefined, where it comes of that.
     """
+    if conversion:
+        return own_conversion(conversion)
     if conclusion.own_fault is OwnFault.OWN_BRANCH:
         return own_branch(conclusion.asked_at)
     if own is not None and own.role == SIGNAL_HANDLER:

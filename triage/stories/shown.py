@@ -7,6 +7,7 @@ from typing import Any
 from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
 from triage.judge.signature import in_short
+from triage.locate.comparing import failing_rungs
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
@@ -86,7 +87,8 @@ def _doubt(found: Findings) -> str:
     if conclusion.there is not None and conclusion.failing is not None:
         lowest = conclusion.failing.name
         if any((row.setting, row.outcome) == (f'backend="{lowest}"', "ok") for row in found.ablation):
-            return f"it passes with `{lowest}`, where the program fails with {in_short(conclusion.there)}"
+            face = in_short(conclusion.there).rstrip(".:! ")
+            return f"it passes with `{lowest}`, where the program fails with {face}"
     if not own_check_alone(found):
         return ""
     told = [setting.how for setting in among(found.cures, found.in_vain)]
@@ -96,10 +98,13 @@ def _doubt(found: Findings) -> str:
 def workaround_texts(found: Findings, conclusion: Conclusion) -> tuple[str, ...]:
     """What made the reproducer pass, and the backend below the failing one, with which the script itself passed.
 
-    Not what the script, which may need more than its reproducer, was run with as well and failed.
+    Not what the script, which may need more than its reproducer, was run with as well and failed: as a rung, too.
     """
-    below = conclusion.passing
-    of_reproducer = workarounds_of(found.workarounds, found.cures, found.no_ways_round)
+    below, failing = conclusion.passing, failing_rungs(found.walk)
+    failed = [*found.no_ways_round, *(f'`backend="{name}"`' for name in failing)]
+    of_reproducer = workarounds_of(found.workarounds, found.cures, failed)
     if below is None or below is UNCOMPILED or conclusion.stage is Stage.NONE or below.name not in found.walk.seen:
+        return of_reproducer
+    if below.name in failing:
         return of_reproducer
     return tuple(dict.fromkeys([*of_reproducer, f'torch.compile(..., backend="{below.name}")']))

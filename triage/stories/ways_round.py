@@ -166,6 +166,8 @@ class _Trials:
         below, name = self.conclusion.passing, self._below()
         if below is None or name is None or not self.walk.seen.get(below.name):
             return None
+        if below.name in self.walk.failed_besides:
+            return None
         change = next(of_backend(program, name), None)
         words = change.words if change is not None else f'Compile with `backend="{name}"`'
         told = "less of the compiler" if name != DEFAULT_BACKEND else "another compiler"

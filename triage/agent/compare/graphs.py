@@ -2,10 +2,11 @@
 
 One per process, where the probe asks for it (`config["accuracy"]`): `gradients` (the program takes some), `stop` (end the
 program at the first wrong value, or when the time for comparisons is spent), `until` (graph and call at which an earlier
-probe found it; once past it, the program ends), `own_check` (a check of the program's own fails: every call is compared up to
-that, for the first wrong value need not be the one it looks at, and what rounds otherwise is told), `signs` (of zeros are
-compared, too), `fine` (small tensors are compared as what they are), `seconds` that comparisons may take. The program itself
-goes on with what the compiled graph gives it. How one call is judged stands in `call`.
+probe found it; once past it, the program ends), `every` (each call is compared, not a sample of later ones), `own_check` (a
+check of the program's own fails: every call is compared up to that, for the first wrong value need not be the one it looks at,
+and what rounds otherwise is told), `signs` (of zeros are compared, too), `fine` (small tensors are compared as what they are),
+`seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. How one call is judged
+stands in `call`.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from .incoming import Waiting, described
 from .kept import Kept, alone, collective, without_dropout
 
 SECONDS = 120.0
+DENSE_SECONDS = 10.0  # until comparisons have taken so long, every call is compared
 ALWAYS_COMPARED = 2  # calls of each graph; later ones at powers of two
 TOLD_AT_MOST = 5
 
@@ -34,9 +36,10 @@ class Comparer:
         self.torch, self.recorder = torch, recorder
         self.gradients = bool(asked.get("gradients"))
         self.stop, self.until = bool(asked.get("stop")), asked.get("until")
-        self.own_check, self.signs = bool(asked.get("own_check")), bool(asked.get("signs"))
+        self.every, self.own_check = bool(asked.get("every")), bool(asked.get("own_check"))
+        self.signs = bool(asked.get("signs"))
         self.fine = bool(asked.get("fine"))
-        self.left = float(asked.get("seconds") or SECONDS)
+        self.left = self.given = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
         self.known = {}  # by graph, the values that were told as wrong, each with its kind
         self.roughest = (False, False, 0.0, False, 0.0)  # the rank of the roundings that were told
@@ -94,10 +97,9 @@ class Comparer:
             return False
         if self._is_last(graph_id, number):
             return True
-        often = (
-            (self.own_check and graph_id not in self.known) or number <= ALWAYS_COMPARED or number & (number - 1) == 0
-        )
-        return self.left > 0 and often
+        dense = not self.until and self.given - self.left < DENSE_SECONDS
+        every = dense or self.every or (self.own_check and graph_id not in self.known)
+        return self.left > 0 and (every or number <= ALWAYS_COMPARED or number & (number - 1) == 0)
 
     def _is_last(self, graph_id, number):
         return bool(self.until) and (self.until["graph"], self.until["call"]) == (graph_id, number)
