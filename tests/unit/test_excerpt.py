@@ -53,6 +53,18 @@ def test_a_line_of_torch_is_no_line_of_the_users() -> None:
     assert line_of(Outcome(OutcomeKind.EXCEPTION, exception=error)) is None
 
 
+def test_a_program_that_is_no_file_has_lines_too() -> None:
+    text = "import torch\n\ndef mix(x):\n    return torch.lerp(x, x, 1j)\nmix(torch.ones(2))\n"
+    called, inner = Frame("<string>", 5, "<module>"), Frame("<string>", 4, "mix")
+    generated = Frame("<string>", 3, "__init__")  # a dataclass wrote it
+    raised = RaisedException("TypeError", "not supported", (called, inner, generated))
+    outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised)
+    assert line_of(outcome) is None
+    told = line_of(outcome, text)
+    assert told is not None and told.told == "<string>:4 in mix: return torch.lerp(x, x, 1j)"
+    assert line_of(outcome, "no program") is None
+
+
 def test_a_hang_names_the_users_line(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import torch\n\nprint(step(x))\n")
