@@ -6,7 +6,7 @@ from pathlib import Path
 from triage.judge.signature import FailureSignature, headline, one_line
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip, clip_sentences
+from triage.model.text import clip, clip_sentences, first_line
 from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
 
 
@@ -130,6 +130,16 @@ def test_a_hint_to_run_it_uncompiled_says_nothing_new_where_it_passes_so() -> No
     outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("TorchRuntimeError", message))
     assert hints_of(outcome, passes_uncompiled=True) == ("Register it.",)
     assert len(hints_of(outcome, passes_uncompiled=False)) == 2
+
+
+def test_a_wrapped_sentence_is_one_line() -> None:
+    wrapped = "A Boolean argument can only be used in Eq and Ne; all other\nrelationals expect real expressions."
+    assert first_line(f"\n{wrapped}\n\nfrom user code:") == wrapped.replace("\n", " ")
+    message = "sizes of tensors must match except in dimension one of this call"
+    for after in ("from user code:\n  File", "note: see above", "Set TORCH_LOGS", "  x = 1"):
+        assert first_line(f"{message}.\n{after}") == f"{message}."
+    for after in ("note: see above", "Set TORCH_LOGS", "x = 1\n"):
+        assert first_line(f"{message}\n{after}") in (message, f"{message} x = 1")
 
 
 def test_prose_is_cut_behind_a_sentence() -> None:
