@@ -19,7 +19,7 @@ from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, text_of
-from triage.probe.target import Target, check_module, check_named, check_program
+from triage.probe.target import Target, check_module, check_named, check_package, check_program
 from triage.trial.runner import ForkServerRunner
 
 NO_PYTHON_SECONDS = 10.0  # what is waited for a target to say that it is no Python at all
@@ -37,6 +37,7 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
     check_module(target, probe.outcome.detail)
     if probe.outcome.kind is not OutcomeKind.OK:
         check_named(target, text_of(probe.log))
+        check_package(target, probe.outcome.exception)
     if not probe.notes.started:
         ask()
         check_program(target)
