@@ -49,8 +49,13 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
     """
     if outcome.exception is not None and not _died_in_torch(outcome.exception):
         return None
-    name = next(filter(None, map(_entered, _frames(outcome))), None)
+    name = entrance_of(outcome)
     return Door(name, _stage(outcome, signature)) if name is not None else None
+
+
+def entrance_of(outcome: Outcome) -> str | None:
+    """What it called of torch's, by its frames; None where that is none of these doors."""
+    return next(filter(None, map(_entered, _frames(outcome))), None)
 
 
 def _died_in_torch(error: RaisedException) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from triage.environments.describe import (
     WARM_FILE,
@@ -15,8 +16,12 @@ from triage.environments.describe import (
     warm_script,
 )
 from triage.errors import TargetError
+from triage.judge.signature import torch_frame
+from triage.judge.skeleton import short_type
+from triage.locate.doors import entrance_of
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
+from triage.model.text import clip, first_line
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, text_of
 from triage.probe.target import Target, check_module, check_named, check_package, check_program
@@ -46,6 +51,23 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
             why="Python did not load our sitecustomize: it runs with -I, -E or -S.",
             next=f"Drop those flags, or name the script itself: triage {command} script.py",
         )
+    _check_reached(probe, command)
+
+
+def _check_reached(probe: Probe, command: str) -> None:
+    """Raise TargetError where a process that none of our agents is in failed in torch.compile: on each rung it does the same."""
+    error = probe.outcome.exception
+    if error is None or error.phase != "text" or probe.notes.compile_calls or entrance_of(probe.outcome) is not None:
+        return
+    if not any((torch_frame(frame) or "").startswith("torch/_dynamo/") for frame in error.frames):
+        return
+    raise TargetError(
+        what="triage could not get into the process that compiles.",
+        why=f"Its traceback is there ({short_type(error.type)}: {clip(first_line(error.message), 120)}), and no process that "
+        "loaded our sitecustomize called torch.compile: that one is started without the variables of its parent "
+        "(PYTHONPATH), or with -I, -E or -S.",
+        next=f"Name what it runs, with its arguments: triage {command} {Path(error.frames[0].file).name}",
+    )
 
 
 class AskedTarget:
