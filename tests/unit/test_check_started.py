@@ -16,6 +16,7 @@ TORCH = "/venv/lib/python3.11/site-packages/torch"
 FRAMES = (
     Frame("/work/job.py", 12, "<module>"),
     Frame(f"{TORCH}/_dynamo/eval_frame.py", 9, "compile_wrapper"),
+    Frame(f"{TORCH}/fx/experimental/proxy_tensor.py", 5, "wrapped"),
     Frame(f"{TORCH}/_inductor/ir.py", 3, "make"),
 )
 PRINTED = RaisedException("torch._inductor.exc.InductorError", "TypeError: no", FRAMES, phase="text")

@@ -36,6 +36,9 @@ _ENTRANCES = (
     (re.compile(r"torch/fx/_symbolic_trace\.py:"), "torch.fx.symbolic_trace"),
     (re.compile(r"torch/fx/experimental/proxy_tensor\.py:(?:wrapped|trace)$"), "make_fx"),
 )
+_COMPILED = tuple(
+    f"torch/_dynamo/eval_frame.py:{name}" for name in ("compile_wrapper", "_fn")
+)  # of newer and older releases
 _COMPILERS = (
     "torch/_dynamo", "torch/_functorch", "torch/_inductor", "torch/_decomp", "torch/_refs", "torch/_subclasses",
 )  # fmt: skip
@@ -49,13 +52,16 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
     """
     if outcome.exception is not None and not _died_in_torch(outcome.exception):
         return None
-    name = entrance_of(outcome)
+    name = next(filter(None, map(_entered, _frames(outcome))), None)
     return Door(name, _stage(outcome, signature)) if name is not None else None
 
 
-def entrance_of(outcome: Outcome) -> str | None:
-    """What it called of torch's, by its frames; None where that is none of these doors."""
-    return next(filter(None, map(_entered, _frames(outcome))), None)
+def by_compile(error: RaisedException) -> bool:
+    """Whether the traceback comes through a function that torch.compile made, and through no other door before that."""
+    entrance = next(
+        (frame for frame in error.frames if _entered(frame) or "torch/_dynamo/" in (torch_frame(frame) or "")), None
+    )
+    return entrance is not None and torch_frame(entrance) in _COMPILED
 
 
 def _died_in_torch(error: RaisedException) -> bool:

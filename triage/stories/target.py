@@ -16,12 +16,11 @@ from triage.environments.describe import (
     warm_script,
 )
 from triage.errors import TargetError
-from triage.judge.signature import torch_frame
+from triage.judge.signature import in_short
 from triage.judge.skeleton import short_type
-from triage.locate.doors import entrance_of
+from triage.locate.doors import by_compile
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip, first_line
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, text_of
 from triage.probe.target import Target, check_module, check_named, check_package, check_program
@@ -57,13 +56,12 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
 def _check_reached(probe: Probe, command: str) -> None:
     """Raise TargetError where a process that none of our agents is in failed in torch.compile: on each rung it does the same."""
     error = probe.outcome.exception
-    if error is None or error.phase != "text" or probe.notes.compile_calls or entrance_of(probe.outcome) is not None:
+    if error is None or error.phase != "text" or probe.notes.compile_calls or not by_compile(error):
         return
-    if not any((torch_frame(frame) or "").startswith("torch/_dynamo/") for frame in error.frames):
-        return
+    told = in_short(probe.signature) if probe.signature is not None else short_type(error.type)
     raise TargetError(
         what="triage could not get into the process that compiles.",
-        why=f"Its traceback is there ({short_type(error.type)}: {clip(first_line(error.message), 120)}), and no process that "
+        why=f"Its traceback is there ({told}), and no process that "
         "loaded our sitecustomize called torch.compile: that one is started without the variables of its parent "
         "(PYTHONPATH), or with -I, -E or -S.",
         next=f"Name what it runs, with its arguments: triage {command} {Path(error.frames[0].file).name}",
