@@ -164,6 +164,8 @@ def test_a_script_of_a_shell_is_run_by_it(place: Path, first: str) -> None:
     found = made(place, "./train.sh", "--lr", "1")
     assert (found.label, found.script) == ("train", None)
     assert found.command == (*first.removeprefix("#!").split(), "./train.sh", "--lr", "1")
+    (place / "bare.sh").write_text("python train.py\n")
+    assert Path(made(place, "bare.sh").command[0]).name == "sh"
     (place / "tool").write_text("#!/opt/python3.11/bin/python3.11\npass\n")
     assert made(place, "./tool").script == place / "tool"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from triage.errors import UsageError
 
+SHELLS = (".sh", ".bash", ".zsh", ".ksh")  # what a script without a first line that says more is named for
 MOST_OF_A_LINE = 1000  # bytes
 
 
@@ -27,10 +28,11 @@ def is_zipapp(path: Path) -> bool:
 
 
 def interpreter_in(path: Path) -> list[str]:
-    """The words of the first line of a script that is another interpreter's (`#!/usr/bin/env bash`); none of any other file."""
+    """The words that run a script of another interpreter, by its first line (`#!/usr/bin/env bash`); none of any other file."""
     if path.suffix in (".py", ".ipynb") or says_python(path):
         return []
-    return shlex.split(_shebang(path).decode(errors="replace"))
+    named = shlex.split(_shebang(path).decode(errors="replace"))
+    return named or ([path.suffix[1:]] if path.suffix in SHELLS else [])
 
 
 def says_python(path: Path) -> bool:
