@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from triage.errors import TargetError
+from triage.locate.doors import by_compile
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
@@ -39,5 +40,10 @@ def test_a_process_that_compiles_out_of_our_reach_is_told(tmp_path: Path) -> Non
     check_started(probe(tmp_path, PRINTED, compile_calls=(call,)), target, "run")
     check_started(probe(tmp_path, replace(PRINTED, phase="compile")), target, "run")
     check_started(probe(tmp_path, replace(PRINTED, frames=FRAMES[:1])), target, "run")
-    export = Frame(f"{TORCH}/export/__init__.py", 2, "export")
-    check_started(probe(tmp_path, replace(PRINTED, frames=(FRAMES[0], export, *FRAMES[1:]))), target, "run")
+    for file, reached in (
+        ("export/__init__.py", True),
+        ("_higher_order_ops/cond.py", True),
+        ("nn/modules/module.py", False),
+    ):
+        first = Frame(f"{TORCH}/{file}", 2, "call")
+        assert by_compile(replace(PRINTED, frames=(FRAMES[0], first, *FRAMES[1:]))) is not reached

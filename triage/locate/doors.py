@@ -57,11 +57,9 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
 
 
 def by_compile(error: RaisedException) -> bool:
-    """Whether the traceback comes through a function that torch.compile made, and through no other door before that."""
-    entrance = next(
-        (frame for frame in error.frames if _entered(frame) or "torch/_dynamo/" in (torch_frame(frame) or "")), None
-    )
-    return entrance is not None and torch_frame(entrance) in _COMPILED
+    """Whether the traceback comes from the program into a function that torch.compile made, and into nothing else of torch's."""
+    inside = filter(None, map(torch_frame, error.frames))
+    return next((name for name in inside if not name.startswith("torch/nn/modules/")), None) in _COMPILED
 
 
 def _died_in_torch(error: RaisedException) -> bool:
