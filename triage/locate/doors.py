@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from triage.judge.signature import FailureSignature, torch_frame
+from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.judge.skeleton import short_type
 from triage.judge.stacks import threads_of
 from triage.locate.ladder import suspect
@@ -63,9 +63,10 @@ def by_compile(error: RaisedException) -> bool:
 
 
 def _died_in_torch(error: RaisedException) -> bool:
+    """Whether it was raised there, or in a library that it called (sympy)."""
     inner = error.innermost()
-    last = inner.frames[-1:]
-    return bool(last) and torch_frame(last[0]) is not None and short_type(inner.type) not in _NOT_THE_COMPILER
+    last = next((frame for frame in reversed(inner.frames) if torch_frame(frame) or is_user_frame(frame)), None)
+    return last is not None and torch_frame(last) is not None and short_type(inner.type) not in _NOT_THE_COMPILER
 
 
 def _frames(outcome: Outcome) -> tuple[Frame, ...]:

@@ -246,7 +246,7 @@ def _diverging(found: Findings) -> GraphNode | None:
 
 
 def _signature(
-    conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None, typed: str | None
+    conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None, typed: str | None = None
 ) -> ReportSignature | None:
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
