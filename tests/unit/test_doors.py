@@ -17,14 +17,15 @@ from triage.stories.headline import summary_sentence
 
 TORCH = "/v/lib/python3.11/site-packages/torch/"
 USER = Frame("/home/me/serve.py", 9, "<module>", "export(model)")
+LIBRARY = Frame("/v/lib/python3.11/site-packages/sympy/logic/boolalg.py", 266, "__lt__")
 EXPORT = ("export/__init__.py", "export")
 AOTI = ("_inductor/__init__.py", "aoti_compile_and_package")
 ONNX = ("onnx/__init__.py", "export")
 DYNAMO = ("_dynamo/symbolic_convert.py", "run")
 
 
-def seen(*frames: tuple[str, str], own: bool = False, error: str = "RuntimeError") -> dict[str, list[Probe]]:
-    found = [USER, *(Frame(TORCH + file, 1, function) for file, function in frames), *([USER] if own else [])]
+def seen(*frames: tuple[str, str], last: tuple[Frame, ...] = (), error: str = "RuntimeError") -> dict[str, list[Probe]]:
+    found = [USER, *(Frame(TORCH + file, 1, function) for file, function in frames), *last]
     outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(error, "no", tuple(found)))
     probe = Probe("uncompiled", "uncompiled", outcome, signature_of(outcome), AgentNotes(started=True), None, ())
     return {UNCOMPILED.name: [probe]}
@@ -52,7 +53,13 @@ def test_the_door_and_the_stage_are_named(frames: list[tuple[str, str]], name: s
 
 
 def test_what_the_programs_own_code_raises_behind_a_door_is_its_own() -> None:
-    assert conclude(LADDER, 4, seen(EXPORT, own=True)).stage is Stage.SCRIPT
+    assert conclude(LADDER, 4, seen(EXPORT, last=(USER,))).stage is Stage.SCRIPT
+    assert conclude(LADDER, 4, seen(EXPORT, last=(USER, LIBRARY))).stage is Stage.SCRIPT
+
+
+def test_a_library_that_torch_calls_is_part_of_it() -> None:
+    found = conclude(LADDER, 4, seen(AOTI, ("_inductor/loop_body.py", "run_node"), last=(LIBRARY,)))
+    assert (found.door.name, found.stage) == ("AOTInductor", Stage.INDUCTOR)
 
 
 def test_a_missing_package_is_no_failure_of_the_compiler() -> None:

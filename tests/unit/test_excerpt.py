@@ -6,7 +6,7 @@ from pathlib import Path
 from triage.judge.signature import FailureSignature, headline, one_line
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip, clip_sentences
+from triage.model.text import clip, clip_sentences, first_line
 from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
 
 
@@ -51,6 +51,18 @@ def test_an_excerpt_begins_in_the_users_code_and_ends_with_the_error() -> None:
 def test_a_line_of_torch_is_no_line_of_the_users() -> None:
     error = RaisedException("RuntimeError", "no", frames("a"), user_code=frames("linear"))
     assert line_of(Outcome(OutcomeKind.EXCEPTION, exception=error)) is None
+
+
+def test_a_program_that_is_no_file_has_lines_too() -> None:
+    text = "import torch\n\ndef mix(x):\n    return torch.lerp(x, x, 1j)\nmix(torch.ones(2))\n"
+    called, inner = Frame("<string>", 5, "<module>"), Frame("<string>", 4, "mix")
+    generated = Frame("<string>", 3, "__init__")  # a dataclass wrote it
+    raised = RaisedException("TypeError", "not supported", (called, inner, generated))
+    outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised)
+    assert line_of(outcome) is None
+    told = line_of(outcome, text)
+    assert told is not None and told.told == "<string>:4 in mix: return torch.lerp(x, x, 1j)"
+    assert line_of(outcome, "no program") is None
 
 
 def test_a_hang_names_the_users_line(tmp_path: Path) -> None:
@@ -118,6 +130,16 @@ def test_a_hint_to_run_it_uncompiled_says_nothing_new_where_it_passes_so() -> No
     outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("TorchRuntimeError", message))
     assert hints_of(outcome, passes_uncompiled=True) == ("Register it.",)
     assert len(hints_of(outcome, passes_uncompiled=False)) == 2
+
+
+def test_a_wrapped_sentence_is_one_line() -> None:
+    wrapped = "A Boolean argument can only be used in Eq and Ne; all other\nrelationals expect real expressions."
+    assert first_line(f"\n{wrapped}\n\nfrom user code:") == wrapped.replace("\n", " ")
+    message = "sizes of tensors must match except in dimension one of this call"
+    for after in ("from user code:\n  File", "note: see above", "Set TORCH_LOGS", "  x = 1"):
+        assert first_line(f"{message}.\n{after}") == f"{message}."
+    for after in ("note: see above", "Set TORCH_LOGS", "x = 1\n"):
+        assert first_line(f"{message}\n{after}") in (message, f"{message} x = 1")
 
 
 def test_prose_is_cut_behind_a_sentence() -> None:

@@ -289,6 +289,20 @@ def test_a_launcher_only_passes_its_childs_failure_on() -> None:
     assert alone.exception.message == "train.py FAILED"
 
 
+def test_what_a_child_said_as_it_exited_is_more_than_its_launchers_word_on_it() -> None:
+    failed = "subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1."
+    launcher = raised(1, "uncaught", kind="subprocess.CalledProcessError", message=failed.partition(": ")[2])
+    launching = "\n".join(
+        ('  File "/venv/lib/python3.11/site-packages/launch.py", line 9, in launch\n    run(words)', failed)
+    )
+    said = outcome(1, launcher, stderr=f"step 1\nthe model answers otherwise\n{TRACEBACK.format(launching)}").exception
+    assert (said.type, said.message) == ("SystemExit", "exit status 1: the model answers otherwise")
+    silent = outcome(1, launcher, stderr=TRACEBACK.format(launching)).exception
+    assert silent.type == "subprocess.CalledProcessError"
+    own = outcome(1, launcher, stderr=f"no such step\n{TRACEBACK.format(failed)}").exception
+    assert own.type == "subprocess.CalledProcessError"
+
+
 UNPICKLED = "cannot pickle 'module' object"
 
 

@@ -23,6 +23,13 @@ def test_it_has_an_upper_and_a_lower_end() -> None:
     assert patience.seconds() == 60.0
 
 
+def test_what_is_learned_is_no_less_than_the_program_needs_to_come_to_its_hang() -> None:
+    patience = Patience(60.0, least=48.0)
+    patience.saw(Verdict.NO_FAILURE, 5.5)
+    assert patience.seconds() == 48.0
+    assert Patience(60.0, least=90.0).seconds() == 60.0
+
+
 def test_where_the_failure_is_no_hang_those_that_fail_have_ended_too() -> None:
     patience = Patience(120.0, hangs=False)
     assert patience.seconds() == 120.0

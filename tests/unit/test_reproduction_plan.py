@@ -20,7 +20,7 @@ from triage.model import accuracy
 from triage.model.accuracy import Comparison, WrongResult
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.rungs import AS_IS, LADDER, OWN_BACKEND, UNCOMPILED
-from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom, Verdict
 from triage.probe.run import Probe
 from triage.probe.target import Target
 from triage.reduce.graph.engine import NativeEngine
@@ -31,7 +31,7 @@ from triage.reduce.text.engine import SourceEngine
 from triage.session.clock import Clock
 from triage.session.settings import Settings
 from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
-from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, patience_for, repeats_for
+from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, UNTIL_HANG_FACTOR, patience_for, repeats_for
 from triage.stories.problem import compares, comparison_for, problem_of
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
@@ -176,6 +176,17 @@ def test_only_a_hang_needs_patience(tmp_path):
     patience = patience_for(found(hang, tmp_path), hang)
     assert patience.seconds() == HANG_SECONDS  # five times two seconds is less
     assert patience_for(found(concluded(), tmp_path), concluded()) is None
+
+
+def test_a_candidate_has_the_time_that_the_passing_rung_needs_for_its_compile(tmp_path):
+    hang = concluded(HANG)
+    known = found(hang, tmp_path)
+    (passing,) = known.walk.seen[hang.passing.name]
+    for name, seconds in ((UNCOMPILED.name, 6.0), (hang.passing.name, 26.0)):
+        known.walk.seen[name] = [replace(passing, outcome=replace(passing.outcome, seconds=seconds))]
+    patience = patience_for(known, hang)
+    patience.saw(Verdict.NO_FAILURE, 0.5)
+    assert patience.seconds() == UNTIL_HANG_FACTOR * 20.0
 
 
 def test_a_hang_in_another_door_waits_as_long_as_a_plain_call_there_suggests(tmp_path):

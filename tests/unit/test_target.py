@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from triage.errors import TargetError, UsageError
-from triage.probe.target import Target, check_named, check_program, check_syntax, find_python, make_target, run_python
+from triage.model.outcome import Frame, RaisedException
+from triage.probe.target import (
+    Target,
+    check_named,
+    check_package,
+    check_program,
+    check_syntax,
+    find_python,
+    make_target,
+    run_python,
+)
 
 
 @pytest.fixture
@@ -138,6 +148,41 @@ def test_a_name_that_was_mistyped_is_told_with_what_is_like_it(place: Path) -> N
     assert refusal(place, "package/__mian__.py").endswith("Did you mean package/__main__.py?")
     assert "-m package.module" in refusal(place, "other.py")
     assert "and for a program of that name on PATH" in refusal(place, "pytset", "tests")
+
+
+def test_what_is_no_file_is_told_with_what_may_have_been_meant(place: Path) -> None:
+    (place / "package" / "train.py").touch()
+    told = refusal(place, "LR=0.1", "python", "train.py")
+    assert told.endswith("Set variables before the whole command: LR=0.1 triage run ...")
+    assert refusal(place, "python train.py --lr 1").endswith("Leave out the quotes: triage run python train.py --lr 1")
+    assert refusal(place, "package.train").endswith("triage run -m package.train")
+
+
+@pytest.mark.parametrize("first", ["#!/bin/sh -e", "#! /usr/bin/env sh"])
+def test_a_script_of_a_shell_is_run_by_it(place: Path, first: str) -> None:
+    (place / "train.sh").write_text(f"{first}\npython train.py\n")
+    found = made(place, "./train.sh", "--lr", "1")
+    assert (found.label, found.script) == ("train", None)
+    assert found.command == (*first.removeprefix("#!").split(), "./train.sh", "--lr", "1")
+    (place / "bare.sh").write_text("python train.py\n")
+    assert Path(made(place, "bare.sh").command[0]).name == "sh"
+    (place / "tool").write_text("#!/opt/python3.11/bin/python3.11\npass\n")
+    assert made(place, "./tool").script == place / "tool"
+
+
+def test_a_module_of_a_package_that_is_run_as_a_script_is_wrong_usage(place: Path) -> None:
+    script = place / "package" / "sub" / "train.py"
+    script.parent.mkdir()
+    for module in (script, place / "package" / "__init__.py", script.with_name("__init__.py")):
+        module.touch()
+    target = made(place, "package/sub/train.py")
+    message = "attempted relative import with no known parent package"
+    error = RaisedException("ImportError", message, (Frame("package/sub/train.py", 1, "<module>"),))
+    with pytest.raises(UsageError) as told:
+        check_package(target, error)
+    assert told.value.next.endswith(": triage run -m package.sub.train")
+    check_package(target, replace(error, frames=(Frame("other.py", 1, "<module>"),)))
+    check_package(target, None)
 
 
 @pytest.mark.parametrize(

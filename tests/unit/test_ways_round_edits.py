@@ -145,6 +145,17 @@ def test_an_operator():
     ]
 
 
+def test_a_comparison_is_an_operator_where_it_is_to_blame():
+    text = "import torch\n\ndef swap(h, i):\n    return torch.where(((i & 1) == 0) == (i > 2), h, -h)\n"
+    assert lines_changed(text, with_call(4, "eq", text=text))[1:] == [
+        "def _eq_uncompiled(left, right):",
+        "    return left == right",
+        "    return torch.where(_eq_uncompiled(((i & 1) == 0), (i > 2)), h, -h)",
+    ]
+    assert "_where_uncompiled(" in with_call(4, "roll", text=text)
+    assert not list(respelled_calls(source("def f(x):\n    return 0 < x < 1\n"), 2, ("lt",)))
+
+
 def test_a_call_over_several_lines_keeps_its_layout():
     assert "        return _interpolate_uncompiled(\n            w, scale_factor=2,\n        ) + z\n" in with_call(13)
 

@@ -156,9 +156,9 @@ def _telling(facts: dict[str, Any]) -> str:
 
 
 def _first_line(text: str | None) -> str:
-    from triage.model.text import clip
+    from triage.model.text import clip, first_line
 
-    return clip(next(iter(str(text or "").splitlines()), ""), 100)
+    return clip(first_line(str(text or "")), 100)
 
 
 @contextmanager

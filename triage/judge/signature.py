@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from triage.judge.skeleton import (
@@ -263,16 +264,16 @@ def is_agent_frame(frame: Frame) -> bool:
     return "/triage/agent/" in name or "/_triage_" in name
 
 
-def user_frame(exception: RaisedException) -> Frame | None:
-    """The innermost line of the user's program: from Dynamo's own word where it gives one, else from the traceback."""
+def user_frame(exception: RaisedException, own: Callable[[Frame], bool] = is_user_frame) -> Frame | None:
+    """The innermost line that is the program's `own`: from Dynamo's own word where it gives one, else from the traceback."""
     for raised in (exception, exception.innermost()):
         if raised.user_code:  # Dynamo follows calls into torch's own Python
-            own = next(filter(is_user_frame, reversed(raised.user_code)), None)
-            if own is not None:
-                return own
+            found = next(filter(own, reversed(raised.user_code)), None)
+            if found is not None:
+                return found
     for raised in (exception.innermost(), exception):
         for frame in reversed(raised.frames):
-            if is_user_frame(frame):
+            if own(frame):
                 return frame
     return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from triage.judge.signature import FailureSignature, torch_frame
+from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.judge.skeleton import short_type
 from triage.judge.stacks import threads_of
 from triage.locate.ladder import suspect
@@ -36,6 +36,9 @@ _ENTRANCES = (
     (re.compile(r"torch/fx/_symbolic_trace\.py:"), "torch.fx.symbolic_trace"),
     (re.compile(r"torch/fx/experimental/proxy_tensor\.py:(?:wrapped|trace)$"), "make_fx"),
 )
+_COMPILED = tuple(
+    f"torch/_dynamo/eval_frame.py:{name}" for name in ("compile_wrapper", "_fn")
+)  # of newer and older releases
 _COMPILERS = (
     "torch/_dynamo", "torch/_functorch", "torch/_inductor", "torch/_decomp", "torch/_refs", "torch/_subclasses",
 )  # fmt: skip
@@ -53,10 +56,17 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
     return Door(name, _stage(outcome, signature)) if name is not None else None
 
 
+def by_compile(error: RaisedException) -> bool:
+    """Whether the traceback comes from the program into a function that torch.compile made, and into nothing else of torch's."""
+    inside = filter(None, map(torch_frame, error.frames))
+    return next((name for name in inside if not name.startswith("torch/nn/modules/")), None) in _COMPILED
+
+
 def _died_in_torch(error: RaisedException) -> bool:
+    """Whether it was raised there, or in a library that it called (sympy)."""
     inner = error.innermost()
-    last = inner.frames[-1:]
-    return bool(last) and torch_frame(last[0]) is not None and short_type(inner.type) not in _NOT_THE_COMPILER
+    last = next((frame for frame in reversed(inner.frames) if torch_frame(frame) or is_user_frame(frame)), None)
+    return last is not None and torch_frame(last) is not None and short_type(inner.type) not in _NOT_THE_COMPILER
 
 
 def _frames(outcome: Outcome) -> tuple[Frame, ...]:

@@ -26,6 +26,13 @@ def parse_expression(text: str) -> ast.expr:
         return ast.parse(text, mode="eval").body
 
 
+def function_at(tree: ast.AST, line: int) -> str:
+    """The innermost function around the line, as a traceback names it."""
+    around = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    around = [node for node in around if node.lineno <= line <= (node.end_lineno or 0)]
+    return max(around, key=lambda node: node.lineno).name if around else "<module>"
+
+
 def last_name(node: ast.AST) -> str:
     """`f` of `f` and of `a.b.f`; empty for anything else."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Sequence
 
 MARK = "…"
 _SENTENCE = re.compile(r"""[.!?][)"'`]*(?=\s)""")
+_WORD_OF_A_SENTENCE = re.compile(r"[a-z]+[,;.]?(?=\s|$)")
+WRAPPED = 50, 100  # characters of a line that a sentence is wrapped to
 _OPENS, _CLOSES = "([{", ")]}"
 MOST_LOST = 0.5  # of what would fit: a text is cut further only for as much
 
@@ -52,9 +55,22 @@ def first_line(text: str) -> str:
 
     >>> first_line("\n=====\ntrain.py FAILED\n-----")
     'train.py FAILED'
+
+    A sentence that was wrapped to the width of a page goes on in its next lines.
+
+    >>> first_line("\nA Boolean argument can only be used in Eq and Ne; all other\nrelationals expect real expressions.\n")
+    'A Boolean argument can only be used in Eq and Ne; all other relationals expect real expressions.'
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return next((line for line in lines if any(map(str.isalnum, line))), next(iter(lines), ""))
+    lines = [line.strip() for line in text.splitlines()]
+    first = next((number for number, line in enumerate(lines) if any(map(str.isalnum, line))), None)
+    if first is None:
+        return next(filter(None, lines), "")
+    told = lines[first]
+    for before, line in itertools.pairwise(lines[first:]):
+        if not (WRAPPED[0] <= len(before) <= WRAPPED[1] and _WORD_OF_A_SENTENCE.match(line) and before[-1].isalnum()):
+            break
+        told += f" {line}"
+    return told
 
 
 def quoted(word: str) -> str:

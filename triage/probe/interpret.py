@@ -55,6 +55,7 @@ _WARNING = re.compile(
 )
 _EXIT = re.compile(r"exit status (\d+)(: )?")  # the message of a SystemExit, in the agent's words
 
+_TRACEBACK = "Traceback (most recent call last):"
 _BOUNDARY = ("compile", "call", "backward")
 
 
@@ -117,7 +118,8 @@ def outcome_of(
         )
     detail = _last_line(stderr) or _last_line(stdout)
     ended = ended or _exited(done.code, notes, detail)
-    exception = ended or swallowed or last_traceback(stderr) or last_traceback(stdout) or launchers
+    printed = last_traceback(stderr) or last_traceback(stdout) or launchers
+    exception = ended or swallowed or _childs_exit(printed, done.code, stderr) or printed
     if exception is None:
         return Outcome(OutcomeKind.EXCEPTION, detail=detail, exception=bare_exit(done.code, detail), **base)
     return Outcome(_kind(exception), exception=exception, **base)
@@ -173,6 +175,20 @@ def _compares(exception: RaisedException) -> bool:
 def bare_exit(code: int | None, last_line: str) -> RaisedException:
     """A program that ended itself with a status and said no more than its last line."""
     return RaisedException("SystemExit", f"exit status {code}: {last_line[:300]}".rstrip(": "), phase="text")
+
+
+def _childs_exit(printed: RaisedException | None, code: int | None, stderr: str) -> RaisedException | None:
+    """What a process said last that ended itself with a status, where all that was raised is its launcher's word on that.
+
+    A line of the program that runs another is the program's failure: it says which, and why.
+    """
+    if printed is None or not _is_launchers(printed):
+        return None
+    raising = next((frame for frame in reversed(printed.frames) if not frame.file.endswith("subprocess.py")), None)
+    if raising is not None and is_user_frame(raising):
+        return None
+    said = _last_line(stderr.partition(_TRACEBACK)[0])
+    return bare_exit(code, said) if said else None
 
 
 def _exited(code: int | None, notes: AgentNotes, last_line: str) -> RaisedException | None:

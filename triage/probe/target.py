@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from triage.errors import TargetError, UsageError
+from triage.model.outcome import RaisedException
+from triage.model.text import quoted
 from triage.probe.launch import Cancel, Launch, launch
+from triage.probe.script import checked_script, interpreter_in, is_zipapp, not_there, says_python
 
 _NOT_THERE = re.compile(r"can't open file '(.+?)': \[Errno 2\].*|file or directory not found: (.+)")
+_NO_PARENT = "attempted relative import with no known parent package"
 _NO_SCRIPT = re.compile(r"-[bBdEhiIOPqsSuvVx?]*[cm]")
 _TEXT = re.compile(r"-[bBdEhiIOPqsSuvVx?]*c(.*)", re.DOTALL)
 
@@ -95,6 +98,8 @@ def words_of(command: Sequence[str]) -> tuple[str | None, bool, list[str]]:
 def make_target(words: Sequence[str], *, module: str | None, raw: bool, python: str, cwd: Path) -> Target:
     """The target for `SCRIPT ARGS`, `-m MODULE ARGS`, or a raw command: after `--`, or one that names a program (`torchrun`).
 
+    A script whose first line names another interpreter (`./train.sh`) is run by that.
+
     Raises UsageError where the script cannot be read or does not parse.
     """
     if raw or (module is None and _is_command(words[0], python, cwd)):
@@ -102,9 +107,12 @@ def make_target(words: Sequence[str], *, module: str | None, raw: bool, python: 
     if module is not None:
         return Target(python, (python, "-m", module, *words), cwd, None, module.rsplit(".", 1)[-1])
     command = (python, words[0], *words[1:])
-    if _is_zipapp(cwd / words[0]):
+    if is_zipapp(cwd / words[0]):
         return Target(python, command, cwd, None, Path(words[0]).stem)  # nobody has its files to read or to change
-    script = _checked_script(words[0], cwd)
+    script = checked_script(words[0], cwd)
+    other = interpreter_in(script)
+    if other:
+        return replace(_raw((*other, *words), python, cwd), label=script.stem)
     return Target(python, command, cwd, script, script.stem)
 
 
@@ -113,8 +121,8 @@ def _raw(words: Sequence[str], python: str, cwd: Path) -> Target:
     script = next((cwd / word for word in words if word.endswith(".py") and (cwd / word).is_file()), None)
     label = script.stem if script else Path(first).name
     named = _script_of(words[1:]) if _is_python(Path(first).name) else None
-    if named is not None and not _is_zipapp(cwd / named):
-        _checked_script(named, cwd)
+    if named is not None and not is_zipapp(cwd / named):
+        checked_script(named, cwd)
     if os.sep not in first and _is_python(first):
         return Target(python, (python, *words[1:]), cwd, script, label)
     found = _program(first, python)
@@ -175,68 +183,6 @@ def _is_python(name: str) -> bool:
     return re.fullmatch(r"python[\d.]*(\.exe)?", name) is not None
 
 
-def _is_zipapp(path: Path) -> bool:
-    """An archive that Python runs as it runs a directory with a `__main__.py`."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "__main__.py" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
-
-
-def _checked_script(name: str, cwd: Path) -> Path:
-    """Its path. Raises UsageError where it is no script that can be read."""
-    path = cwd / name
-    try:
-        is_directory, exists = path.is_dir(), path.exists()
-    except OSError as error:  # in a directory that may not be entered
-        raise _unreadable(name, error) from error
-    if is_directory:
-        if (path / "__main__.py").is_file():
-            return path / "__main__.py"
-        raise UsageError(
-            what=f"{name} is a directory.",
-            why="triage runs one script, a module (-m) or a command (after --), and this directory has no __main__.py.",
-            next=f"Name the script in it, for example: triage run {name.rstrip('/')}/train.py",
-        )
-    if not exists:
-        beside = "" if os.sep in name or path.suffix else ", and for a program of that name on PATH"
-        raise _not_there(name, path, f"Looked for {path}{beside}.")
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise _unreadable(name, error) from error
-    if path.suffix == ".ipynb":
-        raise UsageError(
-            what=f"{name} is a notebook.",
-            why="triage runs programs, not notebooks.",
-            next=f"Convert it first: jupyter nbconvert --to script {name}",
-        )
-    if b"\0" in source[:4096]:
-        raise UsageError(what=f"{name} is not a Python script.", why="It holds binary data.", next="Name the script.")
-    return path
-
-
-def _not_there(name: str, path: Path, why: str) -> UsageError:
-    near, told = _alike(path), "Check the path, or use `triage run -m package.module` for a module."
-    return UsageError(
-        f"There is no script {name}.", why, f"Did you mean {Path(name).with_name(near)}?" if near else told
-    )
-
-
-def _unreadable(name: str, error: OSError) -> UsageError:
-    return UsageError(f"{name} cannot be read.", str(error), "Check its permissions, then run the same command.")
-
-
-def _alike(path: Path) -> str:
-    """The Python file beside it whose name is most like it; empty where none is."""
-    try:
-        beside = [each.name for each in path.parent.iterdir() if each.suffix == ".py"]
-    except OSError:
-        return ""
-    return next(iter(difflib.get_close_matches(path.name, beside, n=1, cutoff=0.75)), "")
-
-
 def check_syntax(target: Target) -> None:
     """Raise UsageError where the script does not parse for the *target* interpreter (its Python may be newer or older)."""
     if target.script is None or target.command[0] != target.python:
@@ -275,7 +221,25 @@ def check_named(target: Target, said: str) -> None:
         path = found[1] or found[2]
         for word in target.command[1:]:
             if path in (word, str(target.cwd / word)):
-                raise _not_there(word, target.cwd / word, found[0])
+                raise not_there(word, target.cwd / word, found[0])
+
+
+def check_package(target: Target, error: RaisedException | None) -> None:
+    """Raise UsageError where the script is a module of a package, and cannot import from it as it is no part of it here."""
+    script = target.script
+    if script is None or error is None or _NO_PARENT not in error.message or not error.frames:
+        return
+    folders = list(takewhile(lambda folder: (folder / "__init__.py").is_file(), script.parents))
+    if not folders or target.cwd / error.frames[-1].file != script:
+        return
+    root = folders[-1].parent
+    module = ".".join(script.relative_to(root).with_suffix("").parts)
+    there = "" if root == target.cwd else f"cd {quoted(str(root))} && "
+    raise UsageError(
+        what=f"{script.name} is a module of the package {module.partition('.')[0]}.",
+        why=f"Run as a script of its own it cannot import from that: {error.message}.",
+        next=f"Run it as a module, its arguments behind it: {there}triage run -m {module}",
+    )
 
 
 def check_program(target: Target) -> None:
@@ -292,14 +256,7 @@ def check_program(target: Target) -> None:
 
 def _says_python(program: str) -> bool:
     """Whether it is a Python interpreter, or a script of one by its first line."""
-    if _is_python(Path(program).name):
-        return True
-    try:
-        with Path(program).open("rb") as file:
-            first = file.readline(1000)
-    except OSError:
-        return False
-    return first.startswith(b"#!") and b"python" in first
+    return _is_python(Path(program).name) or says_python(Path(program))
 
 
 def run_python(

@@ -11,8 +11,10 @@ from triage.judge.signature import headline, is_user_frame, torch_frame, user_fr
 from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
+from triage.model.syntax import function_at, parse
 
 MOST = 6000  # characters
+NO_FILE = ("<string>", "<stdin>")  # what a traceback calls the program of `python -c`, and that of `python -`
 OWN_FRAMES, INNER_FRAMES, LAST_FRAMES, MOST_HINTS = 3, 6, 3, 3
 # As torch._dynamo.exc.format_graph_break_message writes them (2.7 and later): a hint may go on in deeper lines.
 _HINT = re.compile(r"^ *Hint: (.*(?:\n {4,}\S.*)*)", re.MULTILINE)
@@ -21,12 +23,30 @@ _TRY_UNCOMPILED = re.compile(r"\berror when running in eager\b|\bremoving the `?
 _FOR_A_LOG = re.compile(r"^torch/_logging/|:(?:print_readable|_?print_tabular|trace_structured)$")
 
 
-def line_of(outcome: Outcome) -> Frame | None:
-    """The innermost line of the user's program; of a crash or a hang, from the stacks that it left."""
+def line_of(outcome: Outcome, typed: str | None = None) -> Frame | None:
+    """The innermost line of the user's program; of a crash or a hang, from the stacks that it left.
+
+    `typed`: the program's text, where it is no file.
+    """
     if outcome.exception is not None:
-        return user_frame(outcome.exception)
+        return user_frame(outcome.exception) or (_typed_line(outcome.exception, typed) if typed else None)
     found = next(filter(is_user_frame, reversed(program_thread(outcome.stacks))), None)
     return replace(found, code=code_at(found)) if found is not None else None
+
+
+def _typed_line(error: RaisedException, text: str) -> Frame | None:
+    """The same of a program that is no file. What a class generates has the name of one too: the line must be of its function."""
+    try:
+        tree, lines = parse(text), text.splitlines()
+    except (SyntaxError, ValueError):
+        return None
+
+    def stands_there(frame: Frame) -> bool:
+        named = frame.file in NO_FILE and 0 < frame.line <= len(lines)
+        return named and frame.function == function_at(tree, frame.line)
+
+    found = user_frame(error, stands_there)
+    return replace(found, code=lines[found.line - 1].strip()) if found is not None else None
 
 
 def code_at(frame: Frame) -> str:

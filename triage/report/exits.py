@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from triage.model.outcome import Frame, Outcome
-from triage.model.syntax import called_name, parse
+from triage.model.syntax import called_name, function_at, parse
 
 _SAID = re.compile(r"exit status \d+: (.+)", re.DOTALL)  # as `probe/interpret.py` tells what a bare exit printed last
 _EXITS = ("SystemExit", "exit", "quit")
@@ -34,7 +34,7 @@ def exit_line(outcome: Outcome, source: str, file: str) -> Frame | None:
     if len(found) != 1 or others - found:
         return None
     line = found.pop()
-    return Frame(file, line, _function(tree, line), source.splitlines()[line - 1].strip())
+    return Frame(file, line, function_at(tree, line), source.splitlines()[line - 1].strip())
 
 
 def _exits(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
@@ -105,10 +105,3 @@ def _words(node: ast.expr) -> str:
 def _has_words(node: ast.expr) -> bool:
     """Whether some of its text stands there: what is worked out may as well be a status."""
     return bool(_words(node).strip(_VALUE))
-
-
-def _function(tree: ast.AST, line: int) -> str:
-    """The innermost function around the line, as a traceback names it."""
-    around = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    around = [node for node in around if node.lineno <= line <= (node.end_lineno or 0)]
-    return max(around, key=lambda node: node.lineno).name if around else "<module>"

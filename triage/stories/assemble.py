@@ -71,9 +71,9 @@ def assemble(found: Findings) -> TriageReport:
     graph = guilty_graph(walk, conclusion, made.graph if made is not None else None)
     reproducer = reproducer_facts(found)
     doubted = reproducer is not None and reproducer.doubt is not None
-    signature = _signature(
-        conclusion, _reduced_line(found) or only_line(found.cases, graph) or _exit_line(found, conclusion), own
-    )
+    reduced_line = _reduced_line(found) or only_line(found.cases, graph) or _exit_line(found, conclusion)
+    typed = found.target.text() if found.target.script is None else None
+    signature = _signature(conclusion, reduced_line, own, typed)
     session.timings["total"] = round(session.clock.elapsed(), 2)
     report = TriageReport(
         tool={"name": "triage", "version": triage.__version__},
@@ -247,11 +247,13 @@ def _diverging(found: Findings) -> GraphNode | None:
     return found.diverging.node if found.diverging is not None else None
 
 
-def _signature(conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None) -> ReportSignature | None:
+def _signature(
+    conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None, typed: str | None = None
+) -> ReportSignature | None:
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
         return None
-    own_line = line_of(outcome)
+    own_line = line_of(outcome, typed)
     line = own_line.told if own_line is not None else None
     if outcome.exception is None or not any(
         level.user_code for level in (outcome.exception, outcome.exception.innermost())

@@ -14,6 +14,8 @@ VERIFY_TIMEOUT_SECONDS = 120.0
 # A hang is told from a slow compile by the time that the program takes on the rung below.
 HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
+# What the passing rung takes for its compile alone, times this: a candidate of the whole program comes as far within it.
+UNTIL_HANG_FACTOR = 1.5
 VERIFYING_RUNS = 3.0  # of the script in time: four of the reproducer, two at a time, on a busy machine
 # A candidate that fails at the rate seen is taken for a passing one this often, at most so many runs allowing.
 MISSED = 0.03
@@ -31,7 +33,8 @@ def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
     passing = [probe.outcome.seconds for probe in probes if probe is not None]
     if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or not passing:
         return None
-    return Patience(min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * min(passing))))
+    most = min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * min(passing)))
+    return Patience(most, least=UNTIL_HANG_FACTOR * (min(passing) - start_seconds(found)))
 
 
 def seconds_to_verify(found: Findings) -> float:

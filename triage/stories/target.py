@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from triage.environments.describe import (
     WARM_FILE,
@@ -15,11 +16,14 @@ from triage.environments.describe import (
     warm_script,
 )
 from triage.errors import TargetError
+from triage.judge.signature import in_short
+from triage.judge.skeleton import short_type
+from triage.locate.doors import by_compile
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, text_of
-from triage.probe.target import Target, check_module, check_named, check_program
+from triage.probe.target import Target, check_module, check_named, check_package, check_program
 from triage.trial.runner import ForkServerRunner
 
 NO_PYTHON_SECONDS = 10.0  # what is waited for a target to say that it is no Python at all
@@ -37,6 +41,7 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
     check_module(target, probe.outcome.detail)
     if probe.outcome.kind is not OutcomeKind.OK:
         check_named(target, text_of(probe.log))
+        check_package(target, probe.outcome.exception)
     if not probe.notes.started:
         ask()
         check_program(target)
@@ -45,6 +50,22 @@ def check_started(probe: Probe, target: Target, command: str, ask: Callable[[], 
             why="Python did not load our sitecustomize: it runs with -I, -E or -S.",
             next=f"Drop those flags, or name the script itself: triage {command} script.py",
         )
+    _check_reached(probe, command)
+
+
+def _check_reached(probe: Probe, command: str) -> None:
+    """Raise TargetError where a process that none of our agents is in failed in torch.compile: on each rung it does the same."""
+    error = probe.outcome.exception
+    if error is None or error.phase != "text" or probe.notes.compile_calls or not by_compile(error):
+        return
+    told = in_short(probe.signature) if probe.signature is not None else short_type(error.type)
+    raise TargetError(
+        what="triage could not get into the process that compiles.",
+        why=f"Its traceback is there ({told}), and no process that "
+        "loaded our sitecustomize called torch.compile: that one is started without the variables of its parent "
+        "(PYTHONPATH), or with -I, -E or -S.",
+        next=f"Name what it runs, with its arguments: triage {command} {Path(error.frames[0].file).name}",
+    )
 
 
 class AskedTarget:

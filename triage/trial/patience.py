@@ -4,6 +4,7 @@ Where the failure is a hang, every candidate that hangs costs the whole limit, s
 takes. A candidate is a small part of a program: what passes does so in a second or two. What takes several times as long as
 the slowest of those hangs, or its compile time explodes; until one has passed, the limit is that of the program. Once a
 candidate has exceeded a learned limit, it stays: a later one that is just within it must not turn what was found into slowness.
+It is never less than what the program needs until it comes to where it hangs: the candidates that hold all of it need that too.
 
 Of any other failure a candidate can hang as well, where a loop of the program has lost its end. Those that fail end too then,
 and tell how long one takes; the limit is wider, as it only has to end what would never end, and less wide once many have told.
@@ -22,14 +23,16 @@ MANY, LEAST_AFTER_MANY = 12, 6.0  # candidates that ended: then one that took lo
 
 
 class Patience:
-    """The limit in seconds, never more than `most`. Threads may share one.
+    """The limit in seconds, never more than `most`, and no less than `least` where that is more than a candidate needs.
+
+    Threads may share one.
 
     `hangs`: whether the failure is one. Where it is not, a candidate that failed the same way has ended as well.
     """
 
-    def __init__(self, most: float, *, hangs: bool = True) -> None:
+    def __init__(self, most: float, *, hangs: bool = True, least: float = 0.0) -> None:
         self._most, self._hangs = most, hangs
-        self._least = min(LEAST_SECONDS if hangs else LEAST_OF_OTHERS, most)
+        self._least = min(max(least, LEAST_SECONDS if hangs else LEAST_OF_OTHERS), most)
         self._factor = FACTOR if hangs else FACTOR_OF_OTHERS
         self._slowest: float | None = None
         self._settled = False

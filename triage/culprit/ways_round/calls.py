@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeGuard
 
 from triage.culprit.ways_round.source import (
     Source,
@@ -27,7 +28,7 @@ from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.script import Edit
 
 # The operator as it is written, and what its operations are called in a graph.
-_OPERATORS: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
+_OPERATORS: dict[type[ast.operator | ast.cmpop], tuple[str, tuple[str, ...]]] = {
     ast.Add: ("+", ("add",)),
     ast.Sub: ("-", ("sub",)),
     ast.Mult: ("*", ("mul",)),
@@ -41,7 +42,14 @@ _OPERATORS: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
     ast.BitXor: ("^", ("xor", "bitwise_xor")),
     ast.LShift: ("<<", ("lshift", "bitwise_left_shift")),
     ast.RShift: (">>", ("rshift", "bitwise_right_shift")),
+    ast.Eq: ("==", ("eq",)),
+    ast.NotEq: ("!=", ("ne",)),
+    ast.Lt: ("<", ("lt",)),
+    ast.LtE: ("<=", ("le",)),
+    ast.Gt: (">", ("gt",)),
+    ast.GtE: (">=", ("ge",)),
 }
+_Node = ast.Call | ast.BinOp | ast.Compare
 _DIGITS = re.compile(r"_?\d.*$")
 _TELLING = 3  # characters
 _NO_TENSORS = ("super", "range", "len", "isinstance", "getattr", "hasattr", "zip", "enumerate", "print", "type")
@@ -68,9 +76,7 @@ def respelled_calls(
     for node in _on_line(source, line, wanted):
         if spelling.given is not None and (not wanted & set(_names_of_node(node)) or _writes(node)):
             continue
-        found = (
-            _of_operator(source, node, spelling) if isinstance(node, ast.BinOp) else _of_call(source, node, spelling)
-        )
+        found = _of_call(source, node, spelling) if isinstance(node, ast.Call) else _of_operator(source, node, spelling)
         if found is not None:
             yield found
 
@@ -83,38 +89,51 @@ def lines_doing(source: Source, line: int, names: Collection[str]) -> list[int]:
     wanted = {_plain(name) for name in names}
     found: dict[int, bool] = {}
     for node in [each for function in functions_around(source, line)[:1] for each in ast.walk(function)]:
-        if isinstance(node, ast.Call | ast.BinOp):
+        if _does_something(node):
             called = _names_of_node(node)
             if any(_alike(*(name.replace("_", "") for name in pair)) for pair in product(wanted, called)):
                 found[node.lineno] = found.get(node.lineno, False) or bool(wanted & set(called))
     return sorted(found, key=lambda number: (not found[number], number))
 
 
-def _on_line(source: Source, line: int, names: set[str]) -> list[ast.Call | ast.BinOp]:
-    found: list[tuple[tuple[bool, bool, bool, int], ast.Call | ast.BinOp]] = []
+def _does_something(node: ast.AST) -> TypeGuard[_Node]:
+    """Whether it is a call or an operator between two."""
+    if isinstance(node, ast.Compare):
+        return len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS
+    return isinstance(node, ast.Call | ast.BinOp)
+
+
+def _on_line(source: Source, line: int, names: set[str]) -> list[_Node]:
+    found: list[tuple[tuple[bool, bool, bool, int], _Node]] = []
     compiles = {id(use) for use in compile_uses(source)}
     inside = bool(functions_around(source, line))
     for node in source.nodes:
-        if not isinstance(node, ast.Call | ast.BinOp) or not node.lineno <= line <= (node.end_lineno or 0):
+        if not _does_something(node) or not node.lineno <= line <= (node.end_lineno or 0):
             continue
         called = _names_of_node(node)
         known, alike = bool(names & set(called)), any(_alike(*pair) for pair in product(names, called))
         start, end = source.span(node)
         # Outside of functions it is compiled code that is called there, and what is in it has no line.
-        if id(node) not in compiles and (known or (inside and node.lineno == line)):
-            found.append(((not known, not alike, isinstance(node, ast.BinOp), start - end), node))
+        # What compares is most often a condition of Python's.
+        may_be = inside and node.lineno == line and not isinstance(node, ast.Compare)
+        if id(node) not in compiles and (known or may_be):
+            found.append(((not known, not alike, not isinstance(node, ast.Call), start - end), node))
     return [node for _, node in sorted(found, key=lambda each: each[0])]
 
 
-def _names_of_node(node: ast.Call | ast.BinOp) -> tuple[str, ...]:
-    if isinstance(node, ast.BinOp):
-        return tuple(_plain(name) for name in _OPERATORS[type(node.op)][1])
-    return (_plain(called_name(node)),)
+def _names_of_node(node: _Node) -> tuple[str, ...]:
+    if isinstance(node, ast.Call):
+        return (_plain(called_name(node)),)
+    return tuple(_plain(name) for name in _operator(node)[1])
 
 
-def _writes(node: ast.Call | ast.BinOp) -> bool:
+def _operator(node: ast.BinOp | ast.Compare) -> tuple[str, tuple[str, ...]]:
+    return _OPERATORS[type(node.op if isinstance(node, ast.BinOp) else node.ops[0])]
+
+
+def _writes(node: _Node) -> bool:
     """`x.add_(1)`, `torch.add(x, 1, out=x)`."""
-    if isinstance(node, ast.BinOp):
+    if not isinstance(node, ast.Call):
         return False
     return called_name(node).endswith("_") or any(each.arg == "out" for each in node.keywords)
 
@@ -162,10 +181,11 @@ def _of_call(source: Source, call: ast.Call, spelling: Spelling) -> Respelled | 
     return _made(source, spelling, short, helper, f"{first}, *args, **kwargs", f"{result}(*args, **kwargs)", edit)
 
 
-def _of_operator(source: Source, node: ast.BinOp, spelling: Spelling) -> Respelled | None:
-    symbol, names = _OPERATORS[type(node.op)]
+def _of_operator(source: Source, node: ast.BinOp | ast.Compare, spelling: Spelling) -> Respelled | None:
+    symbol, names = _operator(node)
     start, end = source.span(node)
-    left, right = source.span(node.left)[1], source.span(node.right)[0]
+    last = node.right if isinstance(node, ast.BinOp) else node.comparators[0]
+    left, right = source.span(node.left)[1], source.span(last)[0]
     at = source.text.find(symbol, left, right)
     if at < 0 or "#" in source.text[start:end]:
         return None
