@@ -307,7 +307,7 @@ atexit.register(print, "unlocked")
         # the same as Python 3.12 has it, which begins no thread any more
         (
             "threading.Thread(target=threading.Event().wait).start()\n"
-            "def start(self): raise RuntimeError(\"can't create new thread at interpreter shutdown\")\n"
+            'def start(self): raise RuntimeError("can\'t create new thread at interpreter shutdown")\n'
             "threading.Timer.start = start\natexit.register(threading.Event().wait)\natexit.register(print, 'unlocked')\n"
             "watched.uncaught(ValueError('late'))\nwatched.main_thread_ended()",
             1,
