@@ -15,7 +15,7 @@ def where(node: Any) -> str:
     lines = str(node.meta.get("stack_trace") or "").splitlines()
     for index, line in enumerate(lines):
         frame = _FRAME.match(line)
-        if frame is None or (_in_torch(frame["file"]) and found):
+        if frame is None or _in_torch(frame["file"]):
             continue
         code = lines[index + 1].strip() if index + 1 < len(lines) and not _FRAME.match(lines[index + 1]) else ""
         found = "%s:%s in %s: %s" % (os.path.basename(frame["file"]), frame["line"], frame["function"], code)
