@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from triage.judge.device import is_asynchronous, is_of_kernel_text, reason_of
 from triage.judge.skeleton import (
     REFUSED,
     last_raised,
@@ -297,7 +298,12 @@ def is_programs_word(error: RaisedException) -> bool:
 
 
 def is_verdict(error: RaisedException) -> bool:
-    """Whether it came after what is compiled, as the program's own word on its results does: it left no compiled code."""
+    """Whether it came after what is compiled, as the program's own word on its results does: it left no compiled code.
+
+    What a kernel ended with comes from any line that waits for the device.
+    """
+    if is_asynchronous(error.innermost().message):
+        return False
     return not error.swallowed and error.phase in ("uncaught", "test", "text") and error.inner is None
 
 
@@ -306,8 +312,12 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
     type_name, message = unwrap_text(inner.type, inner.message)
     if _explains_asserts(inner):
         message = without_explanation(message)
+    if is_of_kernel_text(short_type(type_name)) and inner.cause is not None and not reason_of(message):
+        message = inner.cause.message  # of a function that the kernel calls
     telling = telling_lines(type_name, message)
     frames = tuple(_telling_frames(inner.frames) or _telling_frames(exception.frames))
+    if is_asynchronous(message):
+        frames = ()  # those of the call that came to wait for the device
     if short_type(type_name) == "RecursionError":
         frames = _cycle(frames)
     # A check in the user's own code is known by its place, not by numbers in its text.
