@@ -73,6 +73,7 @@ class Runs(ABC):
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     printed: Callable[[Probe], Probe] | None = None  # where what is printed is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
+    env: Mapping[str, str] = field(default_factory=dict)  # variables of every run
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
 
@@ -201,7 +202,7 @@ class Runs(ABC):
             stop_after=self.stop_after,
             neutral=self.session.neutral,
             kernels=self.session.kernels,
-            extra_env={**logs, **extra_env},
+            extra_env={**logs, **self.env, **extra_env},
             verbose_logs=not few_logs,
             **asked,
         )
