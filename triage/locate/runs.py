@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # A rung hangs that takes so many times what those below it took, and at least so long.
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
+DEVICE_SHARE = 0.9  # of a GPU's memory, for runs side by side
 
 
 class Asked(TypedDict, total=False):
@@ -114,13 +115,17 @@ class Runs(ABC):
     def jobs(self) -> int:
         """Probes side by side: as asked for, else one per three gigabytes and core, at most four.
 
-        A program with ranks meets at an address, which two runs of it would have to share: one at a time.
+        A program with ranks meets at an address, which two runs of it would have to share: one at a time. And as many as the
+        memory of a GPU has room for, if it uses one.
         """
-        if any(probe.notes.distributed for probes in list(self.seen.values()) for probe in list(probes)):
+        every = [probe.notes for probes in list(self.seen.values()) for probe in list(probes)]
+        share = max((notes.device_share for notes in every), default=0.0)
+        if any(notes.distributed for notes in every) or share > DEVICE_SHARE / 2:
             return 1
         if self.session.settings.jobs:
             return self.session.settings.jobs
-        return max(1, min(usable_cores(), runs_that_fit(), 4))
+        fit = int(DEVICE_SHARE / share) if share else runs_that_fit()
+        return max(1, min(usable_cores(), runs_that_fit(), fit, 4))
 
     @contextlib.contextmanager
     def pool(self, size: int) -> Iterator[ThreadPoolExecutor]:

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 
-from . import again, profiling
+from . import again, device_memory, profiling
 
 WAITING, READY, GO, STOP, ENDED, PROFILE = b"-", b"r", b"g", b"s", b"x", b"p"
 WARM = 3  # steps in which nothing was compiled, before the first that counts
@@ -108,7 +108,7 @@ class Turns(object):
         self._end_block()
         self.recorder.channel.say(
             "measured", compiling=self.compiling, first=self.first, steps=self.steps, memory=_peak_bytes(),
-            device_memory=_peak_device_bytes(), repeated=self.repeated,
+            device_memory=device_memory.peak_bytes(), repeated=self.repeated,
         )  # fmt: skip
         self.active = False
 
@@ -210,14 +210,5 @@ def _peak_bytes():
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    except Exception:
-        return None
-
-
-def _peak_device_bytes():
-    """The most memory that tensors had on the current GPU; None where none was used."""
-    try:
-        cuda = sys.modules["torch"].cuda
-        return int(cuda.max_memory_allocated()) if cuda.is_initialized() else None
     except Exception:
         return None
