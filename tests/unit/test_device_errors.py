@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from signature_texts import ADVICE_NEW, subprocess_failed
 
@@ -14,6 +16,7 @@ from triage.probe.launch import Exit
 
 SITE = "/opt/venv/lib/python3.12/site-packages"
 INDUCTOR = "torch._inductor.exc.InductorError"
+SUBPROC = "torch._inductor.compile_worker.subproc_pool.SubprocException"
 TRITON = "triton.compiler.errors.CompilationError"
 ADVICE = """
 Search for `{name}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more information.
@@ -160,6 +163,15 @@ DIFFERENT = {
 def test_not_the_same_failure(name: str) -> None:
     left, right = DIFFERENT[name]
     assert not same_failure(left, right) and left.fingerprint != right.fingerprint
+
+
+def test_where_a_kernel_is_built_is_chance() -> None:
+    there = failed(
+        SUBPROC, subprocess_failed(f"{TRITON}: {kernel_failed(NO_NAME.format(4))}"), "torch/_inductor/async_compile.py"
+    )
+    here = failed(TRITON, kernel_failed(NO_NAME.format(4)), "torch/_inductor/runtime/triton_heuristics.py")
+    assert there.innermost_frame == "torch/_inductor/runtime/triton_heuristics.py:precompile"
+    assert same_failure(there, replace(here, frames=there.frames))
 
 
 def test_whoever_waits_for_the_device_tells_of_it() -> None:

@@ -53,6 +53,7 @@ _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\
 RAISES = re.compile(r"(?:raise|assert)\b")  # a line that raises by itself
 # Files of functions that compare for a program.
 _CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|unittest|_pytest)/")
+_TRACED = re.compile(r'^(?:\[(?:rank|default)\d+\]:)*\s*File "([^"\n]+)", line (\d+), in (\w+)$', re.MULTILINE)
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 ENDED = "after the end of the program"  # while Python lets go of what it held
 # What the agent last said before a crash or a hang, as phases: the words for them differ from process to process.
@@ -315,7 +316,8 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
     if is_of_kernel_text(short_type(type_name)) and inner.cause is not None and not reason_of(message):
         message = inner.cause.message  # of a function that the kernel calls
     telling = telling_lines(type_name, message)
-    frames = tuple(_telling_frames(inner.frames) or _telling_frames(exception.frames))
+    raised_at = inner.frames if short_type(inner.type) != "SubprocException" else _frames_of_worker(inner.message)
+    frames = tuple(_telling_frames(raised_at) or _telling_frames(inner.frames) or _telling_frames(exception.frames))
     if is_asynchronous(message):
         frames = ()  # those of the call that came to wait for the device
     if short_type(type_name) == "RecursionError":
@@ -330,6 +332,12 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         wrapper=short_type(exception.type),
         wrong=exception.wrong or (exception.check.wrongness if exception.check is not None else None),
     )
+
+
+def _frames_of_worker(message: str) -> tuple[Frame, ...]:
+    """Where a compile worker raised: whether a kernel is built there or in the program's own process is chance."""
+    last = message.rpartition("Traceback (most recent call last):")[2]
+    return tuple(Frame(file, int(line), function) for file, line, function in _TRACED.findall(last))
 
 
 def _explains_asserts(error: RaisedException) -> bool:
