@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from signature_texts import ADVICE_NEW, subprocess_failed
 
@@ -56,8 +54,8 @@ Repro command: {site}/triton/backends/nvidia/bin/ptxas -lineinfo -v --gpu-name=s
 """
 
 
-def failed(kind: str, message: str, frame: str = "", **more: object) -> FailureSignature:
-    frames = (Frame("/home/ann/train.py", 3, "main"), *([Frame(f"{SITE}/{frame}", 9, "run")] if frame else []))
+def failed(kind: str, message: str, frame: str = "", function: str = "run", **more: object) -> FailureSignature:
+    frames = (Frame("/home/ann/train.py", 3, "main"), *([Frame(f"{SITE}/{frame}", 9, function)] if frame else []))
     found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, message, frames, **more)))
     assert found is not None
     return found
@@ -166,12 +164,10 @@ def test_not_the_same_failure(name: str) -> None:
 
 
 def test_where_a_kernel_is_built_is_chance() -> None:
-    there = failed(
-        SUBPROC, subprocess_failed(f"{TRITON}: {kernel_failed(NO_NAME.format(4))}"), "torch/_inductor/async_compile.py"
-    )
-    here = failed(TRITON, kernel_failed(NO_NAME.format(4)), "torch/_inductor/runtime/triton_heuristics.py")
-    assert there.innermost_frame == "torch/_inductor/runtime/triton_heuristics.py:precompile"
-    assert same_failure(there, replace(here, frames=there.frames))
+    heuristics, text = "torch/_inductor/runtime/triton_heuristics.py", kernel_failed(NO_NAME.format(4))
+    there = failed(SUBPROC, subprocess_failed(f"{TRITON}: {text}"), "torch/_inductor/async_compile.py", "get_result")
+    assert there.innermost_frame == f"{heuristics}:precompile"
+    assert same_failure(there, failed(TRITON, text, heuristics, "precompile"))
 
 
 def test_whoever_waits_for_the_device_tells_of_it() -> None:
