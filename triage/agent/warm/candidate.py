@@ -66,7 +66,7 @@ def _environment(request, paths):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = paths["cache"]
     os.environ["TMPDIR"] = paths["tmp"]
     os.environ["TORCH_EXTENSIONS_DIR"] = os.path.join(paths["tmp"], "extensions")
-    os.environ.pop("TRITON_CACHE_DIR", None)
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(paths["cache"], "triton")  # of all kernels, also a program's own
     for name, value in (request.get("env") or {}).items():
         if value is None:
             os.environ.pop(name, None)

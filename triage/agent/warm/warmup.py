@@ -11,7 +11,7 @@ import time
 
 from .. import compat
 from ..hooks import imports, shared_cache
-from . import modules, phases
+from . import accelerator, modules, phases
 
 # Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
 WARM_PHASE = "lowering"
@@ -59,11 +59,12 @@ def warm_up(shared, as_it_is=False):
             except Exception:  # another torch has other modules; what is missing is imported by the candidate
                 continue
     neutral = shared_cache.share(shared)
-    compiled = False
-    if not compat.may_use_accelerator(torch):
+    if compat.may_use_accelerator(torch):
+        compiled, why = _with_accelerator(torch, shared)
+        if why:
+            return {"refused": why}
+    else:
         compiled = _compile_a_little(torch)
-    if _cuda_is_up():
-        return {"refused": "importing torch initialised CUDA, and a forked child could not use it"}
     if as_it_is and _threads_of_libraries() > threads:
         return {"refused": "it has several threads, of which a fork copies one"}
     sys.stdout.flush()
@@ -80,6 +81,27 @@ def warm_up(shared, as_it_is=False):
     }
 
 
+def _with_accelerator(torch, shared):
+    """(whether a little was compiled, why candidates cannot be forked).
+
+    That is compiled only as far as AOTAutograd: Inductor's patterns are made with tensors on the GPU.
+    """
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")  # never the user's
+    try:
+        accelerator.load_driver()
+        why = accelerator.why_unusable_in_a_fork(torch)
+        if why:
+            return False, "a forked child cannot use the GPU: %s" % why
+
+        def warm():
+            with accelerator.left_alone(torch):
+                return _compile_a_little(torch, "aot_eager")
+
+        return not accelerator.why_unusable_in_a_fork(torch, after=warm) and warm(), ""
+    finally:
+        del os.environ["TRITON_CACHE_DIR"]
+
+
 class _Silent(object):
     """Stands where a recorder would be."""
 
@@ -93,13 +115,13 @@ class _Silent(object):
     breadcrumb = say
 
 
-def _compile_a_little(torch):
+def _compile_a_little(torch, backend="inductor"):
     """Fill the caches of this process (patterns, symbolic shapes, operator tables) without a compiler run."""
     generator, count = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(1)  # no fork copies the others
     try:
         with phases.cut_off_after(WARM_PHASE, _Silent()):
-            compiled = torch.compile(_sample, backend="inductor")
+            compiled = torch.compile(_sample, backend=backend)
             x = torch.ones(4, 4, requires_grad=True)
             compiled(x, torch.ones(4, 4)).backward()
         return True
@@ -127,18 +149,3 @@ def _threads():
         return len(os.listdir("/proc/self/task"))
     except OSError:
         return threading.active_count()
-
-
-def _cuda_is_up():
-    """Whether the CUDA driver was initialised: only then is its memory device open."""
-    try:
-        names = os.listdir("/proc/self/fd")
-    except OSError:
-        return False
-    for name in names:
-        try:
-            if os.readlink("/proc/self/fd/" + name).startswith(("/dev/nvidia-uvm", "/dev/kfd")):
-                return True
-        except OSError:
-            continue
-    return False

@@ -41,6 +41,7 @@ class Calls:
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
     arriving: Mapping[int, str] = field(default_factory=dict)
+    waits: bool = False  # the script ends by waiting for the GPU
 
 
 def eager_arguments(calls: Calls) -> str:
@@ -232,7 +233,8 @@ def _gradients_seen(calls: Calls) -> list[str]:
 def check_lines(calls: Calls, check: str) -> list[str]:
     """The end of a script whose failure shows as itself, or as one fact that is not as in eager."""
     whole = {"exception": exception_lines, "observe": observe_lines}.get(check)
-    return whole(calls) if whole is not None else facts_lines(calls, check)
+    lines = whole(calls) if whole is not None else facts_lines(calls, check)
+    return [*lines, "torch.cuda.synchronize()  # what a kernel failed with is raised here"] if calls.waits else lines
 
 
 def in_modes(modes: Sequence[str], lines: Sequence[str]) -> list[str]:
