@@ -11,7 +11,7 @@ import time
 
 from .. import compat
 from ..hooks import imports, shared_cache
-from . import accelerator, modules, phases
+from . import modules, phases, rehearsal
 
 # Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
 WARM_PHASE = "lowering"
@@ -59,12 +59,10 @@ def warm_up(shared, as_it_is=False):
             except Exception:  # another torch has other modules; what is missing is imported by the candidate
                 continue
     neutral = shared_cache.share(shared)
-    if compat.may_use_accelerator(torch):
-        compiled, why = _with_accelerator(torch, shared)
-        if why:
-            return {"refused": why}
-    else:
-        compiled = _compile_a_little(torch)
+    compiled = _beside_accelerator(torch, shared) if compat.may_use_accelerator(torch) else _compile_a_little(torch)
+    why = rehearsal.what_fails_in_a_child(torch)
+    if why:
+        return {"refused": "a forked child fails: %s" % why}
     if as_it_is and _threads_of_libraries() > threads:
         return {"refused": "it has several threads, of which a fork copies one"}
     sys.stdout.flush()
@@ -81,23 +79,20 @@ def warm_up(shared, as_it_is=False):
     }
 
 
-def _with_accelerator(torch, shared):
-    """(whether a little was compiled, why candidates cannot be forked).
+def _beside_accelerator(torch, shared):
+    """Whether a little was compiled: nothing that keeps a child from the GPU.
 
-    That is compiled only as far as AOTAutograd: Inductor's patterns are made with tensors on the GPU.
+    No gradients, for which autograd starts a thread per device, and no Inductor, whose patterns are made of tensors there.
     """
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")  # never the user's
     try:
-        accelerator.load_driver()
-        why = accelerator.why_unusable_in_a_fork(torch)
-        if why:
-            return False, "a forked child cannot use the GPU: %s" % why
+        rehearsal.load_driver()
 
         def warm():
-            with accelerator.left_alone(torch):
-                return _compile_a_little(torch, "aot_eager")
+            with rehearsal.left_alone(torch):
+                return _compile_a_little(torch, "aot_eager", gradients=False)
 
-        return not accelerator.why_unusable_in_a_fork(torch, after=warm) and warm(), ""
+        return not rehearsal.what_fails_in_a_child(torch, after=warm) and warm()
     finally:
         del os.environ["TRITON_CACHE_DIR"]
 
@@ -115,15 +110,19 @@ class _Silent(object):
     breadcrumb = say
 
 
-def _compile_a_little(torch, backend="inductor"):
+def _compile_a_little(torch, backend="inductor", gradients=True):
     """Fill the caches of this process (patterns, symbolic shapes, operator tables) without a compiler run."""
     generator, count = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(1)  # no fork copies the others
     try:
+        if gradients:
+            # Autograd counts its devices once: outside of a trace, where there are none.
+            torch.ones(1, requires_grad=True).sum().backward()
         with phases.cut_off_after(WARM_PHASE, _Silent()):
             compiled = torch.compile(_sample, backend=backend)
-            x = torch.ones(4, 4, requires_grad=True)
-            compiled(x, torch.ones(4, 4)).backward()
+            result = compiled(torch.ones(4, 4, requires_grad=gradients), torch.ones(4, 4))
+            if gradients:
+                result.backward()
         return True
     except phases.Passed:
         return True

@@ -1,4 +1,9 @@
-"""The warm interpreter on a machine with a GPU: what is made ready without touching the device, and whether a fork can use it."""
+"""Whether a forked child can do what candidates do is tried in one, not guessed; and what is kept from the GPU before that.
+
+A child can neither use a GPU that its parent has initialised, nor take gradients once autograd has started a thread for a
+device in its parent. Neither shows from outside: counting GPUs by NVML opens them all and harms no fork (driver 580 with
+torch 2.11), and builds for CUDA start eight such threads for a joint graph on the CPU (torch 2.11).
+"""
 
 import contextlib
 import os
@@ -35,22 +40,16 @@ def left_alone(torch):
         cuda.get_rng_state, cuda.set_rng_state = kept
 
 
-def why_unusable_in_a_fork(torch, after=None):
-    """What goes wrong when a forked child uses the GPU; empty where nothing does, or no GPU can be used at all.
+def what_fails_in_a_child(torch, after=None):
+    """What goes wrong when a forked child takes a gradient where this torch computes; empty where nothing does.
 
-    With `after` a child calls that first, and a child of its own uses the GPU: whether this process may do the same.
-
-    It is tried, not guessed: a child of a process that initialised CUDA cannot use it, but neither torch's own word for that
-    nor the open devices tell it. Counting GPUs by NVML opens them all, and harms no fork (driver 580 with torch 2.11).
+    With `after` a child calls that first, and a child of its own takes the gradient: whether this process may do the same.
     """
-    names = [name for name in ("cuda", "xpu") if hasattr(torch, name) and getattr(torch, name).is_available()]
-    if not names:
-        return ""
     said, say = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(said)
-        _try(torch, names[0], say, after)
+        _try(torch, say, after)
     os.close(say)
     try:
         return _answer(child, said)
@@ -58,20 +57,28 @@ def why_unusable_in_a_fork(torch, after=None):
         os.close(said)
 
 
-def _try(torch, name, say, after):
+def _try(torch, say, after):
     """In the child: never returns."""
     try:
         if after is not None:
             after()
-            why = why_unusable_in_a_fork(torch)
+            why = what_fails_in_a_child(torch)
         else:
-            (torch.ones(2, device=name) + 1).sum().item()
+            torch.ones(2, device=_device(torch), requires_grad=True).sum().backward()
             why = ""
         os.write(say, why.encode("utf-8", "replace") or b"ok")
     except BaseException as error:
         os.write(say, ("%s: %s" % (type(error).__name__, error)).encode("utf-8", "replace")[:400])
     finally:
         os._exit(0)
+
+
+def _device(torch):
+    """A GPU where there is one."""
+    for name in ("cuda", "xpu"):
+        if hasattr(torch, name) and getattr(torch, name).is_available():
+            return name
+    return "cpu"
 
 
 def _answer(child, said):

@@ -1,4 +1,4 @@
-"""Whether a forked child can use the GPU is tried in one; here on the CPU, with torch's modules for devices replaced."""
+"""Whether a forked child can do what candidates do is tried in one; here without a GPU, torch replaced."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ import pytest
 from triage.agent import boot
 
 boot.load_agent()
-accelerator = importlib.import_module(f"{boot.PACKAGE}.warm.accelerator")
+rehearsal = importlib.import_module(f"{boot.PACKAGE}.warm.rehearsal")
 
 
 class Value:
-    def __add__(self, other: object) -> Value:
-        return self
-
     def sum(self) -> Value:
         return self
 
-    def item(self) -> float:
-        return 4.0
+    def backward(self) -> None:
+        return None
 
 
 def torch_with(ones: Any, *, available: bool = True) -> SimpleNamespace:
@@ -32,7 +29,9 @@ def torch_with(ones: Any, *, available: bool = True) -> SimpleNamespace:
     return SimpleNamespace(cuda=cuda, ones=ones)
 
 
-def raises(*_: object, **__: object) -> Value:
+def raises(*_: object, device: str = "cuda", **__: object) -> Value:
+    if device == "cpu":
+        return Value()
     raise RuntimeError("Cannot re-initialize CUDA in forked subprocess\nmore")
 
 
@@ -51,7 +50,7 @@ def dies(*_: object, **__: object) -> Value:
     ],
 )
 def test_what_goes_wrong_in_a_fork_is_told(torch: Any, why: str) -> None:
-    assert accelerator.why_unusable_in_a_fork(torch) == why
+    assert rehearsal.what_fails_in_a_child(torch) == why
 
 
 def test_what_this_process_means_to_do_is_tried_in_a_child_whose_child_uses_the_gpu() -> None:
@@ -63,8 +62,8 @@ def test_what_this_process_means_to_do_is_tried_in_a_child_whose_child_uses_the_
     def ones(*_: object, **__: object) -> Value:
         return raises() if done else Value()
 
-    assert accelerator.why_unusable_in_a_fork(torch_with(ones), after=lambda: None) == ""
-    assert "Cannot re-initialize" in accelerator.why_unusable_in_a_fork(torch_with(ones), after=harmful)
+    assert rehearsal.what_fails_in_a_child(torch_with(ones), after=lambda: None) == ""
+    assert "Cannot re-initialize" in rehearsal.what_fails_in_a_child(torch_with(ones), after=harmful)
     assert not done
 
 
@@ -72,7 +71,7 @@ def test_the_state_of_random_numbers_on_the_gpu_is_left_alone_for_as_long_as_it_
     torch = SimpleNamespace(
         cuda=SimpleNamespace(get_rng_state=raises, set_rng_state=raises), get_rng_state=lambda: "cpu"
     )
-    with accelerator.left_alone(torch):
+    with rehearsal.left_alone(torch):
         assert torch.cuda.get_rng_state("cuda") == "cpu"
         torch.cuda.set_rng_state("cpu")
     assert torch.cuda.get_rng_state is raises and torch.cuda.set_rng_state is raises
