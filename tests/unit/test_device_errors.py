@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from signature_texts import ADVICE_NEW, subprocess_failed
 
 from triage.culprit.operation import subsystem_of
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature, is_verdict, one_line, signature_of
+from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
-from triage.model.stage import OutcomeKind
+from triage.model.stage import OutcomeKind, Stage
 from triage.probe.interpret import outcome_of
 from triage.probe.launch import Exit
+from triage.reduce.graph.starts import form_for
+from triage.reduce.interface import Problem
 
 SITE = "/opt/venv/lib/python3.12/site-packages"
 INDUCTOR = "torch._inductor.exc.InductorError"
@@ -305,3 +310,10 @@ def test_what_the_compiler_of_a_launcher_lacks_is_read_from_the_output() -> None
 )
 def test_the_part_that_is_named(frame: str, part: str) -> None:
     assert subsystem_of([frame]) == part
+
+
+def test_a_graph_is_run_to_the_end_of_its_kernels_where_these_fail(tmp_path: Path) -> None:
+    case = GraphCase("dynamo", (), (), ())
+    for message, waits in ((cuda("device-side assert triggered"), True), ("bad operand", False)):
+        signature = failed("RuntimeError", message)
+        assert form_for(Problem(signature, Stage.INDUCTOR, "inductor", None, (case,), tmp_path), case).waits is waits

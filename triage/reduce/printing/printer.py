@@ -42,6 +42,7 @@ class Form:
     `close` as torch's tests do. With `squares` a backward pass starts from the sum of squares: some operations cancel the
     gradient of a sum. `zeros` takes a gradient that is None for zeros.
     `fine` judges values too that are so small that `same` takes any two of them for equal.
+    `waits`: a kernel of a GPU fails, which is told of by whoever waits for it; so the script does, at the end of each run.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -53,6 +54,7 @@ class Form:
     squares: bool = False
     fine: bool = False
     zeros: bool = False
+    waits: bool = False
 
     @property
     def compares_values(self) -> bool:
@@ -230,8 +232,13 @@ class _Script:
             modes=self._outer_modes(),
             fresh=facts.aliased(self.arguments, self.changed),
             arriving=self.arriving,
+            waits=self.form.waits and self._is_on_gpu(),
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
+
+    def _is_on_gpu(self) -> bool:
+        metas = [item.meta for item in self.arguments] + [meta for node in self.live for meta in node.out]
+        return any(meta is not None and meta.device.startswith("cuda") for meta in metas)
 
     def _compile_call(self) -> str:
         context, options = self.case.context, []
