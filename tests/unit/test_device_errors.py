@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from signature_texts import ADVICE_NEW, subprocess_failed
 
+from triage.culprit.operation import subsystem_of
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature, is_verdict, one_line, signature_of
+from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
-from triage.model.stage import OutcomeKind
+from triage.model.stage import OutcomeKind, Stage
 from triage.probe.interpret import outcome_of
 from triage.probe.launch import Exit
+from triage.reduce.graph.starts import form_for
+from triage.reduce.interface import Problem
 
 SITE = "/opt/venv/lib/python3.12/site-packages"
 INDUCTOR = "torch._inductor.exc.InductorError"
@@ -274,3 +280,40 @@ def test_want_of_memory_is_not_want_of_shared_memory(message: str, kind: Outcome
 def test_why_tritons_compiler_aborts(line: str) -> None:
     notes = AgentNotes(started=True, last_breadcrumb="compile graph 0/0")
     assert outcome_of(Exit(-6, 3.0), notes, "", f"loading\n{line}\n").detail == line
+
+
+def test_what_the_compiler_of_a_launcher_lacks_is_read_from_the_output() -> None:
+    command = (
+        "Command '['/usr/bin/gcc', '/tmp/tmp1/main.c', '-O3', '-shared', '-fPIC']' returned non-zero exit status 1."
+    )
+    for printed, said in (
+        (
+            "/tmp/tmp1/main.c:5:10: fatal error: Python.h: No such file or directory",
+            "fatal error: Python.h: No such file or directory",
+        ),
+        ("/usr/bin/ld: cannot find -lcuda: No such file or directory", "cannot find -lcuda"),
+    ):
+        found = ended("subprocess.CalledProcessError", command, f"{printed}\n", inner=True).exception
+        assert found is not None and found.innermost().message == f"{command}\n{said}"
+
+
+@pytest.mark.parametrize(
+    ("frame", "part"),
+    [
+        ("torch/_inductor/runtime/triton_heuristics.py:_precompile_config", "Triton kernels"),
+        ("torch/_inductor/runtime/static_triton_launcher.py:load_kernel", "Triton kernels"),
+        ("torch/_inductor/select_algorithm.py:create_no_valid_choices", "autotuning"),
+        ("torch/_inductor/cudagraph_trees.py:run", "cudagraphs"),
+        ("torch/_inductor/codegen/triton.py:store", "code generation"),
+        ("torch/_higher_order_ops/triton_kernel_wrap.py:identify_mutated_tensors", "the program's Triton kernels"),
+    ],
+)
+def test_the_part_that_is_named(frame: str, part: str) -> None:
+    assert subsystem_of([frame]) == part
+
+
+def test_a_graph_is_run_to_the_end_of_its_kernels_where_these_fail(tmp_path: Path) -> None:
+    case = GraphCase("dynamo", (), (), ())
+    for message, waits in ((cuda("device-side assert triggered"), True), ("bad operand", False)):
+        signature = failed("RuntimeError", message)
+        assert form_for(Problem(signature, Stage.INDUCTOR, "inductor", None, (case,), tmp_path), case).waits is waits

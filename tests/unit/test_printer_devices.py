@@ -1,4 +1,4 @@
-"""A graph on a GPU prints as a person writes it, and waits for the device where the failure is a kernel's."""
+"""A graph on a GPU prints as a person writes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from printer_cases import case, node, tensor
 
 from triage.model.graphcase import GraphCase
-from triage.reduce.printing.printer import Form, print_case
+from triage.reduce.printing.printer import print_case
 
 
 def on(*devices: str) -> GraphCase:
@@ -30,9 +30,3 @@ def test_a_device_is_numbered_where_there_are_several(devices: tuple[str, ...], 
     text = print_case(on(*devices))
     assert all(f'device="{device}"' in text for device in printed)
     assert text.count('"cuda') == len(printed)
-
-
-def test_what_a_kernel_fails_with_is_waited_for_behind_the_compiled_call() -> None:
-    lines = print_case(on("cuda:0"), form=Form(waits=True)).splitlines()
-    assert lines[-1].startswith("torch.cuda.synchronize()") and "torch.compile(" in lines[-2]
-    assert "synchronize" not in print_case(on("cuda:0"))

@@ -27,12 +27,17 @@ WHOEVER_SAYS_IT = re.compile(rf"\A{_SPEAKER}: (?={_IN_A_KERNEL})")
 _OF_KERNEL_TEXT = ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct")
 _CARET = re.compile(r"^[ \t]*\^[ \t]*$", re.MULTILINE)
 _PLACE = re.compile(r"\Aat \d+:\d+:\s*(?:<source \w+>)?")
-_PTXAS = re.compile(r"^ptxas (?:.*?, line \d+; )?(?:error|fatal) *: *(.+)", re.MULTILINE)
+_PTXAS = re.compile(r"^ptxas\S* (?:.*?, line \d+; )?(?:error|fatal) *: *(.+)", re.MULTILINE)
 _NO_CONFIG = re.compile(r"\A\s*No valid triton configs\. (?P<type>\w+): (?P<rest>.*)\Z", re.DOTALL)
 
 _ASSERTION = re.compile(r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] (Assertion .*)")
 _OF_MLIR = re.compile(r"\S:\d+:\d+: (error: .+)")  # as LLVM heads it: file, line, column
-_TOLD_ELSEWHERE = (("device-side assert triggered", _ASSERTION), ("PassManager::run failed", _OF_MLIR))
+_OF_CC = re.compile(r"\S:\d+:\d+: (fatal error: .+)|(cannot find -l\w+)")  # of the C that launches a kernel
+_TOLD_ELSEWHERE = (
+    ("device-side assert triggered", _ASSERTION),
+    ("PassManager::run failed", _OF_MLIR),
+    ("main.c', '-O3', '-shared'", _OF_CC),
+)
 
 
 def is_asynchronous(message: str) -> bool:
@@ -93,4 +98,7 @@ def with_words_of_output(error: RaisedException, output: str) -> RaisedException
     first, end, rest = error.message.partition("\n")
     pattern = next((pattern for said, pattern in _TOLD_ELSEWHERE if said in first), None)
     found = pattern.search(output) if pattern is not None else None
-    return error if found is None else replace(error, message=f"{first}\n{found.group(1).strip()}{end}{rest}")
+    if found is None:
+        return error
+    said = next(filter(None, found.groups())).strip()
+    return replace(error, message=f"{first}\n{said}{end}{rest}")

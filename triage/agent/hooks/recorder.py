@@ -12,7 +12,8 @@ import time
 
 from ..capture import operators
 from ..capture.exception import describe, exit_status, rank
-from . import device_memory, leaving
+from ..compat import gpu
+from . import leaving
 from .running import Running
 
 EVENT_LIMIT = 200
@@ -255,7 +256,7 @@ class Recorder:
             tell()
         breaks = recompiles = 0
         self._tell_steps()
-        share = device_memory.share()
+        share = gpu.share()
         if share is not None:
             self.channel.say("device", share=share)
         passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}

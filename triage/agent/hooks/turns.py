@@ -16,7 +16,8 @@ import os
 import sys
 import time
 
-from . import again, device_memory, profiling
+from ..compat import gpu
+from . import again, profiling
 
 WAITING, READY, GO, STOP, ENDED, PROFILE = b"-", b"r", b"g", b"s", b"x", b"p"
 WARM = 3  # steps in which nothing was compiled, before the first that counts
@@ -108,7 +109,7 @@ class Turns(object):
         self._end_block()
         self.recorder.channel.say(
             "measured", compiling=self.compiling, first=self.first, steps=self.steps, memory=_peak_bytes(),
-            device_memory=device_memory.peak_bytes(), repeated=self.repeated,
+            device_memory=gpu.peak_bytes(), repeated=self.repeated,
         )  # fmt: skip
         self.active = False
 

@@ -41,7 +41,10 @@ class Calls:
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
     arriving: Mapping[int, str] = field(default_factory=dict)
-    waits: bool = False  # the script ends by waiting for the GPU
+    waits: bool = False  # for the GPU, behind each of the two runs
+
+
+WAIT = "torch.cuda.synchronize()"
 
 
 def eager_arguments(calls: Calls) -> str:
@@ -63,13 +66,15 @@ def exception_lines(calls: Calls) -> list[str]:
     outside = bool(calls.backward and calls.modes)
     step = _backward_outside if outside else used
     *first, eager = step(calls, f"{calls.function}({eager_arguments(calls)})")
-    lines = [*first, f"{eager}  # eager works"]
+    wait = [WAIT] * calls.waits
+    lines = [*first, f"{eager}  # eager works", *wait]
     arguments = compiled_arguments(calls)
     single = f"{calls.compiled}({arguments})"
     last = step(calls, single)
     if max(map(len, last)) > 118:
         lines.append(f"compiled = {calls.compiled}")
         last = step(calls, f"compiled({arguments})")
+    last += wait
     return lines + last if outside else in_modes(calls.modes, lines + last)
 
 
@@ -86,7 +91,8 @@ def _second_order(calls: Calls) -> list[str]:
         lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = inputs()")
     lines += ["    " + line for line in in_modes(calls.modes, [f"out = fn({', '.join(calls.parameters)})"])]
     lines += ["    " + line for line in penalty(calls, total("out", calls))]
-    return [*lines, "", "", f"step({calls.function})  # eager works", f"step({calls.compiled})"]
+    wait = [WAIT] * calls.waits
+    return [*lines, "", "", f"step({calls.function})  # eager works", *wait, f"step({calls.compiled})", *wait]
 
 
 def penalty(calls: Calls, loss_text: str) -> list[str]:
@@ -233,8 +239,7 @@ def _gradients_seen(calls: Calls) -> list[str]:
 def check_lines(calls: Calls, check: str) -> list[str]:
     """The end of a script whose failure shows as itself, or as one fact that is not as in eager."""
     whole = {"exception": exception_lines, "observe": observe_lines}.get(check)
-    lines = whole(calls) if whole is not None else facts_lines(calls, check)
-    return [*lines, "torch.cuda.synchronize()  # what a kernel failed with is raised here"] if calls.waits else lines
+    return whole(calls) if whole is not None else facts_lines(calls, check)
 
 
 def in_modes(modes: Sequence[str], lines: Sequence[str]) -> list[str]:

@@ -42,7 +42,7 @@ class Form:
     `close` as torch's tests do. With `squares` a backward pass starts from the sum of squares: some operations cancel the
     gradient of a sum. `zeros` takes a gradient that is None for zeros.
     `fine` judges values too that are so small that `same` takes any two of them for equal.
-    `waits`: the script waits for the GPU at its end, since what goes wrong in a kernel is raised by whatever waits for it.
+    `waits`: a kernel of a GPU fails, which is told of by whoever waits for it; so the script does, at the end of each run.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -233,9 +233,13 @@ class _Script:
             modes=self._outer_modes(),
             fresh=facts.aliased(self.arguments, self.changed),
             arriving=self.arriving,
+            waits=self.form.waits and self._is_on_gpu(),
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
-            waits=self.form.waits,
         )
+
+    def _is_on_gpu(self) -> bool:
+        metas = [item.meta for item in self.arguments] + [meta for node in self.live for meta in node.out]
+        return any(meta is not None and meta.device.startswith("cuda") for meta in metas)
 
     def _compile_call(self) -> str:
         context, options = self.case.context, []

@@ -1,4 +1,4 @@
-"""How much of a GPU's memory this process had."""
+"""What this process has of a GPU: how much of its memory, and whether it can still be used."""
 
 import sys
 
@@ -13,6 +13,24 @@ def peak_bytes():
 def share():
     """The most that this process had of the memory of the GPU that it used most, from 0 to 1; None where none was used."""
     return _asked(lambda cuda: round(max(_share_of(cuda, number) for number in range(cuda.device_count())), 3))
+
+
+def free_bytes(device):
+    """What is free of the memory of this device (`cuda:0`); None where that is no GPU that tells."""
+    return _asked(lambda cuda: int(cuda.mem_get_info(device)[0])) if device.type == "cuda" else None
+
+
+def is_lost():
+    """Whether a kernel has failed: from then on nothing on a GPU can be read in this process."""
+    try:
+        cuda = sys.modules["torch"].cuda
+        if cuda.is_initialized():
+            cuda.synchronize()
+    except RuntimeError:
+        return True
+    except Exception:
+        return False
+    return False
 
 
 def _share_of(cuda, number):

@@ -18,7 +18,8 @@ from triage.locate.walk import Walk
 from triage.probe.notes import agent_notes
 
 boot.load_agent()
-device_memory = importlib.import_module(f"{boot.PACKAGE}.hooks.device_memory")
+gpu = importlib.import_module(f"{boot.PACKAGE}.compat.gpu")
+copies = importlib.import_module(f"{boot.PACKAGE}.compare.copies")
 GIB = 1 << 30
 
 
@@ -46,7 +47,7 @@ def test_the_share_of_the_fullest_gpu(
     monkeypatch: pytest.MonkeyPatch, cuda: SimpleNamespace, share: float | None, peak: int | None
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    assert device_memory.share() == share and device_memory.peak_bytes() == peak
+    assert gpu.share() == share and gpu.peak_bytes() == peak
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,33 @@ def test_as_many_runs_go_side_by_side_as_a_gpu_holds(
     told = agent_notes([{"e": "device", "pid": 7 + number, "share": share} for number, share in enumerate(shares)])
     walk.seen = {"inductor": [replace(probe, notes=replace(probe.notes, device_share=told.device_share))]}
     assert walk.jobs() == jobs
+
+
+def out_of_use() -> None:
+    raise RuntimeError("CUDA error: device-side assert triggered")
+
+
+@pytest.mark.parametrize(
+    ("cuda", "lost"),
+    [
+        (SimpleNamespace(is_initialized=lambda: True, synchronize=out_of_use), True),
+        (SimpleNamespace(is_initialized=lambda: True, synchronize=lambda: None), False),
+        (SimpleNamespace(is_initialized=lambda: False, synchronize=out_of_use), False),
+        (SimpleNamespace(), False),
+    ],
+)
+def test_a_gpu_that_a_kernel_has_put_out_of_use(
+    monkeypatch: pytest.MonkeyPatch, cuda: SimpleNamespace, lost: bool
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    assert gpu.is_lost() is lost
+
+
+@pytest.mark.parametrize(("free", "limit"), [(2, 256 << 20), (80, GIB)])
+def test_copies_leave_a_gpu_the_memory_that_the_program_needs(
+    monkeypatch: pytest.MonkeyPatch, free: int, limit: int
+) -> None:
+    cuda = SimpleNamespace(is_initialized=lambda: True, mem_get_info=lambda device: (free * GIB, 80 * GIB))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    assert copies._limit(SimpleNamespace(type="cuda")) == limit
+    assert 0 < copies._limit(SimpleNamespace(type="cpu")) <= GIB
