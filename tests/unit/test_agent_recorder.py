@@ -304,6 +304,14 @@ atexit.register(print, "unlocked")
             "watched.uncaught(ValueError('late'))\nwatched.main_thread_ended()",
             1,
         ),
+        # the same as Python 3.12 has it, which begins no thread any more
+        (
+            "threading.Thread(target=threading.Event().wait).start()\n"
+            'def start(self): raise RuntimeError("can\'t create new thread at interpreter shutdown")\n'
+            "threading.Timer.start = start\natexit.register(threading.Event().wait)\natexit.register(print, 'unlocked')\n"
+            "watched.uncaught(ValueError('late'))\nwatched.main_thread_ended()",
+            1,
+        ),
     ],
 )
 def test_what_the_program_asked_for_at_its_end_is_done_where_it_is_ended_early(

@@ -81,6 +81,7 @@ def test_what_torch_itself_says(cause: str, kind: str, file: str, says: str, res
         ("recompile_limit", "FailOnRecompileLimitHit", "cache_size_limit reached with one_graph=True", Stage.DYNAMO),
         ("no_fake_kernel", "Unsupported", "unsupported operator: shop.scale.default (see https://a.b/c)", Stage.DYNAMO),
         ("graph_break_fullgraph", "Unsupported", "Tensor.item", Stage.DYNAMO),
+        ("graph_break_fullgraph", "Unsupported", "Tensor.item\n\nfrom user code:\n   File \"s.py\", line 5, in f", Stage.DYNAMO),
         ("graph_break_fullgraph", "Unsupported", "dynamic shape operator: aten.nonzero.default; to enable, set", Stage.DYNAMO),
     ],
 )  # fmt: skip

@@ -250,7 +250,7 @@ TABLE: tuple[Row, ...] = (
         ("Unsupported", "UserError"),
         r"\ACall to `torch\._dynamo\.graph_break\(\)`|\ASkip (?:calling|inlining) `torch\.compiler\.disable\(\)`d function|"
         r"\AUnsupported Tensor\.item\(\) call|\A(?:Dynamic shape|Data dependent) operator\n|This graph break is fundamental|"
-        r"\ATensor\.item\Z|\A(?:dynamic shape|data dependent) operator: ",  # before 2.7
+        r"\ATensor\.item(?:\n|\Z)|\A(?:dynamic shape|data dependent) operator: ",  # before 2.7
         "The program does something that no graph can hold, and fullgraph=True forbids to leave the graph there.",
         "Take it out of the compiled function, follow the hint in the error, or drop fullgraph=True.",
         _GRAPH_BREAKS,

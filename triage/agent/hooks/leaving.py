@@ -56,11 +56,23 @@ def let_go(status):
         _flush()
         os._exit(status)
 
-    late = threading.Timer(LAST_SECONDS, leave)
-    late.daemon = True
-    late.start()
+    later(LAST_SECONDS, leave)
     atexit._run_exitfuncs()
     leave()
+
+
+def later(seconds, act):
+    """Have it called in so many seconds: from a thread or, where none can be begun, by a signal in this one.
+
+    From Python 3.12 on no thread can be begun once the main one has ended.
+    """
+    timer = threading.Timer(seconds, act)
+    timer.daemon = True
+    try:
+        timer.start()
+    except RuntimeError:
+        signal.signal(signal.SIGALRM, lambda *_: act())
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _flush():

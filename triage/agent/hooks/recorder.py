@@ -104,9 +104,7 @@ class Recorder:
             self.turns.program_ended()
         self.channel.say("main_ended", pid=os.getpid())
         if (self._died or self._stop()) and self.alone():
-            timer = threading.Timer(THREADS_SECONDS, self.leave_early, [1 if self._died else 0])
-            timer.daemon = True
-            timer.start()
+            leaving.later(THREADS_SECONDS, lambda: self.leave_early(1 if self._died else 0))
 
     def hush(self):
         """Nothing that happens from now on is the program's doing; leave as soon as its exit handlers have run."""
