@@ -13,7 +13,9 @@ def meta(*shape: int, dtype: str = "float32", **rest: Any) -> TensorMeta:
 
 
 def tensor(name: str, *shape: int, dtype: str = "float32", **rest: Any) -> GraphInput:
-    inner = {key: rest.pop(key) for key in ("stride", "requires_grad", "storage_offset", "symbols") if key in rest}
+    inner = {
+        key: rest.pop(key) for key in ("stride", "requires_grad", "storage_offset", "symbols", "device") if key in rest
+    }
     return GraphInput(name, meta=meta(*shape, dtype=dtype, **inner), **rest)
 
 

@@ -144,8 +144,8 @@ from triage.model.stage import OutcomeKind
 def failed(kind, text):
     return signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException(kind, text)))
 
-old = failed("RuntimeError", "CUDA error: device-side assert triggered")
-new = failed("torch.AcceleratorError", "CUDA error: device-side assert triggered")
+old = failed("RuntimeError", "HIP error: invalid argument")
+new = failed("torch.AcceleratorError", "HIP error: invalid argument")
 assert same_failure(old, new) and same_failure(new, old)
 assert not same_failure(failed("RuntimeError", "something else"), failed("AcceleratorError", "something else"))
 assert EQUIVALENCES[-1].why

@@ -140,6 +140,20 @@ def test_a_call_that_will_end_the_process_is_described_beforehand(tmp_path: Path
     assert place()["data"] == [3, 3]
 
 
+@pytest.mark.parametrize("lost", [True, False])
+def test_where_a_gpu_is_lost_the_values_are_left_to_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    graph, place = watched(tmp_path)
+    before = place()
+    monkeypatch.setattr(frames.gpu, "is_lost", lambda: lost)
+    with pytest.raises(IndexError):
+        graph(torch.ones(4), torch.tensor([3, 9]))
+    assert (place() == before) is lost
+    failed = next(event for event in read_events(tmp_path) if event["e"] == "graph_failed")
+    assert failed.get("died_in_call") == (2 if lost else None)
+
+
 def test_which_call_it_was_outlives_the_process(tmp_path: Path) -> None:
     note = running.Running(str(tmp_path))
     note.enter(running.note_of("0/0", NAME), 17)

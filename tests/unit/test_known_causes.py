@@ -67,6 +67,15 @@ def test_what_torch_itself_says(cause: str, kind: str, file: str, says: str, res
         ("compiler_killed", "CppCompileError", "g++: fatal error: Killed signal terminated program cc1plus", Stage.INDUCTOR),
         ("python_not_supported", "RuntimeError", "Dynamo is not supported on Python 3.13+", Stage.DYNAMO),
         ("cache_not_writable", "PermissionError", "[Errno 13] Permission denied: '/tmp/torchinductor_a/x'", Stage.INDUCTOR),
+        ("no_c_compiler", "RuntimeError", "Failed to find C compiler. Please specify", Stage.INDUCTOR),
+        ("no_libcuda", "AssertionError", "libcuda.so cannot found!\nPossible files are located at", Stage.INDUCTOR),
+        ("no_libcuda", "CalledProcessError", "Command '['cc']' returned status 1.\ncannot find -lcuda", Stage.INDUCTOR),
+        ("no_python_headers", "CalledProcessError", "Command '['cc']' returned status 1.\nfatal error: Python.h: No such file or "
+         "directory", Stage.INDUCTOR),
+        ("ptxas_too_old", "triton.runtime.errors.PTXASError", "PTXAS error: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
+         "ptxas-blackwell fatal   : Value 'sm_110a' is not defined for option 'gpu-name'\n", Stage.INDUCTOR),
+        ("no_kernel_image", "torch.AcceleratorError", "CUDA error: no kernel image is available for execution on the device\n"
+         "CUDA kernel errors might be", Stage.SCRIPT),
         ("disk_full", "OSError", "[Errno 28] No space left on device", Stage.INDUCTOR),
         ("warnings_are_errors", "DeprecationWarning", "`torch.jit.script_method` is deprecated.", Stage.DECOMP_PARTITION),
         ("recompile_limit", "FailOnRecompileLimitHit", "cache_size_limit reached with one_graph=True", Stage.DYNAMO),

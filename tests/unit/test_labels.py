@@ -74,6 +74,18 @@ def wrong(kind: str) -> dict[str, object]:
             (PT2, "module: pt2-dispatcher", "module: fakeTensor"),
         ),
         ({"culprit": Culprit(None, None, "cudagraphs")}, (PT2, "module: inductor", "module: cuda graphs")),
+        (
+            {"culprit": Culprit(None, None, "the program's Triton kernels")},
+            (PT2, "module: inductor", "module: user triton"),
+        ),
+        (
+            {"signature": raised("CompilationError", message="NameError('tmp3 is not defined')")},
+            (PT2, "module: inductor"),
+        ),
+        (
+            {"signature": raised("RuntimeError", message="PassManager::run failed\nerror: 'tt.dot' op")},
+            (PT2, "module: inductor", "upstream triton"),
+        ),
         ({"subsystem": SubsystemSearch(("decompositions",))}, (PT2, "module: decompositions", "module: inductor")),
         # The CPU's code alone is its people's.
         ({"signature": raised("CppCompileError")}, (PT2, "oncall: cpu inductor", "module: inductor")),

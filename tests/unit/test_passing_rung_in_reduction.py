@@ -23,7 +23,7 @@ DIFFERS = Outcome(
     exit_code=1,
     exception=RaisedException("AssertionError", "no", (Frame("/tmp/c.py", 9, "<module>", "assert same(a, b)"),)),
 )
-SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "no", "no", (), None)
+SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "no")
 # `ceil` is wrong from aot_eager on, but for what `relu` gives it; `lerp` is wrong with Inductor alone.
 WHOLE = case(
     [tensor("x", 4)],

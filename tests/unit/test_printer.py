@@ -520,3 +520,17 @@ def test_recorded_values_that_overlap_are_one_table_of_which_each_is_a_view() ->
 
 def replace_offset(item: GraphInput, offset: int) -> GraphInput:
     return replace(item, meta=replace(item.meta, storage_offset=offset))
+
+
+def test_a_script_whose_kernel_fails_waits_for_the_gpu_after_each_run():
+    lies = {"device": "cuda:0"}
+    one = case([tensor("x", 4, **lies)], [node("y", "torch.relu", "%x", out=meta(4, **lies))], "%y")
+    text = print_case(one, form=Form(waits=True))
+    assert text.endswith(
+        f"f(x)  # eager works\ntorch.cuda.synchronize()\n{COMPILED[:-1]})(x)\ntorch.cuda.synchronize()\n"
+    )
+    half = replace(one, context=Context(autocast=("cuda", "float16")))
+    assert print_case(half, form=Form(waits=True)).count("\n    torch.cuda.synchronize()\n") == 2
+    assert "synchronize" not in print_case(one)
+    made = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
+    assert "synchronize" not in print_case(made, form=Form(waits=True))

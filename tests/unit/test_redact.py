@@ -340,3 +340,11 @@ def test_unredacted_takes_out_nothing_but_colours() -> None:
     text = f"/home/annika/x {SHAPED['github']} \x1b[1mannika\x1b[0m"
     assert Unredacted().text(text) == f"/home/annika/x {SHAPED['github']} annika"
     assert Unredacted().knowing(["--token", "abc"]).counting().counted is None
+
+
+def test_gpus_have_no_numbers_of_their_own() -> None:
+    number = "5fd4f087-86f3-7a43-b711-4771313afc50"
+    text = f"GPU 0: NVIDIA H100 (UUID: GPU-{number}) os.environ['D'] = 'MIG-{number}'"
+    told = "GPU 0: NVIDIA H100 (UUID: GPU-<id>) os.environ['D'] = 'MIG-<id>'"
+    assert REDACTOR.text(text) == told and REDACTOR.source(text) == told
+    assert REDACTOR.text("GPU-bound GPU-0 MIG-1g.10gb") == "GPU-bound GPU-0 MIG-1g.10gb"

@@ -18,6 +18,7 @@ from triage.reduce.graph.passes import (
     bodies,
     carried,
     config,
+    devices,
     dtypes,
     elements,
     extents,
@@ -547,3 +548,27 @@ def test_a_graph_that_only_changes_what_it_is_given_is_made_smaller_too():
     (choice,) = elements.propose(graph)
     smaller = choice.edits[1].apply(graph)
     assert smaller.nodes[0].args == [[r("b")], [r("y")]] and input_names(smaller) == ["b", "y"]
+
+
+def on_gpu(device="cuda:1"):
+    made = op("m", "torch.zeros", 4, kwargs={"device": {"device": device}}, out=meta(4, device=device))
+    moved = op("t", "to", r("m"), "cuda", out=meta(4, device=device))
+    added = op("y", "torch.add", r("x"), r("t"), out=meta(4, device=device))
+    return case(
+        [tensor("x", 4, device=device)], [made, moved, added], "y", context=Context(autocast=("cuda", "float16"))
+    )
+
+
+def test_what_lies_on_a_gpu_is_moved_to_the_cpu_or_to_any_gpu():
+    for alternative, device in enumerate(("cpu", "cuda")):
+        found = after(devices.propose(on_gpu()), "device", on_gpu(), alternative)
+        assert found.inputs[0].meta.device == device and found.nodes[0].kwargs == {"device": {"device": device}}
+        assert found.nodes[1].args == [r("m"), device] and found.context.autocast == (device, "float16")
+        assert {node.out[0].device for node in found.nodes} == {device}
+        assert weight(found) < weight(on_gpu())
+    assert weight(on_gpu("cpu")) < weight(on_gpu("cuda")) < weight(on_gpu("cuda:0"))
+
+
+def test_what_names_a_gpu_itself_stays_there_and_the_cpu_is_none():
+    graph = case([tensor("x", 4, device="cuda:0")], [op("y", "cuda", r("x"), out=meta(4, device="cuda:0"))], "y")
+    assert not list(devices.propose(graph)) and not list(devices.propose(on_gpu("cpu")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 from triage.judge.judgement import CandidateResult
 from triage.model.outcome import AgentNotes, Outcome
@@ -95,3 +96,21 @@ class CutOffView(PooledRunner):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         return self._runner._run_one(query, cancel)
+
+
+class Memory(Sleeper):
+    """All candidates share a memory that holds two of those that need much, and one that is too big for it."""
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        with self.guard:
+            crowded = self.running >= 2 or "e" in query.source
+        found = super()._run_one(query, cancel)
+        return replace(found, outcome=replace(found.outcome, kind=OutcomeKind.OOM)) if crowded else found
+
+
+def test_what_runs_out_of_memory_beside_others_is_asked_again_alone() -> None:
+    runner = Memory(jobs=4)
+    found = dict(runner.run_many(["0.05"] * 6))
+    assert {result.outcome.kind for result in found.values()} == {OutcomeKind.OK}
+    assert runner.run("5e-3").outcome.kind is OutcomeKind.OOM
+    runner.close()

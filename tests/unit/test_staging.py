@@ -8,7 +8,9 @@ import pytest
 
 from triage.model.stage import Stage
 from triage.probe import staging
+from triage.probe.run import ProbeRequest, stage_env
 from triage.probe.staging import POISONOUS, SITE, environment, harvest_neutral, make_stage
+from triage.probe.target import Target
 from triage.session.events import Emitter, Event, Journal
 
 
@@ -130,3 +132,19 @@ def test_the_journal_is_written_as_it_is_learned(tmp_path: Path) -> None:
         lines = (tmp_path / "journal.jsonl").read_text().splitlines()
         assert json.loads(lines[-1]) | {"t": 0} == {"t": 0, "kind": kind, "number": 1}
     Emitter(Journal(tmp_path / "no" / "journal.jsonl"))("one")  # a directory that went away ends nothing
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_kernels_of_triton_are_built_once_in_a_run(tmp_path: Path, kept: bool) -> None:
+    stage = make_stage(None)
+    request = ProbeRequest(
+        "a",
+        Target("python", ("python",), tmp_path),
+        None,
+        9.0,
+        tmp_path,
+        kernels=tmp_path / "kernels" if kept else None,
+    )
+    place = Path(stage_env(request, stage)["TRITON_CACHE_DIR"])
+    stage.remove()
+    assert place == (tmp_path / "kernels" if kept else stage.cache) / "triton"

@@ -11,7 +11,7 @@ import pytest
 from stand_ins import BOOM, NOT_KNOWN, PASSED, Questions, inquiry, late, result
 
 from triage.culprit.parts import COUNTS, applications
-from triage.culprit.settings import SWITCHES, inserted, switches_for, why_not
+from triage.culprit.settings import SWITCHES, inserted, mode_of, switches_for, text_for, why_not, with_switch
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.judgement import CandidateResult
 from triage.model.outcome import Outcome, RaisedException
@@ -76,8 +76,8 @@ COUNTED = {
 }  # fmt: skip
 
 
-def search(machine: Machine, budget: Questions | None = None, rung: str = "inductor") -> Searched:
-    found = search_parts(SOURCE, inquiry(machine, rung=rung, budget=budget or Questions()))
+def search(machine: Machine, budget: Questions | None = None, rung: str = "inductor", source: str = SOURCE) -> Searched:
+    found = search_parts(source, inquiry(machine, rung=rung, budget=budget or Questions()))
     assert found is not None
     return found
 
@@ -183,6 +183,48 @@ def test_why_a_setting_is_not_asked():
     assert why_not(matcher, "import torch._inductor.pattern_matcher", {matcher.name: "True"}) is None
     for text in ("torch._inductor.config.pattern_matcher = True", "options={'pattern_matcher': True}"):
         assert why_not(matcher, text, {matcher.name: "True"}) == "the reproducer sets it itself"
+
+
+@pytest.mark.parametrize(
+    ("mode", "other"), [("reduce-overhead", "default"), ("max-autotune", "max-autotune-no-cudagraphs")]
+)
+def test_what_a_mode_sets_is_switched_off_by_another_mode(mode, other):
+    (graphs,) = [switch for switch in SWITCHES if switch.part == "cudagraphs"]
+    text = f"import torch\ng = torch.compile(f, mode='{mode}')\ng(torch.randn(2, device='cuda'))\n"
+    assert why_not(graphs, text, {graphs.name: "False"}) is None
+    assert with_switch(text, graphs) == text.replace(f"'{mode}'", f"'{other}'")
+    assert text_for(graphs, text) == f'mode="{other}"'
+    for plain in (text.replace(mode, "max-autotune-no-cudagraphs"), text.replace(f", mode='{mode}'", "")):
+        assert mode_of(graphs, plain) is None and text_for(graphs, plain) == graphs.text
+        assert why_not(graphs, plain, {graphs.name: "False"}) == "it is so already"
+
+
+def test_a_setting_that_a_mode_overrides_is_no_workaround():
+    class Graphed(Machine):
+        def run(self, source: str, **how: Any) -> CandidateResult:
+            self.asked.append(source)
+            return result(BOOM if "reduce-overhead" in source else PASSED)
+
+    text = 'import torch\ng = torch.compile(f, mode="reduce-overhead")\ng(torch.randn(2, device="cuda"))\n'
+    found = search(Graphed("cudagraphs", 1, COUNTED), source=text)
+    assert found.search.names == ("cudagraphs",) and found.cures == ()
+    assert [row.setting for row in found.rows if row.outcome == "ok"] == ['mode="default"']
+
+
+def test_what_is_only_on_one_device_is_asked_there():
+    on = {
+        device: {row.setting for row in search(Machine("fusion", 1, COUNTED), source=text).rows}
+        for device, text in (("cpu", SOURCE), ("cuda", f'{SOURCE}g(torch.randn(2, device="cuda"))\n'))
+    }
+    gpus = {
+        "torch._inductor.config.triton.persistent_reductions = False",
+        "torch._inductor.config.shape_padding = False",
+    }
+    assert gpus <= on["cuda"] and not gpus & on["cpu"]
+    (optimisation,) = [switch for switch in SWITCHES if switch.part == "C++ optimisation"]
+    assert why_not(optimisation, 'x = torch.randn(2, device="cuda:1")', None) and not why_not(
+        optimisation, SOURCE, None
+    )
 
 
 def test_lines_come_after_the_first_imports():

@@ -19,6 +19,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow, Condition, SubsystemSearch
 from triage.reduce.graph.edits import Edit
 from triage.reduce.graph.passes import autograd, storage
+from triage.reduce.graph.passes.devices import MoveTo, gpu_of
 from triage.reduce.graph.passes.dtypes import ChangeDtype
 from triage.reduce.graph.passes.extents import Resize
 from triage.reduce.graph.passes.fills import filled
@@ -62,11 +63,23 @@ class Size(Question):
 
 def questions_of(case: GraphCase) -> Iterator[Question]:
     """What is asked of this graph, the most telling first."""
+    yield from _devices(case)
     yield from _dtypes(case)
     yield from _sizes(case)
     yield from _layouts(case)
     yield from _values(case)
     yield from _gradients(case)
+
+
+def _devices(case: GraphCase) -> Iterator[Question]:
+    kind = gpu_of(case)
+    if kind is not None:
+        yield Question(
+            f"the CPU instead of {kind}",
+            ((MoveTo("cpu"),),),
+            f"the device is {kind}",
+            "the device (the CPU fails as well)",
+        )
 
 
 def _dtypes(case: GraphCase) -> Iterator[Question]:

@@ -114,6 +114,43 @@ TABLE: tuple[Row, ...] = (
         environment=True,
     ),
     Row(
+        "no_c_compiler",
+        ("RuntimeError",),
+        r"\AFailed to find C compiler",
+        "Triton builds what launches its kernels with a C compiler, and finds none ($CC, else gcc or clang).",
+        "Install gcc (or clang) or point CC at one.",
+        "https://github.com/MIC-DKFZ/nnUNet/issues/2268",
+        environment=True,
+    ),
+    Row(
+        "no_libcuda",
+        ("AssertionError", "CalledProcessError"),
+        r"\Alibcuda\.so cannot found|cannot find -lcuda\b",
+        "Triton does not find libcuda.so, the library of the GPU's driver, and links with it what launches its kernels.",
+        "Have the driver's library found: `ldconfig`, or TRITON_LIBCUDA_PATH with the directory that has libcuda.so.1.",
+        f"{ISSUES}/107960",
+        environment=True,
+    ),
+    Row(
+        "ptxas_too_old",
+        ("PTXASError", "RuntimeError"),
+        r"Value 'sm_\w+' is not defined for option 'gpu-name'",
+        "The assembler that Triton brings (ptxas) is older than this GPU and does not know it.",
+        "Use a newer torch with its Triton, or point TRITON_PTXAS_PATH at the ptxas of a newer CUDA.",
+        "https://github.com/triton-lang/triton/issues/8539",
+        environment=True,
+    ),
+    Row(
+        "no_kernel_image",
+        ("AcceleratorError", "RuntimeError"),
+        r"CUDA error: no kernel image is available for execution on the device",
+        "This torch, or an extension, was built without kernels for this GPU: it is older or newer than those it was built for.",
+        "Install a build of torch for this GPU (torch.cuda.get_arch_list() has what this one is for), and build extensions "
+        "for it.",
+        f"{ISSUES}/54053",
+        environment=True,
+    ),
+    Row(
         "warnings_are_errors",
         (
             "DeprecationWarning",

@@ -74,8 +74,9 @@ class Switch:
     `counted`: the agent counts how often it is applied, and can stop after any application (`agent/warm/parts.py`).
     `within` names the wider parts that hold this one. `also` are options that go with it where the torch has them.
     `cost` None: for finding out, and nothing for a program. `needs` is a pattern: what a script has for which this says
-    something. `accepted`: it says nothing of a kernel that the C++ compiler refuses to read. `dear`: its first use has headers
-    compiled anew, so it is asked of a suspect only. `late`: asked where nothing else was found.
+    something. `modes` are those of torch.compile that set the option whatever the configuration says, each with the mode
+    that only lacks it. `accepted`: it says nothing of a kernel that the C++ compiler refuses to read. `dear`: its first use
+    has headers compiled anew, so it is asked of a suspect only. `late`: asked where nothing else was found.
     """
 
     part: str
@@ -87,6 +88,7 @@ class Switch:
     within: tuple[str, ...] = ()
     also: tuple[tuple[str, Any], ...] = ()
     needs: str = ""
+    modes: tuple[tuple[str, str], ...] = ()
     accepted: bool = False
     dear: bool = False
     late: bool = False
@@ -108,6 +110,9 @@ class Switch:
 GRAPH_PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 LOWERINGS = ("lowerings",)
 ON_CUDA = r"\bcuda\b"
+TEMPLATES_ON_CUDA = rf"(?s)(?=.*{ON_CUDA}).*max.autotune"
+ON_CPU = rf"(?s)\A(?!.*{ON_CUDA})"
+GRAPHED = (("reduce-overhead", "default"), ("max-autotune", "max-autotune-no-cudagraphs"))
 REALIZED = (("realize_cpu_acc_reads_threshold", 0), ("realize_reads_threshold", 0))
 RANDOM = r"dropout|_like\(|bernoulli|multinomial|normal_|uniform_|exponential_|random_|\brrelu"
 PLAIN_COMPILE = (("cpp_cache_precompile_headers", False),)
@@ -124,7 +129,7 @@ SWITCHES = (
     Switch("fusion", option="max_fusion_size", value=1, cost=SLOWER, counted=True, within=LOWERINGS),
     Switch(
         "vectorisation", option="cpp.simdlen", value=1, cost=SLOWER, counted=True, within=LOWERINGS,
-        also=PLAIN_COMPILE, dear=True,
+        also=PLAIN_COMPILE, dear=True, needs=ON_CPU,
     ),
     Switch(
         "index propagation", option="constant_and_index_propagation", value=False, cost=GENTLE, within=LOWERINGS,
@@ -143,12 +148,23 @@ SWITCHES = (
     Switch("shape padding", option="shape_padding", value=False, cost=GENTLE, needs=ON_CUDA),
     Switch("split reductions", option="split_reductions", value=False, cost=GENTLE, within=LOWERINGS, needs=ON_CUDA),
     Switch("online softmax", option="online_softmax", value=False, cost=GENTLE, needs=ON_CUDA),
-    Switch("cudagraphs", option="triton.cudagraphs", value=False, cost=GENTLE, needs=ON_CUDA),
+    Switch("persistent reductions", option="triton.persistent_reductions", value=False, cost=GENTLE, within=LOWERINGS,
+           needs=ON_CUDA),
+    Switch("mixed-order reductions", option="triton.mix_order_reduction", value=False, cost=GENTLE, within=LOWERINGS,
+           needs=ON_CUDA),
+    Switch("coalesced tiling", option="triton.coalesce_tiling_analysis", value=False, cost=GENTLE, within=LOWERINGS,
+           needs=ON_CUDA),
+    Switch("epilogue fusion", option="epilogue_fusion", value=False, cost=GENTLE, within=LOWERINGS, needs=TEMPLATES_ON_CUDA),
+    Switch("prologue fusion", option="prologue_fusion", value=False, cost=GENTLE, within=LOWERINGS, needs=TEMPLATES_ON_CUDA),
+    Switch("approximate division", option="eager_numerics.division_rounding", value=True, cost=SLOWER, within=LOWERINGS,
+           needs=ON_CUDA),
+    Switch("static launcher", option="use_static_cuda_launcher", value=False, cost=GENTLE, within=LOWERINGS, needs=ON_CUDA),
+    Switch("cudagraphs", option="triton.cudagraphs", value=False, cost=GENTLE, needs=ON_CUDA, modes=GRAPHED),
     Switch("caches", option="force_disable_caches", value=True, cost=SLOWER, late=True),
     Switch("freezing", option="freezing", value=True, needs=r"no_grad|inference_mode", late=True),
     Switch(
         "C++ optimisation", option="aot_inductor.debug_compile", value=True, cost=SLOWEST, within=LOWERINGS,
-        also=PLAIN_COMPILE, dear=True, accepted=True,
+        also=PLAIN_COMPILE, dear=True, accepted=True, needs=ON_CPU,
     ),
 )  # fmt: skip
 # The lowest rung that has the part. One thread is all that a candidate has, so threads are no row.
@@ -207,20 +223,39 @@ def why_not(switch: Switch, source: str, known: Mapping[str, str] | None) -> str
         return None
     if known is not None and switch.name not in known:
         return "this torch has no such setting"
-    if known is not None and known[switch.name] == repr(switch.value):
+    if known is not None and known[switch.name] == repr(switch.value) and mode_of(switch, source) is None:
         return "it is so already"
     own = re.search(rf"\b{switch.option.rpartition('.')[2]}\b['\"]?\s*[=:]", source)
     return "the reproducer sets it itself" if own else None
 
 
 def with_switch(source: str, switch: Switch, known: Mapping[str, str] | None = None) -> str:
-    """The script with this option set after its imports."""
+    """The script with this option set after its imports, or in a mode that lacks it."""
+    mode = mode_of(switch, source)
+    if mode is not None:
+        return _given(dict(switch.modes)).sub(rf"\g<1>{dict(switch.modes)[mode]}\g<3>", source)
     also = [
         f"{name} = {value!r}"
         for name, value in _companions(switch).items()
         if known is not None and name in known
     ]  # fmt: skip
     return inserted(source, "\n".join([f"import {switch.module}", switch.text, *also]))
+
+
+def mode_of(switch: Switch, source: str) -> str | None:
+    """The mode that the script gives to torch.compile and that sets this option, which nothing else can then take back."""
+    found = _given(dict(switch.modes)).search(source) if switch.modes else None
+    return found[2] if found is not None else None
+
+
+def text_for(switch: Switch, source: str) -> str:
+    """What is changed in this script, as a person writes it."""
+    mode = mode_of(switch, source)
+    return switch.text if mode is None else f'mode="{dict(switch.modes)[mode]}"'
+
+
+def _given(modes: Mapping[str, str]) -> re.Pattern[str]:
+    return re.compile(rf"(\bmode\s*=\s*['\"])({'|'.join(modes)})(['\"])")
 
 
 def _companions(switch: Switch) -> dict[str, Any]:

@@ -25,7 +25,9 @@ from triage.culprit.settings import (
     Setting,
     Switch,
     inserted,
+    mode_of,
     switches_for,
+    text_for,
     why_not,
     with_switch,
 )
@@ -254,7 +256,12 @@ class _Search:
 
     def _cures(self, names: Sequence[str], what: str | None) -> tuple[Setting, ...]:
         """The options with which it passed. An option that is dear, or takes one pass out, is tried here."""
-        found = [switch.change for switch in self._passing() if switch.change is not None and self._by_option(switch)]
+        source = self._asking.source
+        found = [
+            switch.change
+            for switch in self._passing()
+            if switch.change is not None and self._by_option(switch) and mode_of(switch, source) is None
+        ]
         suspects = [switch for switch in self._switches if switch.dear and switch.part in names]
         self._ask_dear([switch for switch in suspects if switch.part not in self._dear])
         found += [
@@ -283,7 +290,7 @@ class _Search:
             took = self._asking.took.get(switch.text if switch.dear else switch.part, 0.0)
             if outcome == "not_run" and (switch.late or why == NOTHING_FOR_IT):
                 continue
-            rows.append(AblationRow(switch.text, outcome, took, why or None))
+            rows.append(AblationRow(text_for(switch, self._asking.source), outcome, took, why or None))
         return rows
 
 

@@ -37,7 +37,11 @@ class TargetEnvironment:
             "platform": self.facts.get("platform"),
             "compiler": compiler.get("version"),
             "cuda": self.facts.get("cuda_built"),
+            "hip": self.facts.get("hip_built"),
             "device": self.facts.get("cuda_device") or "cpu",
+            "cuda_capability": self.facts.get("cuda_capability"),
+            "driver": self.facts.get("driver"),
+            "cudnn": self.facts.get("cudnn"),
             "cpu_capability": self.facts.get("cpu_capability"),
             **pip,
         }

@@ -69,6 +69,13 @@ EQUIVALENCES = (
         "Both of them: the program has many elements and two threads, its reproducer few and one (pytorch#195402).",
         one_says=TORN,
     ),
+    Equivalence(
+        (OutcomeKind.EXCEPTION, "RuntimeError"),
+        (OutcomeKind.EXCEPTION, "AcceleratorError"),
+        "CUDA error: ",
+        "What went wrong in a kernel is told by the call that waits for the device next: one of torch (an AcceleratorError since "
+        "2.8, torch/csrc/Exceptions.h), or the launch of a kernel of Triton's (a RuntimeError).",
+    ),
 )
 
 # Types that a later torch renamed, everywhere: measured on 2.1 to 2.15. With fullgraph=True it was an Unsupported at first.

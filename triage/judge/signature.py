@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from triage.judge.device import is_asynchronous, is_of_kernel_text, reason_of
 from triage.judge.skeleton import (
     REFUSED,
     last_raised,
@@ -53,6 +54,7 @@ _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\
 RAISES = re.compile(r"(?:raise|assert)\b")  # a line that raises by itself
 # Files of functions that compare for a program.
 _CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|unittest|_pytest)/")
+_TRACED = re.compile(r'^(?:\[(?:rank|default)\d+\]:)*\s*File "([^"\n]+)", line (\d+), in (\w+)$', re.MULTILINE)
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 ENDED = "after the end of the program"  # while Python lets go of what it held
 # What the agent last said before a crash or a hang, as phases: the words for them differ from process to process.
@@ -298,7 +300,12 @@ def is_programs_word(error: RaisedException) -> bool:
 
 
 def is_verdict(error: RaisedException) -> bool:
-    """Whether it came after what is compiled, as the program's own word on its results does: it left no compiled code."""
+    """Whether it came after what is compiled, as the program's own word on its results does: it left no compiled code.
+
+    What a kernel ended with comes from any line that waits for the device.
+    """
+    if is_asynchronous(error.innermost().message):
+        return False
     return not error.swallowed and error.phase in ("uncaught", "test", "text") and error.inner is None
 
 
@@ -307,8 +314,13 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
     type_name, message = unwrap_text(inner.type, inner.message)
     if _explains_asserts(inner):
         message = without_explanation(message)
+    if is_of_kernel_text(short_type(type_name)) and inner.cause is not None and not reason_of(message):
+        message = inner.cause.message  # of a function that the kernel calls
     telling = telling_lines(type_name, message)
-    frames = tuple(_telling_frames(inner.frames) or _telling_frames(exception.frames))
+    raised_at = inner.frames if short_type(inner.type) != "SubprocException" else _frames_of_worker(inner.message)
+    frames = tuple(_telling_frames(raised_at) or _telling_frames(inner.frames) or _telling_frames(exception.frames))
+    if is_asynchronous(message):
+        frames = ()  # those of the call that came to wait for the device
     if short_type(type_name) == "RecursionError":
         frames = _cycle(frames)
     # A check in the user's own code is known by its place, not by numbers in its text.
@@ -321,6 +333,12 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         wrapper=short_type(exception.type),
         wrong=exception.wrong or (exception.check.wrongness if exception.check is not None else None),
     )
+
+
+def _frames_of_worker(message: str) -> tuple[Frame, ...]:
+    """Where a compile worker raised: whether a kernel is built there or in the program's own process is chance."""
+    last = message.rpartition("Traceback (most recent call last):")[2]
+    return tuple(Frame(file, int(line), function) for file, line, function in _TRACED.findall(last))
 
 
 def _explains_asserts(error: RaisedException) -> bool:

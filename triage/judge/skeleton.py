@@ -10,6 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from triage.judge.device import (
+    WHOEVER_SAYS_IT,
+    is_of_kernel_text,
+    of_last_config,
+    ptxas_error,
+    reason_of,
+    reason_or_line,
+)
 from triage.judge.equivalences import RENAMED_TYPES
 
 # Wrappers whose own type says nothing; the exception they carry is the failure. Their text carries it after their own:
@@ -54,6 +62,11 @@ _TAIL_MARKS = (
     "\n  args[0]: ",
     "\nFound from",
     "\nCommand:",
+    "\nSearch for `",  # and in the next lines how to debug an error of CUDA or HIP
+    "\nCUDA kernel errors might be",
+    "\nHIP kernel errors might be",
+    "\nDevice-side assertion",
+    "\nRepro command:",
 )
 # What a graph break is about is told here alone for many kinds of break (2.7 and newer).
 _BREAK_CONTEXT = re.compile(r"\n  Developer debug context: (\S.*?)(?=\n\s*\n|\Z)", re.DOTALL)
@@ -110,6 +123,12 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r"(?<=maximum recursion depth exceeded) (?:while|in) [^\n]*"), ""),
     # What the program calls two inputs (torch/_functorch/_aot_autograd/runtime_wrappers.py:_format_input).
     (re.compile(rf"\b(input \d+) {_SOURCE} and (input \d+) {_SOURCE}"), r"\1 and \2"),
+    # What of a GPU's errors varies: who tells it, how much memory there was, whose output it is.
+    (WHOEVER_SAYS_IT, "CUDA error: "),
+    (re.compile(r"\b(CUDA|HIP|XPU) out of memory\. Tried to allocate (?!more than).*", re.DOTALL), r"\1 out of memory"),
+    (re.compile(r"out of resource: (tensor memory|threads), .*", re.DOTALL), r"out of resource: \1"),
+    (re.compile(r"out of resource: [\w ]+,? Required: .*", re.DOTALL), "out of resource: shared memory"),
+    (re.compile(r"(?<=overwritten by a subsequent run)\. Stack trace: .*", re.DOTALL), ""),
     # What depends on sizes alone.
     (re.compile(r"(?:expected size -?\d+==-?\d+, stride -?\d+==-?\d+ at dim=\d+(?:; )?)+"), _size_or_stride),
     (re.compile(r"index out of bounds: 0 <= .*"), "index out of bounds"),
@@ -122,7 +141,7 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r"\bc[a-z0-9]{40,}\b"), "<hash>"),
     (re.compile(r"\b[0-9a-f]{16,}\b"), "<hash>"),
     # Generated names. Buffers, kernel temporaries and sizes are kept apart: to miss one is not to miss another.
-    (re.compile(r"\b(?:cpp|triton)_(?:fused|poi|per|red|tem|for|unk|split)\w*"), "<kernel>"),
+    (re.compile(r"\b(?:cpp|triton)_(?:fused|poi|per|red|tem|for|unk|spl)\w*|\btriton_\w*?_\d+\b"), "<kernel>"),
     (re.compile(r"\b(?:buf|op|arg_buf)\d+(?:_\d+)*\b"), "<buf>"),
     (re.compile(r"\b(?:tmp|x|r|y|z)\d+(?:_\w*)?\b"), "<tmp>"),
     (re.compile(rf"(['\"]){_DIM}\1"), r"\1<dim>\1"),
@@ -172,6 +191,15 @@ def unwrap_text(type_name: str, message: str) -> tuple[str, str]:
             found = _WRAPPED.match(message)
         elif name == "SubprocException":
             found = last_raised(message)
+            if found is not None and _lacks_reason(
+                found
+            ):  # the first of the chain has it, of a function that the kernel calls
+                first = last_raised(_without_tail(message))
+                type_name, message = found["type"], ((first or found)["rest"] or "")
+                break
+        elif name in ("RuntimeError", "NoTritonConfigsError") and (config := of_last_config(message)):
+            type_name, message = config
+            continue
         elif name == "InternalTorchDynamoError":
             found = _NAMED_TYPE.match(message)
         else:
@@ -182,6 +210,10 @@ def unwrap_text(type_name: str, message: str) -> tuple[str, str]:
     if short_type(type_name) == "Unsupported" and _RECOMPILE_LIMIT.match(message.strip()):
         type_name = "RecompileLimitExceeded"
     return type_name, message.lstrip(" ")
+
+
+def _lacks_reason(raised: re.Match[str]) -> bool:
+    return is_of_kernel_text(short_type(raised["type"])) and not reason_of(_without_tail(raised["rest"] or ""))
 
 
 def last_raised(text: str) -> re.Match[str] | None:
@@ -204,16 +236,23 @@ def telling_lines(type_name: str, message: str) -> str:
             return f"{REFUSED}: {found.group(1).strip()}"
     context = _BREAK_CONTEXT.search(message)
     target = _TARGET.search(message)
-    text = "\n" + message.lstrip("\n")
-    for mark in _TAIL_MARKS:
-        place = text.find(mark)
-        if place >= 0:
-            text = text[:place]
-    text = text.strip()
+    text = _without_tail("\n" + message.lstrip("\n")).strip()
+    if is_of_kernel_text(name):
+        return reason_or_line(text)
+    if name == "PTXASError" or "PTX codegen error" in text[:200]:  # the latter in a RuntimeError, before Triton 3.2
+        return ptxas_error(message) or text
     if context is not None:
         return f"{text}\n  Context: {context.group(1).strip()}"
     if not text and target is not None:  # a bare `assert` in a lowering: the operator is all there is
         return f"target: {target.group(1)}"
+    return text
+
+
+def _without_tail(text: str) -> str:
+    for mark in _TAIL_MARKS:
+        place = text.find(mark)
+        if place >= 0:
+            text = text[:place]
     return text
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # A rung hangs that takes so many times what those below it took, and at least so long.
 HANG_FACTOR = 20.0
 HANG_SECONDS = 120.0
+DEVICE_SHARE = 0.9  # of a GPU's memory, for runs side by side
 
 
 class Asked(TypedDict, total=False):
@@ -73,6 +74,7 @@ class Runs(ABC):
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     printed: Callable[[Probe], Probe] | None = None  # where what is printed is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
+    env: Mapping[str, str] = field(default_factory=dict)  # variables of every run
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
 
@@ -113,13 +115,17 @@ class Runs(ABC):
     def jobs(self) -> int:
         """Probes side by side: as asked for, else one per three gigabytes and core, at most four.
 
-        A program with ranks meets at an address, which two runs of it would have to share: one at a time.
+        A program with ranks meets at an address, which two runs of it would have to share: one at a time. And as many as the
+        memory of a GPU has room for, if it uses one.
         """
-        if any(probe.notes.distributed for probes in list(self.seen.values()) for probe in list(probes)):
+        every = [probe.notes for probes in list(self.seen.values()) for probe in list(probes)]
+        share = max((notes.device_share for notes in every), default=0.0)
+        if any(notes.distributed for notes in every) or share > DEVICE_SHARE / 2:
             return 1
         if self.session.settings.jobs:
             return self.session.settings.jobs
-        return max(1, min(usable_cores(), runs_that_fit(), 4))
+        fit = int(DEVICE_SHARE / share) if share else runs_that_fit()
+        return max(1, min(usable_cores(), runs_that_fit(), fit, 4))
 
     @contextlib.contextmanager
     def pool(self, size: int) -> Iterator[ThreadPoolExecutor]:
@@ -201,7 +207,7 @@ class Runs(ABC):
             stop_after=self.stop_after,
             neutral=self.session.neutral,
             kernels=self.session.kernels,
-            extra_env={**logs, **extra_env},
+            extra_env={**logs, **self.env, **extra_env},
             verbose_logs=not few_logs,
             **asked,
         )

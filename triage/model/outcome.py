@@ -167,6 +167,7 @@ class AgentNotes:
     compared: int = 0  # calls of compiled graphs that were compared with eager
     not_compared: tuple[str, ...] = ()  # why others were not
     operators: tuple[str, ...] = ()  # custom operators that the program knows, `ns::name`
+    device_share: float = 0.0  # of a GPU's memory, at most, of all its processes together
     steps: Steps | None = None  # of the process with the most calls; None where there are too few to measure
     checked: tuple[OperatorCheck, ...] = ()  # what torch.library.opcheck found of some of them
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from triage.judge.device import with_words_of_output
 from triage.judge.equivalences import TORN
 from triage.judge.signature import ENDED, is_user_frame
 from triage.judge.skeleton import short_type
@@ -23,11 +24,12 @@ from triage.probe.traceback_text import last_traceback
 # Lines that say why a process was aborted; that it was (`Segmentation fault`, `Aborted`) the signal says already.
 _CRASH_LINES = re.compile(
     r"what\(\):|terminate called|stack smashing|double free|free\(\): |malloc\(|corrupted |"
-    r"CUDA error: |illegal memory access"
+    r"CUDA error: |illegal memory access|LLVM ERROR: |Assertion .* failed"
 )
 _OOM = re.compile(
-    r"OutOfMemoryError|CUDA out of memory|DefaultCPUAllocator: (?:not enough|can't allocate) memory|\bMemoryError\b|"
-    r"std::bad_alloc"
+    r"OutOfMemoryError(?!: out of resource)|(?:CUDA|HIP|XPU) out of memory|"
+    r"DefaultCPUAllocator: (?:not enough|can't allocate) memory|\bMemoryError\b|"
+    r"(?:CUDA(?: driver)? error|HIP error|Triton Error \[\w+\]): out of memory|std::bad_alloc"
 )
 _COMPARISON = re.compile(
     r"Tensor-likes are not (?:close|equal)|Scalars are not (?:close|equal)|Not equal to tolerance|"
@@ -75,6 +77,13 @@ def outcome_of(
     done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str = "", *, uncompiled: bool = False
 ) -> Outcome:
     """The outcome of a process. Without a compiler, an exception that the program handles itself is no failure."""
+    found = _ended(done, notes, stdout, stderr, stacks, uncompiled=uncompiled)
+    if found.exception is None:
+        return found
+    return replace(found, exception=with_words_of_output(found.exception, f"{stderr}\n{stdout}"))
+
+
+def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str, *, uncompiled: bool) -> Outcome:
     base: dict[str, Any] = {
         "seconds": done.seconds,
         "exit_code": done.code,

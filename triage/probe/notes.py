@@ -75,6 +75,7 @@ def agent_notes(events: list[Event]) -> AgentNotes:
         raised=tuple(exception for exception, _ in told),
         last_breadcrumb=crumb,
         point=decode(BoundaryPoint, point or {}),
+        device_share=sum(float(event.get("share") or 0.0) for event in of["device"]),
         tests=max((int(event.get("tests") or 0) for event in of["collected"]), default=0),
         double_backward=any(event.get("double_backward") for event in events),
         main_ended=root is not None and any(event.get("pid") == root for event in of["main_ended"]),

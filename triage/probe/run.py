@@ -172,6 +172,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         trace = request.directory / "trace" / request.name
         trace.mkdir(parents=True, exist_ok=True)
     env = environment(os.environ, stage, agent, trace=trace, extra={})
+    if "kernels" in agent:  # Triton's are known by their text as well
+        env["TRITON_CACHE_DIR"] = str(Path(str(agent["kernels"])) / "triton")
     if request.verbose_logs:
         env["TORCH_LOGS_OUT"] = str(stage.root / "torch.log")
     if request.explain or request.turns is not None:  # what is timed writes no logs; an empty TORCH_LOGS is an error

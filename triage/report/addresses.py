@@ -43,6 +43,14 @@ _PRIVATE_ENDINGS = (".internal", ".lan", ".corp", ".intranet")
 _NAMED_HOST = re.compile(rf"(?i)(?P<says>{_SAYS}|://|@)(?:[\w-]+\.)+(?:internal|lan|corp|intranet)(?![\w(.-])")
 
 
+_GPU = re.compile(r"\b(?P<kind>GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+
+
+def without_gpus(text: str, tally: Counter[str]) -> str:
+    """The text without the numbers by which NVIDIA knows each GPU that was ever made."""
+    return take_out(_GPU, r"\g<kind>-<id>", "gpu", text, tally) if mentions(text, "GPU-", "MIG-") else text
+
+
 def without_addresses(text: str, tally: Counter[str]) -> str:
     """The text with placeholders in the place of addresses and of hosts that only a private network knows."""
     if mentions(text, "@"):

@@ -22,6 +22,9 @@ _COMPILER = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.IND
 _SHAPE_ERRORS = re.compile(
     r"DataDependentOutputException|DynamicOutputShapeException|GuardOnDataDependentSymNode|ConstraintViolationError|ValueRangeError"
 )
+_TRITONS_PASSES = re.compile(
+    r"\APassManager::run failed|\APTXAS error: |LLVM ERROR: |/(?:llvm-project|triton)/\S+:\d+: "
+)
 # Turning compilation off, for all of the program or for the part that fails, is known to everybody.
 _OBVIOUS = re.compile(r"backend\s*=|fullgraph\s*=\s*False|disable|without torch\.compile|uncompiled", re.IGNORECASE)
 _TELLING_WAYS = ("setting", "argument", "spelling", "call")
@@ -87,6 +90,11 @@ def _custom(report: TriageReport) -> bool:
     return report.raised_in == "custom_op" or any(
         _op(report) == name or _op(report).startswith(f"{name}.") for name in own
     )
+
+
+def _of_triton(report: TriageReport) -> bool:
+    """Whether Triton's own compiler fails below the text of a kernel that it has accepted."""
+    return report.signature is not None and _TRITONS_PASSES.search(report.signature.message) is not None
 
 
 def _crash(report: TriageReport) -> bool:
@@ -158,7 +166,11 @@ RULES = (
         "module: higher order operators",
         _operator(r"(?:^|\.)higher_order\.(?!flex_)|(?:^|\.)(?:cond|while_loop|associative_scan)$"),
     ),
-    Rule("module: user triton", _operator(r"triton_kernel_wrapper")),
+    Rule(
+        "module: user triton",
+        lambda r: _operator(r"triton_kernel_wrapper")(r) or _part("the program's Triton kernels")(r),
+    ),
+    Rule("upstream triton", _of_triton),
     Rule(
         "module: functorch",
         _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch|batch_norm|functional_call)"),

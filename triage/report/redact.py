@@ -23,7 +23,7 @@ from urllib.parse import quote
 from triage.model.stage import Stage, Symptom
 from triage.model.text import words
 from triage.report import credentials
-from triage.report.addresses import without_addresses
+from triage.report.addresses import without_addresses, without_gpus
 from triage.report.credentials import SECRET, mentions, take_out
 from triage.report.markdown import clean
 
@@ -126,7 +126,8 @@ class Redactor:
     def source(self, text: str) -> str:
         """Program text: as `text`, but a bare word is never taken for a name, nor `a@b.c` for an address."""
         # Cleaned first: a colour code in the middle would hide a secret from us, but not from a reader.
-        return self._names_in_place(self._paths(credentials.scrub(self._known_values(clean(text)), self.tally)))
+        scrubbed = without_gpus(credentials.scrub(self._known_values(clean(text)), self.tally), self.tally)
+        return self._names_in_place(self._paths(scrubbed))
 
     def command(self, argv: Sequence[str]) -> tuple[str, ...]:
         """A command line, argument by argument: the value after `--token` goes whatever it looks like."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 NOT_REDACTED = "--no-redact was given: look through this report and its files before anybody else sees them."
 _NAMES = {
     "email": "e-mail address",
+    "gpu": "identity of a GPU",
     "ip": "IP address",
     "user": "user name",
     "host": "host name",
@@ -19,6 +20,7 @@ _NAMES = {
 _PLURALS = {
     "ip": "IP addresses",
     "email": "e-mail addresses",
+    "gpu": "identities of GPUs",
     "known_secret": "values of secret variables or arguments",
     "named_secret": "values beside names that say secret",
     "credentials_in_url": "logins or keys in URLs",

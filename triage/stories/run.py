@@ -19,6 +19,7 @@ from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TriageError
 from triage.locate import comparing, printed, unwritten, which_value, wrapper, wrong_before
+from triage.locate.blocking import to_blocking_launches
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.one_test import to_one_test
 from triage.locate.walk import Walk
@@ -240,7 +241,7 @@ def _run_script(found: Findings, asked: AskedTarget) -> None:
         first = found.walk.first()
         asked.check_usable(first)
         if not found.session.settings.screen:
-            found.notes += filter(None, [to_one_test(found.walk)])
+            found.notes += filter(None, [to_blocking_launches(found.walk), to_one_test(found.walk)])
             found.target = found.walk.target
         if found.runner is not None and first.outcome.failed:
             found.runner.warm()  # its seconds pass while the ladder runs

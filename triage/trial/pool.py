@@ -18,6 +18,7 @@ from pathlib import Path
 from triage.judge.judgement import CandidateResult
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
+from triage.trial.company import Company
 from triage.trial.facts import not_run
 from triage.trial.limits import default_jobs
 
@@ -46,6 +47,7 @@ class PooledRunner:
         self._root: Path | None = None
         self._made = 0
         self._executor: ThreadPoolExecutor | None = None
+        self._company: Company = view_of._company if isinstance(view_of, PooledRunner) else Company()
         self._end: float = view_of._end if isinstance(view_of, PooledRunner) else math.inf
 
     def until(self, end: float) -> None:
@@ -95,6 +97,15 @@ class PooledRunner:
         return not_run("cancelled") if cancel.is_set() else self._in_time(query, cancel)
 
     def _in_time(self, query: Query, cancel: Cancel) -> CandidateResult:
+        """What ran out of memory beside others is run again alone: a GPU, too, has but so much for all of them."""
+        with self._company.together() as stay:
+            result = self._before_end(query, cancel)
+        if result.outcome.kind is OutcomeKind.OOM and stay.in_company and not cancel.is_set():
+            with self._company.alone():
+                return self._before_end(query, cancel)
+        return result
+
+    def _before_end(self, query: Query, cancel: Cancel) -> CandidateResult:
         left = self._end - time.monotonic()
         if left <= 0:
             return not_run(TOO_LATE)

@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, List
 
 from .. import compat
-from . import surroundings
+from . import numerics, surroundings
 
 # Settings that say where things go or how much is printed: they cannot matter to a failure.
 _IRRELEVANT = re.compile(
@@ -56,7 +56,7 @@ def _autocast() -> List[str]:
 
 def config_lines() -> List[str]:
     """Settings of torch._dynamo, _inductor and _functorch that differ from their defaults, or that the program's own
-    environment variables made what they are, as statements.
+    environment variables made what they are, as statements; and how exactly it is told to compute.
     """
     import sys
 
@@ -72,7 +72,7 @@ def config_lines() -> List[str]:
             continue
         lines += [line for line in text.splitlines() if _relevant(line) and not _is_default(module, name, line)]
         lines += filter(_relevant, _by_environment(module, name, variables))
-    return list(dict.fromkeys(lines))
+    return list(dict.fromkeys([*numerics.numerics_lines(), *lines]))
 
 
 def _by_environment(module: Any, name: str, variables: List[str]) -> List[str]:

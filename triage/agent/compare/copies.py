@@ -7,6 +7,7 @@ import math
 import os
 
 from ..capture import values
+from ..compat import gpu
 from . import memory, modes, rule
 
 BYTES_AT_MOST = 1 << 30
@@ -30,14 +31,19 @@ class Copier:
                     self._check(item)
                     key = self._key(item)
                     if key not in self.bases:
-                        self.bytes += item.untyped_storage().nbytes()
-                        if self.bytes > _limit():
-                            raise CannotCopyError("its inputs are more than %d MiB" % (_limit() >> 20))
+                        self._count(item)
                         self.bases[key] = self._base(item)
                     self.arguments.append((item, key, self._layout(item)))
                 else:
                     self.arguments.append((item, None, None))
         self.parts = self._parts() if torch.is_grad_enabled() else set()
+
+    def _count(self, item):
+        """Refuse what is too much: the program's own call comes while its copies are there."""
+        self.bytes += item.untyped_storage().nbytes()
+        limit = _limit(item.device)
+        if self.bytes > limit:
+            raise CannotCopyError("its inputs are more than %d MiB" % (limit >> 20))
 
     def _parts(self):
         """Storages that hold several results of the program, all parts of one that takes gradients (`qkv.unbind()`)."""
@@ -141,8 +147,11 @@ class Copier:
         return copy if shaken is None else modes.shaken(self.torch, copy, shaken)
 
 
-def _limit():
-    """Bytes of inputs that may be copied: an eighth of what is free, a gigabyte at most."""
+def _limit(device):
+    """Bytes of inputs that may be copied: an eighth of what is free where they lie, a gigabyte at most."""
+    on_device = gpu.free_bytes(device)
+    if on_device is not None:
+        return min(BYTES_AT_MOST, on_device // 8)
     try:
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     except (ValueError, OSError, AttributeError):

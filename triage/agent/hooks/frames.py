@@ -16,6 +16,7 @@ import threading
 
 from .. import compat
 from ..capture import later
+from ..compat import gpu
 from .running import note_of
 
 GRAPH_LIMIT = 120
@@ -194,10 +195,12 @@ def _watch_graph(compiled, recorder, graph_id, name, placeholders):
             result = compiled(*args, **kwargs)
         except (Exception, SystemExit) as error:
             recorder.mark(error, graph=name or graph_id, phase="call")
-            if not first and not told:
+            lost = gpu.is_lost()  # then its values cannot be read any more: the next run does so beforehand
+            if not first and not told and not lost:
                 told.append(True)
                 _describe_again(recorder, name, placeholders, args)
-            recorder.channel.say("graph_failed", graph=graph_id, file=name, when="run")
+            died = {"died_in_call": calls} if lost else {}
+            recorder.channel.say("graph_failed", graph=graph_id, file=name, when="run", **died)
             raise
         finally:
             recorder.running.leave(before)

@@ -12,6 +12,7 @@ import time
 
 from ..capture import operators
 from ..capture.exception import describe, exit_status, rank
+from ..compat import gpu
 from . import leaving
 from .running import Running
 
@@ -253,6 +254,9 @@ class Recorder:
             tell()
         breaks = recompiles = 0
         self._tell_steps()
+        share = gpu.share()
+        if share is not None:
+            self.channel.say("device", share=share)
         passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}
         utils = sys.modules.get("torch._dynamo.utils")
         counters = getattr(utils, "counters", None)

@@ -16,6 +16,7 @@ import os
 import sys
 import time
 
+from ..compat import gpu
 from . import again, profiling
 
 WAITING, READY, GO, STOP, ENDED, PROFILE = b"-", b"r", b"g", b"s", b"x", b"p"
@@ -108,7 +109,7 @@ class Turns(object):
         self._end_block()
         self.recorder.channel.say(
             "measured", compiling=self.compiling, first=self.first, steps=self.steps, memory=_peak_bytes(),
-            device_memory=_peak_device_bytes(), repeated=self.repeated,
+            device_memory=gpu.peak_bytes(), repeated=self.repeated,
         )  # fmt: skip
         self.active = False
 
@@ -210,14 +211,5 @@ def _peak_bytes():
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    except Exception:
-        return None
-
-
-def _peak_device_bytes():
-    """The most memory that tensors had on the current GPU; None where none was used."""
-    try:
-        cuda = sys.modules["torch"].cuda
-        return int(cuda.max_memory_allocated()) if cuda.is_initialized() else None
     except Exception:
         return None

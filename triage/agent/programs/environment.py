@@ -38,10 +38,25 @@ def _torch_facts(torch):
         facts["cuda_device"] = torch.cuda.get_device_name(0) if facts["cuda_devices"] else None
     except Exception as error:
         facts["cuda_devices"], facts["cuda_device"] = 0, "%s: %s" % (type(error).__name__, error)
+    if facts["cuda_devices"]:
+        facts["cuda_capability"] = _quietly(lambda: "%d.%d" % torch.cuda.get_device_capability(0))
+        facts["cudnn"] = _quietly(torch.backends.cudnn.version)
+        facts["driver"] = _driver()
+    facts["hip_built"] = getattr(torch.version, "hip", None)
     facts["cpu_capability"] = _quietly(lambda: str(torch.backends.cpu.get_cpu_capability()))
     facts["distributed"] = _quietly(lambda: bool(torch.distributed.is_available()))
     facts["dynamo_error"] = _dynamo_error()
     return facts
+
+
+def _driver(path="/proc/driver/nvidia/version"):
+    """The version of NVIDIA's kernel module; None where that is not told."""
+    try:
+        with open(path) as file:
+            found = re.search(r"Kernel Module\b.*?\s(\d+\.[\d.]+)\s", file.read())
+    except OSError:
+        return None
+    return found.group(1) if found else None
 
 
 def _dynamo_error():

@@ -13,8 +13,8 @@ With `as-it-is` it runs programs of the user's instead (`program.py`): "script":
 Replies: `{"ready": true, ...}` (or false, with the reason) once; then per candidate `{"id", "started": pid}` and
 `{"id", "status", "signal", "seconds", "timed_out", "oom", "cancelled"}`.
 
-Invariants: one thread (a fork copies only the calling one), no CUDA in this process (a child of one that has it cannot use
-it), nothing of a candidate survives it, and nothing survives the end of the request pipe.
+Invariants: one thread (a fork copies only the calling one), CUDA not initialised in this process (a child could not use it,
+which is tried before the first candidate), nothing of a candidate survives it, and nothing survives the end of the request pipe.
 """
 
 import json

@@ -11,7 +11,7 @@ import time
 
 from .. import compat
 from ..hooks import imports, shared_cache
-from . import modules, phases
+from . import modules, phases, rehearsal
 
 # Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
 WARM_PHASE = "lowering"
@@ -30,6 +30,15 @@ LATER = (
     "torch._inductor.select_algorithm",
     "torch.utils._filelock",
     "numpy",
+)
+# The same for kernels of a GPU. Importing them calls no driver (measured with torch 2.11 and Triton 3.6).
+LATER_FOR_GPUS = (
+    "torch._inductor.codegen.cuda_combined_scheduling",
+    "torch._inductor.codegen.triton",
+    "torch._inductor.codegen.triton_combo_kernel",
+    "torch._inductor.cudagraph_trees",
+    "torch._inductor.runtime.triton_heuristics",
+    "triton.compiler.code_generator",
 )
 
 
@@ -53,17 +62,16 @@ def warm_up(shared, as_it_is=False):
         import torch
 
         modules.remember()
-        for name in LATER:
+        for name in (*LATER, *(LATER_FOR_GPUS if compat.may_use_accelerator(torch) else ())):
             try:
                 importlib.import_module(name)
             except Exception:  # another torch has other modules; what is missing is imported by the candidate
                 continue
     neutral = shared_cache.share(shared)
-    compiled = False
-    if not compat.may_use_accelerator(torch):
-        compiled = _compile_a_little(torch)
-    if _cuda_is_up():
-        return {"refused": "importing torch initialised CUDA, and a forked child could not use it"}
+    compiled = _beside_accelerator(torch, shared) if compat.may_use_accelerator(torch) else _compile_a_little(torch)
+    why = rehearsal.what_fails_in_a_child(torch)
+    if why:
+        return {"refused": "a forked child fails: %s" % why}
     if as_it_is and _threads_of_libraries() > threads:
         return {"refused": "it has several threads, of which a fork copies one"}
     sys.stdout.flush()
@@ -80,6 +88,24 @@ def warm_up(shared, as_it_is=False):
     }
 
 
+def _beside_accelerator(torch, shared):
+    """Whether a little was compiled: nothing that keeps a child from the GPU.
+
+    No gradients, for which autograd starts a thread per device, and no Inductor, whose patterns are made of tensors there.
+    """
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")  # never the user's
+    try:
+        rehearsal.load_driver()
+
+        def warm():
+            with rehearsal.left_alone(torch):
+                return _compile_a_little(torch, "aot_eager", gradients=False)
+
+        return not rehearsal.what_fails_in_a_child(torch, after=warm) and warm()
+    finally:
+        del os.environ["TRITON_CACHE_DIR"]
+
+
 class _Silent(object):
     """Stands where a recorder would be."""
 
@@ -93,15 +119,19 @@ class _Silent(object):
     breadcrumb = say
 
 
-def _compile_a_little(torch):
+def _compile_a_little(torch, backend="inductor", gradients=True):
     """Fill the caches of this process (patterns, symbolic shapes, operator tables) without a compiler run."""
     generator, count = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(1)  # no fork copies the others
     try:
+        if gradients:
+            # Autograd counts its devices once: outside of a trace, where there are none.
+            torch.ones(1, requires_grad=True).sum().backward()
         with phases.cut_off_after(WARM_PHASE, _Silent()):
-            compiled = torch.compile(_sample, backend="inductor")
-            x = torch.ones(4, 4, requires_grad=True)
-            compiled(x, torch.ones(4, 4)).backward()
+            compiled = torch.compile(_sample, backend=backend)
+            result = compiled(torch.ones(4, 4, requires_grad=gradients), torch.ones(4, 4))
+            if gradients:
+                result.backward()
         return True
     except phases.Passed:
         return True
@@ -127,18 +157,3 @@ def _threads():
         return len(os.listdir("/proc/self/task"))
     except OSError:
         return threading.active_count()
-
-
-def _cuda_is_up():
-    """Whether the CUDA driver was initialised: only then is its memory device open."""
-    try:
-        names = os.listdir("/proc/self/fd")
-    except OSError:
-        return False
-    for name in names:
-        try:
-            if os.readlink("/proc/self/fd/" + name).startswith(("/dev/nvidia-uvm", "/dev/kfd")):
-                return True
-        except OSError:
-            continue
-    return False

@@ -55,14 +55,19 @@ _SWITCHES = ("grad_enabled", "inference_mode", "autocast", "deterministic", "dyn
 
 
 def _layout(item: GraphInput) -> float:
-    """Ranks, odd strides, offsets, dtypes, symbolic sizes, grad: each is one more thing to read."""
+    """Ranks, odd strides, offsets, dtypes, devices, symbolic sizes, grad: each is one more thing to read."""
     meta = item.meta
     if meta is None:
         return 1.0
     odd = tuple(meta.stride) != contiguous(meta.shape)
     cost = len(meta.shape) + 2 * odd + (meta.storage_offset != 0) + bool(meta.lazy) + 2 * (meta.dtype != "float32")
     shared = 2 * (item.base is not None) + 2 * (item.view_of is not None)
-    return cost + len(meta.symbols) + meta.requires_grad + (item.role != "input") + shared
+    return cost + _device(meta.device) + len(meta.symbols) + meta.requires_grad + (item.role != "input") + shared
+
+
+def _device(device: str) -> int:
+    """Anybody has a CPU, and who has a GPU need not have a second one."""
+    return 0 if device == "cpu" else 1 + (":" in device)
 
 
 def _written_out(item: GraphInput) -> int:

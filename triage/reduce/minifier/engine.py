@@ -16,6 +16,7 @@ from pathlib import Path
 from triage.judge.asking import Budget
 from triage.judge.boundary import boundary, gallop
 from triage.judge.comparison import CheckOracle, ComparisonOracle
+from triage.judge.device import is_asynchronous
 from triage.judge.judgement import Oracle
 from triage.judge.likeness import same_failure
 from triage.model.graphcase import GraphCase
@@ -237,8 +238,11 @@ class Attempt:
         return judgement.reason or judgement.verdict.value
 
     def _forms(self) -> tuple[Form, ...]:
-        check = "values" if self._wrong_result else "exception"
-        return (Form(check=check), Form(nice=False, check=check))
+        plain = Form(
+            check="values" if self._wrong_result else "exception",
+            waits=is_asynchronous(self.problem.signature.message),
+        )
+        return (plain, replace(plain, nice=False))
 
     @property
     def _wrong_result(self) -> bool:

@@ -41,6 +41,10 @@ class Calls:
     changed: frozenset[str] = frozenset()
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
     arriving: Mapping[int, str] = field(default_factory=dict)
+    waits: bool = False  # for the GPU, behind each of the two runs
+
+
+WAIT = "torch.cuda.synchronize()"
 
 
 def eager_arguments(calls: Calls) -> str:
@@ -62,13 +66,15 @@ def exception_lines(calls: Calls) -> list[str]:
     outside = bool(calls.backward and calls.modes)
     step = _backward_outside if outside else used
     *first, eager = step(calls, f"{calls.function}({eager_arguments(calls)})")
-    lines = [*first, f"{eager}  # eager works"]
+    wait = [WAIT] * calls.waits
+    lines = [*first, f"{eager}  # eager works", *wait]
     arguments = compiled_arguments(calls)
     single = f"{calls.compiled}({arguments})"
     last = step(calls, single)
     if max(map(len, last)) > 118:
         lines.append(f"compiled = {calls.compiled}")
         last = step(calls, f"compiled({arguments})")
+    last += wait
     return lines + last if outside else in_modes(calls.modes, lines + last)
 
 
@@ -85,7 +91,8 @@ def _second_order(calls: Calls) -> list[str]:
         lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = inputs()")
     lines += ["    " + line for line in in_modes(calls.modes, [f"out = fn({', '.join(calls.parameters)})"])]
     lines += ["    " + line for line in penalty(calls)]
-    return [*lines, "", "", f"step({calls.function})  # eager works", f"step({calls.compiled})"]
+    wait = [WAIT] * calls.waits
+    return [*lines, "", "", f"step({calls.function})  # eager works", *wait, f"step({calls.compiled})", *wait]
 
 
 def penalty(calls: Calls) -> list[str]:

@@ -42,6 +42,7 @@ class Form:
     `close` as torch's tests do. With `squares` a backward pass starts from the sum of squares: some operations cancel the
     gradient of a sum. `zeros` takes a gradient that is None for zeros.
     `fine` judges values too that are so small that `same` takes any two of them for equal.
+    `waits`: a kernel of a GPU fails, which is told of by whoever waits for it; so the script does, at the end of each run.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -53,6 +54,7 @@ class Form:
     squares: bool = False
     fine: bool = False
     zeros: bool = False
+    waits: bool = False
 
     @property
     def compares_values(self) -> bool:
@@ -150,7 +152,8 @@ class _Script:
         config += self.process_group
         if self.form.compares_values and any(map(is_random, self.live)):
             config.append("torch._inductor.config.fallback_random = True  # the same random numbers as in eager")
-        body = [*self.preamble.lines(), *self.nested.lines, "", "", *self._function(), "", "", *self._main()]
+        told = _on_the_only_device([*self.nested.lines, "", "", *self._function(), "", "", *self._main()])
+        body = [*self.preamble.lines(), *told]
         parts = ["# " + line if line else "#" for line in header.splitlines()]
         parts += _imports("\n".join([*config, *body]), self.preamble.imports)
         parts += [*([""] if config else []), *config, *body]
@@ -230,8 +233,13 @@ class _Script:
             modes=self._outer_modes(),
             fresh=facts.aliased(self.arguments, self.changed),
             arriving=self.arriving,
+            waits=self.form.waits and self._is_on_gpu(),
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
+
+    def _is_on_gpu(self) -> bool:
+        metas = [item.meta for item in self.arguments] + [meta for node in self.live for meta in node.out]
+        return any(meta is not None and meta.device.startswith("cuda") for meta in metas)
 
     def _compile_call(self) -> str:
         context, options = self.case.context, []
@@ -266,6 +274,16 @@ def _without_mask(node: GraphNode) -> GraphNode:
     return replace(
         node, args=[*node.args[:4], {"tuple": [{"graph": name} for name in trees.graphs(node.args[4])]}, *node.args[5:]]
     )
+
+
+_DEVICE = re.compile(r'"(?P<type>cuda|xpu):(?P<index>\d+)"')
+
+
+def _on_the_only_device(lines: Sequence[str]) -> list[str]:
+    """Without the number of the device where that is 0 everywhere: as a person writes it, on any machine."""
+    if any(found["index"] != "0" for line in lines for found in _DEVICE.finditer(line)):
+        return list(lines)
+    return [_DEVICE.sub(lambda found: f'"{found["type"]}"', line) for line in lines]
 
 
 _MODULE = re.compile(r"\b(torch\._(?:dynamo|inductor|functorch|higher_order_ops)\.[a-z_]+)\.")

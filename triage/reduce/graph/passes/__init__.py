@@ -12,6 +12,7 @@ from triage.reduce.graph.passes import (
     bodies,
     carried,
     config,
+    devices,
     dtypes,
     elements,
     extents,
@@ -56,6 +57,7 @@ SIMPLER = (
     Pass("small", "every extent 1 or 2", small.propose),
 )
 DETAILS = (
+    Pass("devices", "the CPU in the place of a GPU", devices.propose),
     Pass("tables", "few numbers, in few digits, where values are written out", tables.propose),
     Pass("extents", "each extent down to where it still fails", dials=extents.dials),
     Pass("ranks", "fewer dimensions", ranks.propose),
