@@ -489,6 +489,16 @@ def test_a_loop_hands_on_fewer_values_and_reads_another_in_their_place():
         choices["input 2 of loop"].apply(graph)
 
 
+def test_numbers_in_the_bodies_of_a_loop_are_made_plain_too():
+    graph = relaxing()
+    assert after(scalars.propose(graph), "scalar lt ('args', 1)", graph).subgraphs[0].nodes[0].args[1] == 1
+    assert weight(after(scalars.propose(graph), "scalar lt ('args', 1)", graph)) < weight(graph)
+
+
+def test_a_loop_needs_all_of_its_arguments():
+    assert slots(trailing.propose(relaxing())) == ["arguments b"]
+
+
 def test_what_a_loop_captures_goes_where_another_value_does():
     graph = relaxing()
     found = next(iter(carried.propose(graph))).edits[0].apply(graph)
