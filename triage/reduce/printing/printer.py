@@ -150,7 +150,8 @@ class _Script:
         config += self.process_group
         if self.form.compares_values and any(map(is_random, self.live)):
             config.append("torch._inductor.config.fallback_random = True  # the same random numbers as in eager")
-        body = [*self.preamble.lines(), *self.nested.lines, "", "", *self._function(), "", "", *self._main()]
+        function = self._function()  # writes nested functions too
+        body = [*self.preamble.lines(), *self.nested.lines, "", "", *function, "", "", *self._main()]
         parts = ["# " + line if line else "#" for line in header.splitlines()]
         parts += _imports("\n".join([*config, *body]), self.preamble.imports)
         parts += [*([""] if config else []), *config, *body]
