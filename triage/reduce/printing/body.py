@@ -179,7 +179,8 @@ class Body:
         if expression is None:
             expression = speller.node(node)
         if expression.before:
-            self._say(index, expression.before)
+            apart = "\n" if self.statements and not self.statements[-1].text.endswith("\n") else ""
+            self._say(index, apart + expression.before)
         self.depth[node.name] = 1 + max((self.depth.get(name, 0) for name in self.reads[index]), default=0)
         if self._inlined(index, node, expression):
             self.scope[node.name] = expression
