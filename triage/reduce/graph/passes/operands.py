@@ -66,8 +66,7 @@ class DropMask:
             raise RefusedError(f"{self.node} has no block mask")
 
         def bare(node: GraphNode) -> GraphNode:
-            nothing = {"tuple": []}
-            args = [nothing if place in (_MASK, _READ_BY_MASK) else item for place, item in enumerate(node.args)]
+            args = [{"tuple": []} if place in (_MASK, _READ_BY_MASK) else item for place, item in enumerate(node.args)]
             return replace(node, args=args)
 
         return checked(case, drop_dead(map_node(case, self.node, bare)))
