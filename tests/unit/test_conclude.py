@@ -352,6 +352,18 @@ def test_a_reproducer_shows_what_the_program_showed() -> None:
     assert rung_that_shows(conclude(LADDER, TOP, alike), alike).name == "aot_eager"
 
 
+def test_an_error_that_names_another_operation_below_is_another_for_a_reproducer_and_told() -> None:
+    """A subclass that nothing handles stops whatever operation is the first to be called with it: not the same on each rung."""
+    divides, solves = (error("TypeError", f"Multiple dispatch failed for '{name}'") for name in ("div", "solve"))
+    seen = {"uncompiled": [OK], "eager": [OK], "aot_eager": [fails(divides)], "inductor": [fails(solves)]}
+    found = conclude(LADDER, TOP, seen)
+    assert (found.stage, rung_that_shows(found, seen).name) == (Stage.AOT_AUTOGRAD, "inductor")
+    assert found.there is not None and "div" in found.there.message
+    assert "`aot_eager` is the first backend that fails, with TypeError: Multiple dispatch failed for 'div'" in (
+        summary_sentence(found, fails(solves), None)
+    )
+
+
 def test_a_rung_that_was_not_run_has_its_reason():
     eager, aot, decomp = LADDER[1:4]
     assert why_not_run(aot, LADDER, {decomp.name: [OK]}) == "aot_eager_decomp_partition, which does more, passes"

@@ -172,6 +172,18 @@ def test_a_fake_call_is_about_what_it_wraps() -> None:
     assert query("TorchRuntimeError", message, stage=Stage.DYNAMO) == '"Sizes of tensors must match here"'
 
 
+def test_what_stands_behind_the_wish_for_a_report_tells() -> None:
+    message = (
+        'self.is_inference() INTERNAL ASSERT FAILED at "Stubs.cpp":66, please report a bug to PyTorch. Expected this method to '
+        "only be reached in inference mode."
+    )
+    assert query("RuntimeError", message) == '"Expected this method to only be reached in inference"'
+    assert (
+        query("RuntimeError", "please file an issue at https://github.com/x. ", "torch/y.py:some_name")
+        == "some_name RuntimeError"
+    )
+
+
 @pytest.mark.parametrize(
     "message",
     [

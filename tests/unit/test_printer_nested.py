@@ -145,8 +145,49 @@ def test_a_loop_whose_body_captures_a_tensor() -> None:
         tensor("w", 3, source="L['w']"),
     ]
     text = definitions(case(inputs, nodes, "%r", subgraphs=graphs))
-    assert "def cond_fn(i, x, w):\n    return i < 3" in text
-    assert "_, a = while_loop(lambda *args: cond_fn(*args, w), lambda *args: body_fn(*args, w), (i, x))" in text
+    assert text == (
+        "def f(i, x, w):\n"
+        "    def cond_fn(i, x):\n        return i < 3\n\n"
+        "    def body_fn(i, x):\n        return i + 1, x * w\n\n"
+        "    return while_loop(cond_fn, body_fn, (i, x))[1]"
+    )
+
+
+def looping(*captured: str) -> str:
+    """`while any(c): c = c * w`, which captures these values of `x` and its double, `k`."""
+    names = ("w", "n")[: len(captured)]
+    nodes = [
+        node("k", "operator.mul", "%x", 2, out=meta(3)),
+        node("l", HIGHER + "while_loop", graph("cond_0"), graph("body_0"), ("%x",), captured, out=[meta(3)]),
+    ]
+    graphs = (
+        SubGraph("cond_0", ("c", *names), (node("any", "torch.any", "%c", out=meta()),), ref("any")),
+        SubGraph("body_0", ("c", *names), (node("m", "operator.mul", "%c", "%w", out=meta(3)),), {"tuple": [ref("m")]}),
+    )
+    return definitions(case([tensor("x", 3, source="L['x']")], nodes, "%l", subgraphs=graphs))
+
+
+def test_inside_of_a_loop_another_name_stands_for_what_is_captured_too() -> None:
+    text = looping("%x")
+    assert "    def body_fn(x1):\n        return (x1 * x,)\n\n    return while_loop(cond_fn, body_fn, (x,))" in text
+
+
+def test_a_blank_line_stands_before_a_function_inside_of_another() -> None:
+    double = node("k", "operator.mul", "%x", 2, out=meta(3))
+    nodes = [
+        double,
+        node("l", HIGHER + "while_loop", graph("cond_0"), graph("body_0"), ("%k",), ("%k",), out=[meta(3)]),
+    ]
+    graphs = (sub("cond_0", "c w", [], "w"), sub("body_0", "c w", [], "w"))
+    text = definitions(case([tensor("x", 3, source="L['x']")], nodes, "%l", subgraphs=graphs))
+    assert text.startswith(
+        "def f(x):\n    a = x * 2\n\n    def cond_fn(c):\n        return (a,)\n\n    def body_fn(c):"
+    )
+
+
+def test_a_lambda_adds_what_a_loop_captures_where_that_has_no_name() -> None:
+    text = looping("%x", "%k")
+    assert text.startswith("def cond_fn(x, x1, n):") and "lambda *args: body_fn(*args, x, x * 2), (x,))" in text
 
 
 def test_a_missing_or_opaque_body_is_refused() -> None:

@@ -460,6 +460,20 @@ def test_captured_values_that_no_body_reads_go_with_their_inputs():
     assert not list(operands.propose(found))
 
 
+def test_attention_does_without_its_block_mask_and_all_that_makes_it():
+    score = SubGraph("score", ("s", "b", "h", "i", "j"), (op("m", "operator.mul", "%s", 2),), r("m"))
+    mask = SubGraph("all", ("b", "h", "i", "j"), (op("n", "torch.ones", {"tuple": []}),), r("n"))
+    parts = {"tuple": [4, 4, r("counts"), r("x"), 128, 128, {"graph": "all"}]}
+    nothing = {"tuple": []}
+    attend = op("y", "torch.ops.higher_order.flex_attention", "%q", "%q", "%q", {"graph": "score"}, parts, 0.5, nothing, nothing,
+                {"tuple": [r("x")]}, out=meta(1, 1, 4, 4))  # fmt: skip
+    made = op("counts", "torch.ones", [1, 1, 1], out=meta(1, 1, 1))
+    graph = case([tensor("q", 1, 1, 4, 4), tensor("x", 4)], [made, attend], "y", subgraphs=(score, mask))
+    found = after(operands.propose(graph), "mask of y", graph)
+    assert (names(found), input_names(found), [one.name for one in found.subgraphs]) == (["y"], ["q"], ["score"])
+    assert not list(operands.propose(found))
+
+
 def relaxing():
     """`while i < 3: i, c, d = i + 1, relu(w), relu(w) - c`, of which only d is returned."""
     going = SubGraph(
@@ -488,6 +502,16 @@ def test_a_loop_hands_on_fewer_values_and_reads_another_in_their_place():
     assert found.subgraphs[1].nodes[-1].args == [r("a"), r("g")]
     with pytest.raises(RefusedError):  # what is returned
         choices["input 2 of loop"].apply(graph)
+
+
+def test_numbers_in_the_bodies_of_a_loop_are_made_plain_too():
+    graph = relaxing()
+    assert after(scalars.propose(graph), "scalar lt ('args', 1)", graph).subgraphs[0].nodes[0].args[1] == 1
+    assert weight(after(scalars.propose(graph), "scalar lt ('args', 1)", graph)) < weight(graph)
+
+
+def test_a_loop_needs_all_of_its_arguments():
+    assert slots(trailing.propose(relaxing())) == ["arguments b"]
 
 
 def test_what_a_loop_captures_goes_where_another_value_does():

@@ -85,6 +85,8 @@ def test_a_class_that_is_more_than_functions_stays(change):
     [
         ("for a, b in zip(c, d):\n    f(a, b)\n", "a = c\nb = d\nf(a, b)\n"),
         ("for i, v in enumerate(g(x)):\n    f(v)\n", "v = g(x)[0]\nf(v)\n"),
+        ("for i, v in enumerate(g(x)):\n    f(v)\n", "v = next(iter(g(x)))\nf(v)\n"),
+        ("for i, (v, w) in enumerate(g(x)):\n    f(v, i)\n", "i = 0\n(v, w) = next(iter(g(x)))\nf(v, i)\n"),
         ("with a() as b:\n    f()\n", "with a():\n    f()\n"),
         ("for x in a.b:\n    f(x)\n", "x = a.b[0]\nf(x)\n"),
         ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "f()\n"),

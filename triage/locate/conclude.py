@@ -284,21 +284,41 @@ def face(probe: Probe, reported: FailureSignature | None) -> str | None:
 
 
 def rung_that_shows(conclusion: Conclusion, seen: Seen) -> Rung:
-    """The lowest failing rung where the failure is of the kind that is reported, else the lowest that fails.
+    """The lowest failing rung where the failure looks as reported, else one of its kind, else the lowest that fails.
 
-    One defect may be an exception of one backend and a wrong value, or a crash, of the next: a reproducer shows what the
-    program showed.
+    One defect may be an exception of one backend and a wrong value, or a crash, of the next, or one that names another
+    operation: a reproducer shows what the program showed.
     """
     assert conclusion.failing is not None and conclusion.signature is not None
-    wanted = (conclusion.signature.kind, conclusion.signature.exception_type)
+    reported = conclusion.signature
     names = [rung.name for rung in LADDER]
     if conclusion.failing.name not in names:
         return conclusion.failing
-    for rung in LADDER[names.index(conclusion.failing.name) :]:
-        faces = [probe.signature for probe in seen.get(rung.name, ()) if probe.signature is not None]
-        if any((signature.kind, signature.exception_type) == wanted for signature in faces):
-            return rung
+    rungs = LADDER[names.index(conclusion.failing.name) :]
+    for alike in (_looks_alike, _is_of_a_kind):
+        for rung in rungs:
+            if any(
+                probe.signature is not None and alike(probe.signature, reported) for probe in seen.get(rung.name, ())
+            ):
+                return rung
     return conclusion.failing
+
+
+def _looks_alike(found: FailureSignature, reported: FailureSignature) -> bool:
+    """Whether it is of the kind and, where torch raised an error, says the same. Other checks may say other numbers."""
+    if not _is_of_a_kind(found, reported):
+        return False
+    telling = reported.kind is OutcomeKind.EXCEPTION and bool(reported.frames)
+    return not telling or same_failure(found, reported) or same_face(found, reported) or _names_one(found, reported)
+
+
+def _names_one(found: FailureSignature, reported: FailureSignature) -> bool:
+    """Whether one says what the other does and more: a compiler adds where it was."""
+    return in_other_words(found, reported) or in_other_words(reported, found)
+
+
+def _is_of_a_kind(found: FailureSignature, reported: FailureSignature) -> bool:
+    return (found.kind, found.exception_type) == (reported.kind, reported.exception_type)
 
 
 def _compiled_nothing(probes: Sequence[Probe]) -> bool:
@@ -321,10 +341,9 @@ def _state(probes: Sequence[Probe]) -> bool | None:
 
 
 def _there(probes: Sequence[Probe], reported: FailureSignature) -> FailureSignature | None:
-    """What a rung fails with, where no run of it shows a failure of the reported kind."""
+    """What a rung fails with, where no run of it shows a failure that looks as reported."""
     told = [probe.signature for probe in probes if probe.outcome.failed and probe.signature is not None]
-    wanted = (reported.kind, reported.exception_type)
-    return told[0] if told and all((each.kind, each.exception_type) != wanted for each in told) else None
+    return told[0] if told and not any(_looks_alike(each, reported) for each in told) else None
 
 
 def _shows(probes: Sequence[Probe], reported: FailureSignature) -> bool:

@@ -80,7 +80,7 @@ _STOPS = words(
 )
 # Said of many failures: by torch, by Python, by the C++ compiler.
 _EVERYWHERE = re.compile(
-    r"(?i)please (?:file|report|submit|open).*|(?:this|it) is (?:likely |probably )?a bug\b.*|internal error\b"
+    r"(?i)please (?:file|report|submit|open)(?:[^.]|\.(?!\s))*|(?:this|it) is (?:likely |probably )?a bug\b.*|internal error\b"
     r"|assert(?:ion)? failed|RuntimeError when making fake tensor call|\AC\+\+ compile error:|expected to be|got an? "
     r"|see .* for more\b.*"
 )

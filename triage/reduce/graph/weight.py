@@ -25,11 +25,16 @@ def operations(case: GraphCase) -> int:
     """Operations of a case, nested graphs included; sizes, picks of tuples and mode switches are not operations."""
     wiring = Wiring(case)
     outer = sum(1 for unit in wiring.units if unit not in wiring.numbers)
-    return outer + sum(len(graph.nodes) for graph in case.subgraphs)
+    return outer + len(_nested(case))
+
+
+def _nested(case: GraphCase) -> list[GraphNode]:
+    return [node for graph in case.subgraphs for node in graph.nodes]
 
 
 def weight(case: GraphCase) -> Weight:
     """The sort key of a case: lighter is better."""
+    nodes = [*case.nodes, *_nested(case)]
     return (
         operations(case) + sum(_written_out(item) for item in case.inputs),
         len(case.nodes),
@@ -40,8 +45,8 @@ def weight(case: GraphCase) -> Weight:
         sum(_layout(item) for item in case.inputs),
         sum(elements(meta) for item in case.inputs for meta in (item.meta, item.view_of) if meta is not None),
         sum(_values(item) for item in case.inputs),
-        sum(len(node.args) + len(node.kwargs) for node in case.nodes),
-        sum(_numbers(node) for node in case.nodes),
+        sum(len(node.args) + len(node.kwargs) for node in nodes),
+        sum(_numbers(node) for node in nodes),
     )
 
 

@@ -178,6 +178,9 @@ class Body:
         expression = self.rewrite(node, speller) if self.rewrite is not None else None
         if expression is None:
             expression = speller.node(node)
+        if expression.before:
+            apart = "\n" if self.statements and not self.statements[-1].text.endswith("\n") else ""
+            self._say(index, apart + expression.before)
         self.depth[node.name] = 1 + max((self.depth.get(name, 0) for name in self.reads[index]), default=0)
         if self._inlined(index, node, expression):
             self.scope[node.name] = expression
@@ -287,5 +290,6 @@ def indented(statements: Sequence[Statement], depth: int = 1) -> list[str]:
         if opened:
             lines.append("    " * (depth + len(blocks)) + f"with {', '.join(opened)}:")
             blocks.append(opened)
-        lines += ["    " * (depth + len(blocks)) + line for line in statement.text.splitlines()]
+        indent = "    " * (depth + len(blocks))
+        lines += [indent + line if line else "" for line in statement.text.splitlines()]
     return lines

@@ -8,7 +8,7 @@ people pass the value itself: `cond(...)[0]` is written `torch.cond(...)`, and t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,6 +121,12 @@ def operands(node: GraphNode) -> list[Any]:
     return []
 
 
+def captured(node: GraphNode) -> list[Any]:
+    """The values that the bodies of a loop, or the score_mod of a flex_attention, are given from outside of it."""
+    place = {PREFIX + "while_loop": 3, SCAN: 3, FLEX: 7}.get(node.target)
+    return items(node.args[place]) if place is not None and place < len(node.args) else []
+
+
 def items(value: Any) -> list[Any]:
     """The elements of a tuple or list argument; a single value counts as a tuple of one."""
     if isinstance(value, dict) and "tuple" in value:
@@ -156,10 +162,16 @@ def masks(nodes: Sequence[GraphNode], shapes: Mapping[str, tuple[tuple[int, ...]
 
 @dataclass(frozen=True)
 class Rewriter:
-    """Writes higher-order operators by their public names. `classes` are those of autograd.Functions by forward graph."""
+    """Writes higher-order operators by their public names. `classes` are those of autograd.Functions by forward graph.
+
+    A body that captures values is written by `closure` where it is used, under the caller's names: (title, source). Where one
+    of them has no name there, `whole` writes it as a function of all, and a lambda adds them.
+    """
 
     classes: Mapping[str, str]
     masks: Mapping[str, Mask]
+    closure: Callable[[str, GraphNode, Sequence[str]], tuple[str, str]]
+    whole: Callable[[str, GraphNode], None]
     trivial: frozenset[str] = frozenset()  # score_mods that return the score
 
     def __call__(self, node: GraphNode, speller: Speller) -> Expression | None:
@@ -188,15 +200,16 @@ class Rewriter:
     def _while_loop(self, node: GraphNode, speller: Speller) -> Expression | None:
         if len(node.args) != 4:
             return None
-        bodies = [_closed(speller, graph, node.args[3], ["*args"]) for graph in node.args[:2]]
-        return Expression(f"while_loop({', '.join(bodies)}, {speller.argument(node.args[2]).text})")
+        bodies = [self._closed(speller, node, graph, ["*args"]) for graph in node.args[:2]]
+        text = f"while_loop({', '.join(body.text for body in bodies)}, {speller.argument(node.args[2]).text})"
+        return Expression(text, before="".join(body.before for body in bodies))
 
     def _scan(self, node: GraphNode, speller: Speller) -> Expression:
         if len(node.args) != 4 or len(items(node.args[1])) != 1 or len(items(node.args[2])) != 1 or len(node.out) != 2:
             raise Unprintable("a scan over more than one tensor")
-        body = _closed(speller, node.args[0], node.args[3], ["carry", "x"])
+        body = self._closed(speller, node, node.args[0], ["carry", "x"])
         init, xs = (speller.argument(items(item)[0]).text for item in node.args[1:3])
-        return Expression(f"scan({body}, {init}, {xs})")
+        return Expression(f"scan({body.text}, {init}, {xs})", before=body.before)
 
     def _flex_attention(self, node: GraphNode, speller: Speller) -> Expression:
         if node.multi or len(node.args) < 9:
@@ -205,27 +218,32 @@ class Rewriter:
         if any(meta is not None and len(meta.shape) != 4 for meta in (query, key)):
             raise Unprintable("flex_attention of what has no batch and no heads")
         arguments = [speller.argument(item).text for item in node.args[:3]]
+        before = ""
         if node.args[3].get("graph") not in self.trivial:
-            arguments.append("score_mod=" + _closed(speller, node.args[3], node.args[7], _SCORE))
+            score = self._closed(speller, node, node.args[3], _SCORE)
+            arguments.append("score_mod=" + score.text)
+            before = score.before
         if node.name in self.masks:
             arguments.append(f"block_mask={self.masks[node.name].name}")
         if query is None or abs(node.args[5] * query.shape[-1] ** 0.5 - 1) > 1e-6:
             arguments.append(f"scale={node.args[5]!r}")
         if query is not None and key is not None and query.shape[1] != key.shape[1]:
             arguments.append("enable_gqa=True")
-        return Expression(f"flex_attention({', '.join(arguments)})")
+        return Expression(f"flex_attention({', '.join(arguments)})", before=before)
 
-
-def _closed(speller: Speller, graph: Any, captured: Any, parameters: Sequence[str]) -> str:
-    """A body, or a lambda that adds the values it captures to its arguments."""
-    function = speller.argument(graph).text
-    more = [speller.argument(item).text for item in items(captured)]
-    if not more:
-        return function
-    text = ", ".join(
-        name + "_" if re.search(rf"\b{re.escape(name)}\b", " ".join(more)) else name for name in parameters
-    )
-    return f"lambda {text}: {function}({', '.join([text, *more])})"
+    def _closed(self, speller: Speller, node: GraphNode, graph: Any, parameters: Sequence[str]) -> Expression:
+        """A body: a closure over what it captures, or a lambda that adds that to its arguments."""
+        more = [speller.argument(item).text for item in captured(node)]
+        if not more:
+            return speller.argument(graph)
+        if all(text.isidentifier() for text in more):
+            title, source = self.closure(graph["graph"], node, more)
+            return Expression(title, before=source)
+        self.whole(graph["graph"], node)
+        text = ", ".join(
+            name + "_" if re.search(rf"\b{re.escape(name)}\b", " ".join(more)) else name for name in parameters
+        )
+        return Expression(f"lambda {text}: {speller.argument(graph).text}({', '.join([text, *more])})")
 
 
 def parameter_hints(node: GraphNode) -> dict[str, tuple[str, ...]]:

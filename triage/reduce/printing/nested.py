@@ -38,7 +38,7 @@ class Nested:
         trivial = frozenset(
             graph.name for graph in graphs if graph.inputs and graph.outputs == trees.ref(graph.inputs[0])
         )
-        self.rewriter = hop.Rewriter(self.classes, masks, trivial)
+        self.rewriter = hop.Rewriter(self.classes, masks, self._closure, self._whole, trivial)
 
     def need(self, nodes: Sequence[GraphNode]) -> None:
         """Write what the nodes refer to and is not yet written, inner ones first. Raises Unprintable."""
@@ -47,11 +47,12 @@ class Nested:
                 self._function_class(node)
                 continue
             flex = node.target == hop.FLEX
+            closed = set(trees.graphs(node.args[:4])) if hop.captured(node) else set()  # written where they are used
             for name in trees.graphs([node.args, node.kwargs]):
                 skipped = flex and name in self.rewriter.trivial
                 unused = flex and name != node.args[3]["graph"] and node.name not in self.rewriter.masks
-                if name not in self.functions and not skipped and not unused:
-                    self._function(name, node)
+                if name not in closed and not skipped and not unused:
+                    self._whole(name, node)
 
     def _graph(self, name: str) -> SubGraph:
         """The sub-graph with its own nested operators unwrapped."""
@@ -62,19 +63,32 @@ class Nested:
         self.bare |= bare
         return SubGraph(graph.name, graph.inputs, tuple(nodes), outputs)
 
-    def _function(self, name: str, user: GraphNode) -> None:
+    def _whole(self, name: str, user: GraphNode) -> None:
+        """The function of all inputs of a body, once, at the top of the script."""
+        if name in self.functions:
+            return
         graph = self._graph(name)
         self.need(graph.nodes)
         title = self.names.like(hop.title(user, name))
         self.functions[name] = title
-        parameters, body = self._body(graph, graph.inputs, self._hints(user, name))
+        decorator = ["@torch.compiler.nested_compile_region"] if user.target == hop.REGION else []
+        self.lines += ["", "", *decorator, *self._written(graph, title, self._hints(user, name))]
+
+    def _closure(self, name: str, user: GraphNode, captured: Sequence[str]) -> tuple[str, str]:
+        """(title, source) of a body inside the function that uses it, whose names for the last inputs are `captured`."""
+        graph = self._graph(name)
+        self.need(graph.nodes)
+        title = self.names.like(hop.title(user, name))
+        return title, "\n".join([*self._written(graph, title, self._hints(user, name), captured), "", ""])
+
+    def _written(self, graph: SubGraph, title: str, hints: Sequence[str], captured: Sequence[str] = ()) -> list[str]:
+        parameters, body = self._body(graph, graph.inputs, hints, captured)
         lines = indented(body.write())
         results = hop.items(graph.outputs)
-        single = len(results) == 1 and (name in self.bare or not isinstance(graph.outputs, list | dict))
-        whole = body.result(results[0] if single else graph.outputs).text
-        lines.append(f"    return {whole[1:-1] if whole.startswith('[') and not single else whole}")
-        decorator = ["@torch.compiler.nested_compile_region"] if user.target == hop.REGION else []
-        self.lines += ["", "", *decorator, f"def {title}({', '.join(parameters)}):", *lines]
+        single = len(results) == 1 and (graph.name in self.bare or not isinstance(graph.outputs, list | dict))
+        shown = results if single or isinstance(graph.outputs, list) or len(results) > 1 else [graph.outputs]
+        lines.append(f"    return {', '.join(body.result(item).text for item in shown)}")
+        return [f"def {title}({', '.join(parameters)}):", *lines]
 
     def _hints(self, user: GraphNode, graph: str) -> list[str]:
         """What the caller calls the values it passes."""
@@ -83,12 +97,16 @@ class Nested:
             return list(customary)
         return [self.titles.get(trees.as_ref(item) or "", "") for item in hop.operands(user)]
 
-    def _body(self, graph: SubGraph, inputs: Sequence[str], hints: Sequence[str]) -> tuple[list[str], Body]:
-        names = Names(set(self.functions.values()) | set(self.classes.values()))
+    def _body(
+        self, graph: SubGraph, inputs: Sequence[str], hints: Sequence[str], captured: Sequence[str] = ()
+    ) -> tuple[list[str], Body]:
+        names = Names({*self.functions.values(), *self.classes.values(), *captured})
+        given = len(inputs) - len(captured)
         wanted = [*hints, *[""] * len(inputs)]
-        parameters = [parameter_name(name, hint, names) for name, hint in zip(inputs, wanted, strict=False)]
-        self.titles.update(zip(inputs, parameters, strict=True))
-        scope = {name: Expression(text) for name, text in zip(inputs, parameters, strict=True)}
+        parameters = [parameter_name(name, hint, names) for name, hint in zip(inputs[:given], wanted, strict=False)]
+        titles = dict(zip(inputs, [*parameters, *captured], strict=True))
+        self.titles.update(titles)
+        scope = {name: Expression(text) for name, text in titles.items()}
         body = Body(
             graph.nodes, graph.outputs, scope, names,
             functions=self.functions, metas={}, style=self.style, rewrite=self.rewriter,

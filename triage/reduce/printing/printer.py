@@ -152,7 +152,8 @@ class _Script:
         config += self.process_group
         if self.form.compares_values and any(map(is_random, self.live)):
             config.append("torch._inductor.config.fallback_random = True  # the same random numbers as in eager")
-        told = _on_the_only_device([*self.nested.lines, "", "", *self._function(), "", "", *self._main()])
+        function = self._function()  # writes nested functions too
+        told = _on_the_only_device([*self.nested.lines, "", "", *function, "", "", *self._main()])
         body = [*self.preamble.lines(), *told]
         parts = ["# " + line if line else "#" for line in header.splitlines()]
         parts += _imports("\n".join([*config, *body]), self.preamble.imports)

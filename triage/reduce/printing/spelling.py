@@ -25,10 +25,11 @@ class Unprintable(ValueError):  # noqa: N818 - a property of the case, not a mis
 
 @dataclass(frozen=True)
 class Expression:
-    """Python text with the binding strength of its outermost operator."""
+    """Python text with the binding strength of its outermost operator. `before` are functions to define first."""
 
     text: str
     strength: int = ATOM
+    before: str = ""
 
     def inside(self, strength: int) -> str:
         """The text, in parentheses where it stands beside an operator that binds tighter."""

@@ -39,7 +39,7 @@ STRUCTURE = (
     Pass("inline", "nested graphs written out", inline.propose),
     Pass("elements", "fewer tensors in lists of them", elements.propose),
     Pass("carried", "fewer values handed on and captured by loops", carried.propose),
-    Pass("operands", "fewer values captured by nested graphs", operands.propose),
+    Pass("operands", "fewer values captured by nested graphs, no block masks", operands.propose),
     Pass("bodies", "fewer operations inside nested graphs", bodies.propose),
 )
 SIMPLER = (

@@ -1,4 +1,4 @@
-"""Fewer values captured by nested graphs."""
+"""Fewer values captured by nested graphs, no block masks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.edits import checked, drop_dead
 from triage.reduce.graph.nested import elements_of
-from triage.reduce.graph.passes.proposal import Choice
+from triage.reduce.graph.passes.proposal import Choice, map_node
 
 # Operators whose last argument is the tuple of what each of their bodies is given last.
 _CAPTURING = frozenset({"cond", "while_loop", "scan", "associative_scan", "map_impl"})
+_MASK, _READ_BY_MASK = 4, 8  # arguments of flex_attention
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,38 @@ class DropOperands:
         return checked(case, drop_dead(changed))
 
 
+@dataclass(frozen=True)
+class DropMask:
+    """The flex_attention `node` over all pairs. What makes a mask of none is part of the graph as Dynamo captures it."""
+
+    node: str
+
+    @property
+    def what(self) -> str:
+        return f"without the block mask of {self.node}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        if not any(node.name == self.node and _is_masked(node) for node in case.nodes):
+            raise RefusedError(f"{self.node} has no block mask")
+
+        def bare(node: GraphNode) -> GraphNode:
+            args = [{"tuple": []} if place in (_MASK, _READ_BY_MASK) else item for place, item in enumerate(node.args)]
+            return replace(node, args=args)
+
+        return checked(case, drop_dead(map_node(case, self.node, bare)))
+
+
 def propose(case: GraphCase) -> Iterator[Choice]:
     """Operations that hold bodies, without the captured values that no body reads."""
     for node in case.nodes:
+        if _is_masked(node):
+            yield Choice(f"mask of {node.name}", (DropMask(node.name),))
         if _unread(case, node):
             yield Choice(f"operands of {node.name}", (DropOperands(node.name),))
+
+
+def _is_masked(node: GraphNode) -> bool:
+    return operation(node) == "flex_attention" and len(node.args) > _MASK and any(trees.refs(node.args[_MASK]))
 
 
 def _unread(case: GraphCase, node: GraphNode) -> list[int]:

@@ -11,6 +11,9 @@ from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import EXPECTED, Choice, map_node, operations
 from triage.reduce.graph.slices import prune
 
+# Python's operators and the higher-order ones take what they are given, no less.
+_WHOLE = ("operator.", "torch.ops.higher_order.")
+
 
 @dataclass(frozen=True)
 class DropTrailing:
@@ -32,7 +35,7 @@ class DropTrailing:
 def propose(case: GraphCase) -> Iterator[Choice]:
     """As few positional arguments as an operation takes; the others have defaults."""
     for node in operations(case):
-        fixed = node.target.startswith("operator.") or mutated(node) is not None or (operation(node), "dim") in EXPECTED
+        fixed = node.target.startswith(_WHOLE) or mutated(node) is not None or (operation(node), "dim") in EXPECTED
         if len(node.args) > 1 and not fixed:
             shorter = range(1, len(node.args))
             edits: tuple[Edit, ...] = tuple(DropTrailing(node.name, count, operation(node)) for count in shorter)

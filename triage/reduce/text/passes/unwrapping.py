@@ -91,9 +91,10 @@ def _one_turn(script: Script, loop: ast.For | ast.AsyncFor, indent: str) -> Iter
     elif over == "enumerate" and isinstance(values, ast.Call) and isinstance(target, ast.Tuple) and values.args:
         if len(target.elts) == 2:
             number, name = map(script.source, target.elts)
-            first = f"{indent}{name} = {script.source(values.args[0])}[0]\n"
-            yield first
-            yield f"{indent}{number} = 0\n{first}"
+            given = script.source(values.args[0])
+            for value in (f"{given}[0]", f"next(iter({given}))"):  # a generator has no places
+                yield f"{indent}{name} = {value}\n"
+                yield f"{indent}{number} = 0\n{indent}{name} = {value}\n"
     elif isinstance(values, ast.Name | ast.Attribute):
         yield f"{indent}{script.source(target)} = {script.source(values)}\n"
         yield f"{indent}{script.source(target)} = {script.source(values)}[0]\n"
