@@ -6,6 +6,7 @@ torch 2.11), and builds for CUDA start eight such threads for a joint graph on t
 """
 
 import contextlib
+import importlib
 import os
 import select
 import signal
@@ -20,9 +21,7 @@ def load_driver():
     It loads the driver's library and asks it nothing. A Triton that cannot do it will say so in the candidates.
     """
     try:
-        from triton.runtime import driver
-
-        getattr(driver.active, "utils", None)
+        getattr(importlib.import_module("triton.runtime").driver.active, "utils", None)
     except Exception:
         return
 
