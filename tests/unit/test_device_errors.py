@@ -8,6 +8,7 @@ import pytest
 from signature_texts import ADVICE_NEW, subprocess_failed
 
 from triage.culprit.operation import subsystem_of
+from triage.judge.device import is_gpus_own
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature, is_verdict, one_line, signature_of
 from triage.model.graphcase import GraphCase
@@ -305,6 +306,7 @@ def test_what_the_compiler_of_a_launcher_lacks_is_read_from_the_output() -> None
         ("torch/_inductor/select_algorithm.py:create_no_valid_choices", "autotuning"),
         ("torch/_inductor/cudagraph_trees.py:run", "cudagraphs"),
         ("torch/_inductor/codegen/triton.py:store", "code generation"),
+        ("torch/_inductor/runtime/compile_tasks.py:_reload_python_module", "code generation"),
         ("torch/_higher_order_ops/triton_kernel_wrap.py:identify_mutated_tensors", "the program's Triton kernels"),
     ],
 )
@@ -317,3 +319,19 @@ def test_a_graph_is_run_to_the_end_of_its_kernels_where_these_fail(tmp_path: Pat
     for message, waits in ((cuda("device-side assert triggered"), True), ("bad operand", False)):
         signature = failed("RuntimeError", message)
         assert form_for(Problem(signature, Stage.INDUCTOR, "inductor", None, (case,), tmp_path), case).waits is waits
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "frame", "own"),
+    [
+        ("CompilationError", "at 3:4:\n    ^\nboom", "", True),
+        ("OutOfResources", "out of resource: shared memory", "torch/_inductor/codecache.py:load", True),
+        ("AcceleratorError", "CUDA error: device-side assert triggered", "", True),
+        ("AssertionError", "", "torch/_inductor/codegen/triton.py:store", True),
+        ("RuntimeError", "overwritten", "torch/_inductor/cudagraph_trees.py:run", True),
+        ("AssertionError", "", "torch/_inductor/lowering.py:cat", False),
+        ("RuntimeError", "Expected all tensors to be on the same device, cuda:0 and cpu", "", False),
+    ],
+)
+def test_what_only_a_gpu_fails_with_is_not_sought_on_the_cpu(name: str, message: str, frame: str, own: bool) -> None:
+    assert is_gpus_own(name, message, [frame] if frame else []) is own

@@ -60,6 +60,7 @@ _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
     ("_inductor/runtime/coordinate_descent_tuner", "autotuning"),
     ("_inductor/runtime/triton_", "Triton kernels"),
     ("_inductor/runtime/static_", "Triton kernels"),
+    ("_inductor/runtime/compile_tasks.py:_reload_python_module", "code generation"),  # its Python is none
     ("_inductor/compile_worker/", "compile workers"),
     ("_higher_order_ops/triton_kernel_wrap", "the program's Triton kernels"),
     ("_inductor/fx_passes/", "fx passes"),

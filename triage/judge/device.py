@@ -9,6 +9,7 @@ triton/backends/nvidia/compiler.py, torch/_inductor/runtime/triton_heuristics.py
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.model.outcome import RaisedException
@@ -27,6 +28,7 @@ WHOEVER_SAYS_IT = re.compile(rf"\A{_SPEAKER}: (?={_IN_A_KERNEL})")
 _OF_KERNEL_TEXT = ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct")
 _CARET = re.compile(r"^[ \t]*\^[ \t]*$", re.MULTILINE)
 _PLACE = re.compile(r"\Aat \d+:\d+:\s*(?:<source \w+>)?")
+_BUILT_FOR_GPU = re.compile(r"\btriton|_cuda|cudagraph")
 _PTXAS = re.compile(r"^ptxas\S* (?:.*?, line \d+; )?(?:error|fatal) *: *(.+)", re.MULTILINE)
 _NO_CONFIG = re.compile(r"\A\s*No valid triton configs\. (?P<type>\w+): (?P<rest>.*)\Z", re.DOTALL)
 
@@ -43,6 +45,12 @@ _TOLD_ELSEWHERE = (
 def is_asynchronous(message: str) -> bool:
     """Whether an error comes of a kernel that was launched at some time before: where it is raised is chance."""
     return _ASYNCHRONOUS.match(message) is not None
+
+
+def is_gpus_own(name: str, message: str, frames: Sequence[str]) -> bool:
+    """Whether an error of this type, message and torch frames can come of a GPU's kernel or its compiler alone."""
+    own = is_of_kernel_text(name) or name in ("OutOfResources", "PTXASError")
+    return own or is_asynchronous(message) or any(_BUILT_FOR_GPU.search(frame) for frame in frames)
 
 
 def is_of_kernel_text(name: str) -> bool:

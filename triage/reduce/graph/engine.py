@@ -16,6 +16,7 @@ from typing import Any
 
 from triage.judge.asking import Budget, Held, StopReductionError
 from triage.judge.comparison import ComparisonOracle
+from triage.judge.device import is_gpus_own
 from triage.judge.judgement import Oracle, RefusedError
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS, DEFAULT_BACKEND
@@ -198,7 +199,9 @@ class _Reducing:
         if self._problem.operation_only and count_ops(self._best().case) == 1:
             self._enough = True
             return
-        shrinker = Shrinker(self._driver, searched=time.monotonic() - self._began)
+        signature = self._problem.signature
+        elsewhere = not is_gpus_own(signature.exception_type, signature.message, signature.frames)
+        shrinker = Shrinker(self._driver, searched=time.monotonic() - self._began, elsewhere=elsewhere)
         while True:
             shrinker.shrunk(self._best())
             smaller = removable(self._driver, self._seen(self._best()))

@@ -26,10 +26,14 @@ SPELLED_APART = 8  # operations, up to which each is asked whether it alone need
 
 @dataclass
 class Shrinker:
-    """Runs the passes, and remembers what the failure did not survive."""
+    """Runs the passes, and remembers what the failure did not survive.
+
+    Not `elsewhere`: only a GPU fails so, and what a first compile for the CPU costs (half a minute) would be in vain.
+    """
 
     driver: Judge[Candidate]
     searched: float = 0.0  # seconds that the search took
+    elsewhere: bool = True
     cut_short: bool = False
     _end: float | None = None
     _rejected: dict[str, tuple[str, Choice]] = field(default_factory=dict)
@@ -59,7 +63,7 @@ class Shrinker:
         try:
             with self.driver.until(self._end):
                 current = self._settled("simpler", SIMPLER, current)
-                for one in DETAILS:
+                for one in DETAILS if self.elsewhere else [one for one in DETAILS if one.name != "devices"]:
                     current = self._settled(one.name, [one], current)
                     current = self._turned_down(one, current)
                 return self._tolerant(self._spelled(current))
