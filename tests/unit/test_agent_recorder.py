@@ -57,6 +57,23 @@ def test_nested_calls_and_backward_passes_inside_calls_do_not_count(make: Any) -
     assert (recorder.calls, recorder.backwards) == (1, 1)
 
 
+def test_a_call_that_mostly_waits_is_no_measure_of_a_step(make: Any, monkeypatch: Any, tmp_path: Path) -> None:
+    """Beside other programs the threads of a small operation wait a hundred milliseconds for each other."""
+    wall, worked = [0.0], [0.0]
+    clocks = types.SimpleNamespace(
+        perf_counter=lambda: wall[0], process_time=lambda: worked[0], time=lambda: 0.0, monotonic=lambda: 0.0
+    )
+    monkeypatch.setattr(recorder_module, "time", clocks)
+    recorder = make(timed=True)
+    for seconds, work in [(9.0, 9.0), (0.1, 0.1), (200.0, 20.0), (0.3, 0.2), (300.0, 30.0), (0.2, 0.4), (400.0, 40.0)]:
+        recorder.enter("calls")
+        wall[0], worked[0] = wall[0] + seconds, worked[0] + work
+        recorder.leave("calls")
+    recorder.end()
+    [steps] = [event for event in events(tmp_path) if event["e"] == "steps"]
+    assert (steps["calls"], round(steps["call"], 3)) == (7, 0.2)
+
+
 class Limit:
     def __call__(self, number: int, frame: Any) -> None:
         raise TimeoutError("late")

@@ -64,12 +64,16 @@ EAGER = AgentNotes(steps=Steps(calls=9, call=0.02, backwards=4, backward=0.5))
     [
         (RAN, EAGER, "a step takes 16 ms; uncompiled 20 ms"),
         (RAN, None, "a step takes 16 ms; uncompiled not measured"),
-        (AgentNotes(graphs=3), EAGER, "time not measured: too few calls of compiled functions"),
+        (
+            AgentNotes(graphs=3),
+            EAGER,
+            "time not measured: too few calls of compiled functions that did not mostly wait",
+        ),
         (AgentNotes(graphs=0), EAGER, "nothing is compiled any more"),
         (
             AgentNotes(graphs=1, stopped_early=True),
             None,
-            "time not measured: too few calls of compiled functions; "
+            "time not measured: too few calls of compiled functions that did not mostly wait; "
             "the run was ended when it was well past the point of the failure",
         ),
     ],

@@ -114,7 +114,7 @@ class CompileCall:
 
 @dataclass(frozen=True)
 class Steps:
-    """What the outermost calls of compiled functions took: medians in seconds, of those in which nothing was compiled.
+    """What the outermost calls of compiled functions took: medians in seconds, of those that compiled nothing and were at work.
 
     `backwards` and `backward` are those of backward passes.
     """

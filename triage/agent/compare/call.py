@@ -121,8 +121,8 @@ class Call:
         names = [
             name
             for name in sure
-            if roundoff.rounds_otherwise(self.torch, eager, compiled, name)
-            or roundoff.steps_otherwise(self.torch, eager, compiled, name, self._varied or ())
+            if roundoff.rounds_otherwise(eager, compiled, name)
+            or roundoff.steps_otherwise(eager, compiled, name, self._varied or ())
         ]
         if not names:
             return None

@@ -6,13 +6,13 @@ from . import measure, rule
 DEFAULTS = {"float64": (1e-7, 1e-7), "float32": (1.3e-6, 1e-5), "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5)}
 
 
-def rounds_otherwise(torch, eager, compiled, name):
+def rounds_otherwise(eager, compiled, name):
     """Whether both are floating tensors of one form that hold other numbers."""
     one, other = eager.tensors[name], compiled.tensors.get(name)
     return _alike(one, other) and measure.rounded(one) and not measure.identical(one, other)
 
 
-def steps_otherwise(torch, eager, compiled, name, varied):
+def steps_otherwise(eager, compiled, name, varied):
     """Whether both are integers or booleans of one form that are not the same, as those of another run of eager are not."""
     one, other = eager.tensors[name], compiled.tensors.get(name)
     if not _alike(one, other) or measure.rounded(one) or measure.identical(one, other):

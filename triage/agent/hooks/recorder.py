@@ -147,7 +147,7 @@ class Recorder:
             if outermost and self.turns is not None and call is not None and not self.turns.named:
                 self.turns.begins(call)
             if outermost and self.config.get("timed"):
-                self._local.began = self.now(), self.graphs
+                self._local.began = self.now(), time.process_time(), self.graphs
 
     def inside(self):
         """Whether this thread is in a call of a compiled function, or in a backward pass."""
@@ -193,8 +193,8 @@ class Recorder:
         began = getattr(self._local, "began", None)
         if began is not None and not self.inside():
             self._local.began = None
-            seconds = self.now() - began[0]
-            self._steps[what].add(seconds, compiled=self.graphs > began[1])
+            seconds, worked = self.now() - began[0], time.process_time() - began[1]
+            self._steps[what].add(seconds, worked, compiled=self.graphs > began[2])
             if self.turns is not None and not self.turns.named:
                 self.turns.took(what, seconds)
 
@@ -281,7 +281,11 @@ class Recorder:
 
 
 class Steps(object):
-    """How long the outermost calls took in which nothing was compiled, in seconds. The first one never counts."""
+    """How long the outermost calls took in which nothing was compiled, in seconds. The first one never counts.
+
+    Nor does one of less work, seconds of the processor's, than waiting: beside other programs the threads of a small operation
+    wait a hundred milliseconds for each other.
+    """
 
     KEPT = 1000
 
@@ -289,9 +293,9 @@ class Steps(object):
         self.count = 0
         self._seconds = []
 
-    def add(self, seconds, compiled):
+    def add(self, seconds, worked, compiled):
         self.count += 1
-        if self.count > 1 and not compiled:
+        if self.count > 1 and not compiled and worked >= seconds / 2:
             self._seconds.append(seconds)
             del self._seconds[: -self.KEPT]
 

@@ -30,7 +30,7 @@ def _time(steps: Steps | None, uncompiled: Steps | None, compared: bool) -> str:
     if compared:
         return "time not measured: the run compared results"
     if steps is None:
-        return "time not measured: too few calls of compiled functions"
+        return "time not measured: too few calls of compiled functions that did not mostly wait"
     if uncompiled is None:
         return f"a step takes {_told(steps.seconds)}; uncompiled not measured"
     return f"a step takes {_told(steps.seconds)}; uncompiled {_told(uncompiled.seconds)}"
