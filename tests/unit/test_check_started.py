@@ -47,3 +47,18 @@ def test_a_process_that_compiles_out_of_our_reach_is_told(tmp_path: Path) -> Non
     ):
         first = Frame(f"{TORCH}/{file}", 2, "call")
         assert by_compile(replace(PRINTED, frames=(FRAMES[0], first, *FRAMES[1:]))) is not reached
+
+
+def test_a_backward_out_of_our_reach_is_known_too() -> None:
+    called = [Frame(f"{TORCH}/{file}", 2, "call") for file in ("autograd/__init__.py", "autograd/function.py")]
+    backward = Frame(f"{TORCH}/_tensor.py", 2, "backward")
+    aot = Frame(f"{TORCH}/_functorch/_aot_autograd/runtime_wrappers.py", 7, "backward")
+    for frames, compiled in (
+        ((FRAMES[0], backward, *called, aot, FRAMES[-1]), True),
+        ((FRAMES[0], *called, aot, FRAMES[-1]), True),  # torch.autograd.grad
+        ((FRAMES[0], backward, *called, aot), False),  # AOTAutograd by itself
+        ((FRAMES[0], backward, *called, FRAMES[0], FRAMES[-1]), False),  # a function of the program's own
+        ((FRAMES[0], backward, *called), False),
+        ((FRAMES[0], aot, FRAMES[-1]), False),
+    ):
+        assert by_compile(replace(PRINTED, frames=frames)) is compiled

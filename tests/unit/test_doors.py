@@ -22,6 +22,8 @@ EXPORT = ("export/__init__.py", "export")
 AOTI = ("_inductor/__init__.py", "aoti_compile_and_package")
 ONNX = ("onnx/__init__.py", "export")
 DYNAMO = ("_dynamo/symbolic_convert.py", "run")
+FAKE = ("_subclasses/fake_tensor.py", "dispatch")
+SYMPY = ("utils/_sympy/functions.py", "eval")
 
 
 def seen(*frames: tuple[str, str], last: tuple[Frame, ...] = (), error: str = "RuntimeError") -> dict[str, list[Probe]]:
@@ -38,6 +40,9 @@ def seen(*frames: tuple[str, str], last: tuple[Frame, ...] = (), error: str = "R
         ([EXPORT, ("_decomp/decompositions.py", "addr")], "torch.export", Stage.DECOMP_PARTITION),
         ([EXPORT, ("fx/experimental/symbolic_shapes.py", "evaluate_expr")], "torch.export", Stage.NONE),
         ([AOTI, ("_inductor/ir.py", "realize")], "AOTInductor", Stage.INDUCTOR),
+        ([AOTI, ("_inductor/codegen/cpp.py", "define"), *[SYMPY] * 3], "AOTInductor", Stage.INDUCTOR),
+        ([EXPORT, DYNAMO, *[FAKE] * 3], "torch.export", Stage.DYNAMO),
+        ([EXPORT, *[FAKE] * 3], "torch.export", Stage.NONE),
         ([ONNX, EXPORT, DYNAMO], "torch.onnx.export", Stage.DYNAMO),
         ([("jit/_script.py", "script"), ("jit/frontend.py", "build")], "torch.jit", Stage.NONE),
     ],
@@ -60,6 +65,13 @@ def test_what_the_programs_own_code_raises_behind_a_door_is_its_own() -> None:
 def test_a_library_that_torch_calls_is_part_of_it() -> None:
     found = conclude(LADDER, 4, seen(AOTI, ("_inductor/loop_body.py", "run_node"), last=(LIBRARY,)))
     assert (found.door.name, found.stage) == ("AOTInductor", Stage.INDUCTOR)
+
+
+def test_a_program_that_is_traced_is_not_failed_by_who_traces_it() -> None:
+    traced = Frame("/home/me/net.py", 4, "forward")
+    shapes = Frame(TORCH + "fx/experimental/symbolic_shapes.py", 1, "evaluate_expr")
+    found = conclude(LADDER, 4, seen(EXPORT, ("_functorch/aot_autograd.py", "trace"), last=(traced, *[shapes] * 3)))
+    assert (found.door.name, found.stage) == ("torch.export", Stage.NONE)
 
 
 def test_a_missing_package_is_no_failure_of_the_compiler() -> None:

@@ -8,7 +8,8 @@ captured: what is reduced is the program's text, with a call in eager in the pla
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import dropwhile, takewhile
 
 from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.judge.skeleton import short_type
@@ -39,9 +40,9 @@ _ENTRANCES = (
 _COMPILED = tuple(
     f"torch/_dynamo/eval_frame.py:{name}" for name in ("compile_wrapper", "_fn")
 )  # of newer and older releases
-_COMPILERS = (
-    "torch/_dynamo", "torch/_functorch", "torch/_inductor", "torch/_decomp", "torch/_refs", "torch/_subclasses",
-)  # fmt: skip
+_AUTOGRAD = ("torch/_tensor.py:backward", "torch/autograd/")
+_AOT_AUTOGRAD = ("torch/_functorch/_aot_autograd/", "torch/_functorch/aot_autograd.py")
+_COMPILERS = ("torch/_dynamo", "torch/_functorch", "torch/_inductor", "torch/_decomp", "torch/_refs")
 _NOT_THE_COMPILER = ("ModuleNotFoundError", "ImportError", "FileNotFoundError", "PermissionError")
 
 
@@ -57,9 +58,16 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
 
 
 def by_compile(error: RaisedException) -> bool:
-    """Whether the traceback comes from the program into a function that torch.compile made, and into nothing else of torch's."""
-    inside = filter(None, map(torch_frame, error.frames))
-    return next((name for name in inside if not name.startswith("torch/nn/modules/")), None) in _COMPILED
+    """Whether the traceback comes from the program into a function that torch.compile made, or into its backward, and nothing else."""
+    inside = [name for name in map(torch_frame, error.frames) if name is not None]
+    called = list(dropwhile(lambda name: name.startswith("torch/nn/modules/"), inside))
+    if not called or not called[0].startswith(_AUTOGRAD):
+        return bool(called) and called[0] in _COMPILED
+    of_graph = list(dropwhile(lambda name: name.startswith(_AUTOGRAD), called))
+    # AOTAutograd can be called by itself: a compiler's own frame tells that torch.compile did.
+    return any(name.startswith(_AOT_AUTOGRAD) for name in of_graph[:1]) and any(
+        name.startswith(("torch/_dynamo/", "torch/_inductor/")) for name in of_graph
+    )
 
 
 def _died_in_torch(error: RaisedException) -> bool:
@@ -82,5 +90,12 @@ def _entered(frame: Frame) -> str | None:
 
 
 def _stage(outcome: Outcome, signature: FailureSignature) -> Stage:
-    known = any(frame.startswith(_COMPILERS) for frame in signature.frames) or bool(outcome.stacks)
-    return suspect(signature, outcome) if known else Stage.NONE
+    """Of the innermost of the compiler's frames; not of those outside of a function of the program's that is being traced."""
+    if any(frame.startswith(_COMPILERS) for frame in signature.frames) or outcome.stacks:
+        return suspect(signature, outcome)
+    if outcome.exception is None:
+        return Stage.NONE
+    # What it died in is a helper that any of them may call (torch/utils/_sympy, torch/fx): the nearest around it asked.
+    around = takewhile(lambda frame: not is_user_frame(frame), reversed(outcome.exception.innermost().frames))
+    asking = next((name for name in map(torch_frame, around) if name is not None and name.startswith(_COMPILERS)), None)
+    return suspect(replace(signature, frames=(asking,)), outcome) if asking is not None else Stage.NONE
