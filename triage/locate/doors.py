@@ -58,7 +58,7 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
 
 
 def by_compile(error: RaisedException) -> bool:
-    """Whether the traceback comes from the program into a function that torch.compile made, or into its backward, and nothing else."""
+    """Whether the traceback comes from the program into what torch.compile made, a function or its backward, and nothing else."""
     inside = [name for name in map(torch_frame, error.frames) if name is not None]
     called = list(dropwhile(lambda name: name.startswith("torch/nn/modules/"), inside))
     if not called or not called[0].startswith(_AUTOGRAD):
