@@ -6,10 +6,13 @@ import threading
 import time
 from dataclasses import replace
 
+import pytest
+
 from triage.judge.judgement import CandidateResult
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
+from triage.trial.company import Company
 from triage.trial.limits import LEAST_MEMORY_MB, default_jobs, default_memory_mb, usable_cores
 from triage.trial.pool import TOO_LATE, PooledRunner, Query
 
@@ -114,3 +117,22 @@ def test_what_runs_out_of_memory_beside_others_is_asked_again_alone() -> None:
     assert {result.outcome.kind for result in found.values()} == {OutcomeKind.OK}
     assert runner.run("5e-3").outcome.kind is OutcomeKind.OOM
     runner.close()
+
+
+def test_one_that_is_interrupted_before_it_is_alone_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    company, entered = Company(), threading.Event()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def enter() -> None:
+        with company.together():
+            entered.set()
+
+    with company.together():
+        monkeypatch.setattr(company._changed, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt), company.alone():
+            raise AssertionError
+        monkeypatch.undo()
+        threading.Thread(target=enter, daemon=True).start()
+        assert entered.wait(10)

@@ -194,6 +194,10 @@ def test_what_a_mode_sets_is_switched_off_by_another_mode(mode, other):
     assert why_not(graphs, text, {graphs.name: "False"}) is None
     assert with_switch(text, graphs) == text.replace(f"'{mode}'", f"'{other}'")
     assert text_for(graphs, text) == f'mode="{other}"'
+    both = f"{text}h = torch.compile(f, mode='reduce-overhead')\nk = torch.compile(f, mode='max-autotune')\n"
+    assert with_switch(both, graphs).endswith(
+        "mode='default')\nk = torch.compile(f, mode='max-autotune-no-cudagraphs')\n"
+    )
     for plain in (text.replace(mode, "max-autotune-no-cudagraphs"), text.replace(f", mode='{mode}'", "")):
         assert mode_of(graphs, plain) is None and text_for(graphs, plain) == graphs.text
         assert why_not(graphs, plain, {graphs.name: "False"}) == "it is so already"
@@ -222,6 +226,7 @@ def test_what_is_only_on_one_device_is_asked_there():
     }
     assert gpus <= on["cuda"] and not gpus & on["cpu"]
     (optimisation,) = [switch for switch in SWITCHES if switch.part == "C++ optimisation"]
+    assert why_not(optimisation, f"{SOURCE}torch.backends.cuda.enable_flash_sdp(False)", None) is None
     assert why_not(optimisation, 'x = torch.randn(2, device="cuda:1")', None) and not why_not(
         optimisation, SOURCE, None
     )

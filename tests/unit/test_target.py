@@ -158,7 +158,7 @@ def test_what_is_no_file_is_told_with_what_may_have_been_meant(place: Path) -> N
     assert refusal(place, "package.train").endswith("triage run -m package.train")
 
 
-@pytest.mark.parametrize("first", ["#!/bin/sh -e", "#! /usr/bin/env sh"])
+@pytest.mark.parametrize("first", ["#!/bin/sh -e", "#! /usr/bin/env sh", "#!/bin/sh -'"])
 def test_a_script_of_a_shell_is_run_by_it(place: Path, first: str) -> None:
     (place / "train.sh").write_text(f"{first}\npython train.py\n")
     found = made(place, "./train.sh", "--lr", "1")

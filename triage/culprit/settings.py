@@ -109,9 +109,9 @@ class Switch:
 
 GRAPH_PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 LOWERINGS = ("lowerings",)
-ON_CUDA = r"\bcuda\b"
-TEMPLATES_ON_CUDA = rf"(?s)(?=.*{ON_CUDA}).*max.autotune"
-ON_CPU = rf"(?s)\A(?!.*{ON_CUDA})"
+ON_CUDA = r"['\"]cuda\b|\.cuda\("  # a device: `torch.backends.cuda` is known on the CPU, too
+TEMPLATES_ON_CUDA = rf"(?s)(?=.*(?:{ON_CUDA})).*max.autotune"
+ON_CPU = rf"(?s)\A(?!.*(?:{ON_CUDA}))"
 GRAPHED = (("reduce-overhead", "default"), ("max-autotune", "max-autotune-no-cudagraphs"))
 REALIZED = (("realize_cpu_acc_reads_threshold", 0), ("realize_reads_threshold", 0))
 RANDOM = r"dropout|_like\(|bernoulli|multinomial|normal_|uniform_|exponential_|random_|\brrelu"
@@ -231,9 +231,9 @@ def why_not(switch: Switch, source: str, known: Mapping[str, str] | None) -> str
 
 def with_switch(source: str, switch: Switch, known: Mapping[str, str] | None = None) -> str:
     """The script with this option set after its imports, or in a mode that lacks it."""
-    mode = mode_of(switch, source)
-    if mode is not None:
-        return _given(dict(switch.modes)).sub(rf"\g<1>{dict(switch.modes)[mode]}\g<3>", source)
+    if mode_of(switch, source) is not None:
+        modes = dict(switch.modes)
+        return _given(modes).sub(lambda found: f"{found[1]}{modes[found[2]]}{found[3]}", source)
     also = [
         f"{name} = {value!r}"
         for name, value in _companions(switch).items()

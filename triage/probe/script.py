@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shlex
 import zipfile
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def interpreter_in(path: Path) -> list[str]:
     """The words that run a script of another interpreter, by its first line (`#!/usr/bin/env bash`); none of any other file."""
     if path.suffix in (".py", ".ipynb") or says_python(path):
         return []
-    named = shlex.split(_shebang(path).decode(errors="replace"))
+    named = _shebang(path).decode(errors="replace").split()  # the kernel knows no quotes
     return named or ([path.suffix[1:]] if path.suffix in SHELLS else [])
 
 

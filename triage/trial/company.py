@@ -43,8 +43,9 @@ class Company:
         with self._changed:
             self._changed.wait_for(lambda: not self._one_alone)
             self._one_alone = True
-            self._changed.wait_for(lambda: not self._stays)
         try:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._stays)
             yield
         finally:
             with self._changed:
