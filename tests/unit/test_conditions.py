@@ -38,7 +38,7 @@ def last_size(source: str) -> int:
 @pytest.mark.parametrize("only", [True, False])
 def test_whether_it_needs_a_gpu(only: bool) -> None:
     graph = case([tensor("x", 4, device="cuda:0")], [node("y", "torch.relu", "%x", out=meta(4, device="cuda:0"))], "%y")
-    rows, needed, varied = asked(graph, lambda source: 'device="cuda:0"' in source or not only)
+    rows, needed, varied = asked(graph, lambda source: 'device="cuda"' in source or not only)
     assert rows["the CPU instead of cuda"] == ("ok" if only else "same_failure")
     assert (needed.get("the device is cuda") == "with the CPU instead of cuda it passes") is only
     assert ("the device (the CPU fails as well)" in varied) is not only

@@ -25,7 +25,7 @@ from triage.reduce.minifier.checkpoints import (
     queries_made,
     without_settings,
 )
-from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, minify_arguments
+from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, lost_input, minify_arguments
 from triage.reduce.minifier.ending import broken_script, dump_sentence, launcher_sentence, refuses_options
 from triage.reduce.minifier.engine import Attempt, ReproAfterEngine
 from triage.reduce.minifier.launcher import Dumped, Minified
@@ -453,6 +453,20 @@ class TestReduce:
     def test_a_spent_budget_ends_in_what_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found = self.engine(monkeypatch, ScriptedBench({1: SAME}), ScriptedRunner(), Time(1.0))
         assert isinstance(found, NoReduction) and "budget" in found.reason
+
+    def test_it_is_not_asked_where_its_launcher_would_lose_an_input(self) -> None:
+        points = GraphInput("points", kind="opaque", value="a tensor of the subclass Reading")
+        lost = replace(case_of(1), inputs=(points,))
+        aten = replace(case_of(1), level="aten")
+        assert "points is a tensor of the subclass Reading." in lost_input(Minifier("dynamo", 2), (lost, aten))
+        assert not lost_input(Minifier("aot", 2), (lost, aten))  # below subclasses
+        assert not lost_input(Minifier("dynamo", 2), (lost, case_of(1)))
+        assert not lost_input(Minifier("dynamo", 2), ())
+        opened = attempt(ScriptedBench({1: SAME}))
+        problem = replace(opened.problem, stage=Stage.AOT_AUTOGRAD, cases=(lost,))
+        engine = ReproAfterEngine(None, Path("unused"))
+        found = engine.reduce(problem, ScriptedRunner(), opened.oracle, Time(), lambda kind, **facts: None)
+        assert isinstance(found, NoReduction) and "plain tensors" in found.reason
 
     def test_an_interrupt_keeps_the_best_so_far(self, monkeypatch: pytest.MonkeyPatch) -> None:
         config = ("torch._inductor.config.a = 1",)

@@ -48,6 +48,12 @@ def test_a_function_less_in_a_table_and_no_value_less():
     ]
 
 
+def test_a_number_is_written_where_a_conversion_loses_what_it_converts():
+    assert "f(0)\n" in results("f(int(n))\n", arguments.propose)
+    assert "a = int().real\n" in results("a = int(n).real\n", arguments.propose)
+    assert "a = g()\n" in results("a = g(n)\n", arguments.propose)
+
+
 def test_a_block_that_loses_everything_keeps_a_pass():
     script = Script("for i in x:\n    print(i)\n")
     (choice,) = at_depth(script, 1)

@@ -23,6 +23,12 @@ def test_it_is_that_where_the_reproducer_passes_with_what_fits() -> None:
     assert told is not None and "to int8 that do not fit" in told.explanation
 
 
+def test_it_is_not_where_a_clamp_that_changes_nothing_is_passed_as_well() -> None:
+    runner = Runner(lambda source, rung: PASSED if "torch.clamp(" in source else BOOM)
+    assert undefined_conversion(case([X], [CAST], "%y"), VALUES, inquiry(runner)) == ""
+    assert len(runner.asked) == 2
+
+
 @pytest.mark.parametrize(
     "nodes",
     [

@@ -173,3 +173,8 @@ class GraphCase:
     def holds_values(self) -> bool:
         """Whether inputs hold elements that the program had. Small constants of its code are none."""
         return any(item.recorded for item in self.inputs)
+
+    @property
+    def unwritten(self) -> GraphInput | None:
+        """The first input that is no tensor or number which a script can make, such as a tensor of a subclass."""
+        return next((item for item in self.inputs if item.kind == "opaque"), None)

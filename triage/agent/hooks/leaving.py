@@ -6,6 +6,7 @@ ends well, only the interpreter knows its status: in a run that is ours alone it
 """
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
@@ -71,8 +72,9 @@ def later(seconds, act):
     try:
         timer.start()
     except RuntimeError:
-        signal.signal(signal.SIGALRM, lambda *_: act())
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        with contextlib.suppress(ValueError):  # in a thread of the program's
+            signal.signal(signal.SIGALRM, lambda *_: act())
+            signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _flush():

@@ -62,7 +62,7 @@ def _environment(request, paths):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = paths["cache"]
     os.environ["TMPDIR"] = paths["tmp"]
     os.environ["TORCH_EXTENSIONS_DIR"] = os.path.join(paths["tmp"], "extensions")
-    # Known by their text: a kernel that could not be built is not in there.
+    # Triton's kernels are known by their text: one that could not be built is not in there.
     os.environ["TRITON_CACHE_DIR"] = os.path.join(request.get("kernels") or paths["cache"], "triton")
     for name, value in (request.get("env") or {}).items():
         if value is None:

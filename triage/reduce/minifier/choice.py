@@ -13,9 +13,11 @@ Facts of torch/_dynamo/repro/after_dynamo.py and after_aot.py, the same from 2.1
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triage.judge.signature import FailureSignature
+from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Stage
 
 DYNAMO, AOT = "dynamo", "aot"
@@ -69,6 +71,16 @@ def choose_minifier(stage: Stage, signature: FailureSignature, *, compares: bool
     after = AOT if stage is Stage.INDUCTOR else DYNAMO
     level = ACCURACY if compares else _level(signature)
     return Minifier(after, level, isolate=after == AOT and signature.kind in (OutcomeKind.CRASH,))
+
+
+def lost_input(minifier: Minifier, cases: Sequence[GraphCase]) -> str:
+    """Why the launcher cannot hold the graph of the program's own calls: it writes an input as a plain tensor or a number."""
+    own = [case for case in cases if case.level == "dynamo"]
+    inputs = [case.unwritten for case in own]
+    lost = inputs[0] if inputs else None
+    if minifier.after != DYNAMO or lost is None or not all(inputs):
+        return ""
+    return f"PyTorch's minifier writes inputs as plain tensors and numbers, and {lost.source or lost.name} is {lost.value}."
 
 
 def _level(signature: FailureSignature) -> int:

@@ -24,7 +24,7 @@ from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
 from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of, told_as_ours
 from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
-from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, minify_arguments
+from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, lost_input, minify_arguments
 from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence, refuses_options
 from triage.reduce.minifier.launcher import Bench, Minified, Workbench
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
@@ -66,6 +66,9 @@ class ReproAfterEngine:
         chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, oracle))
         if isinstance(chosen, str):
             return NoReduction(chosen)
+        lost = lost_input(chosen, problem.cases)
+        if lost:
+            return NoReduction(lost)
         with Workbench(self._target, self._directory, problem.workdir / self.name, self._neutral) as bench:
             header = header_of(problem) if self._header is None else self._header
             attempt = Attempt(self.name, problem, chosen, bench, runner, oracle, budget, emit, header)
