@@ -1,19 +1,17 @@
 """A conversion of which torch says that its result is undefined: a float that does not fit into an integer dtype.
 
 Eager and compiled code may give other integers then, and neither is wrong. That a failure is that is shown by a run: with
-the same numbers, but for those that do not fit, the reproducer passes. It must still fail where as much is done to the numbers
-and none is changed: another kernel may be right where this one is wrong.
+the same numbers, but for those that do not fit, the reproducer passes.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+import ast
 
 from triage.culprit.inquiry import Inquiry
-from triage.model import trees
-from triage.model.graphcase import GraphCase, GraphNode, TensorMeta
+from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
+from triage.model.syntax import parse
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.printing.printer import Form, Unprintable, count_ops
 
@@ -32,38 +30,36 @@ def undefined_conversion(case: GraphCase, form: Form, inquiry: Inquiry) -> str:
     made = node.out[0] if node is not None and node.out else None
     if node is None or read is None or made is None or read.dtype not in FLOATS or made.dtype not in BITS:
         return ""
-    unchanged = {"nan": math.nan, "posinf": math.inf, "neginf": -math.inf}
-    for numbers, bounds, wanted in (
-        ({}, _fitting(made.dtype), Verdict.NO_FAILURE),
-        (unchanged, (-math.inf, math.inf), Verdict.SAME_FAILURE),
-    ):
-        try:
-            source = Candidate(_held_inside(case, node, read, numbers, bounds), form).source()
-        except Unprintable:
-            return ""
-        result = inquiry.runner.run(source, rung=inquiry.rung, timeout=inquiry.limit())
-        if inquiry.oracle.judge(result).verdict is not wanted:
-            return ""
-    return made.dtype
+    try:
+        source = _made_to_fit(Candidate(case, form).source(), made.dtype)
+    except Unprintable:
+        return ""
+    if not source:
+        return ""
+    result = inquiry.runner.run(source, rung=inquiry.rung, timeout=inquiry.limit())
+    return made.dtype if inquiry.oracle.judge(result).verdict is Verdict.NO_FAILURE else ""
 
 
-def _fitting(dtype: str) -> tuple[int, int]:
-    """The smallest and the largest number that fit, of those that bfloat16 has, too."""
+def _made_to_fit(source: str, dtype: str) -> str:
+    """The script whose only tensor holds numbers that fit, made so before the call; empty where it has several.
+
+    Inside the function the same would be compiled together with the conversion, which may then be built in another way.
+    """
+    tree = parse(source)
+    function = next((item for item in tree.body if isinstance(item, ast.FunctionDef)), None)
+    names = [argument.arg for argument in function.args.args] if function is not None else []
+    made = [
+        item
+        for item in tree.body
+        if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name) and item.targets[0].id in names
+    ]
+    if len(made) != 1 or len(names) != 1:
+        return ""
     most = 1 << BITS[dtype]
-    return 0 if dtype.startswith("u") else -most, most - max(1, most >> 8)
-
-
-def _held_inside(
-    case: GraphCase, node: GraphNode, read: TensorMeta, numbers: dict[str, float], bounds: tuple[float, float]
-) -> GraphCase:
-    """The case in which what is converted was made a number before (as nan_to_num is told), and kept inside the bounds."""
-    number, inside = f"{node.name}_number", f"{node.name}_inside"
-    before = (
-        GraphNode(
-            number, "call_function", "torch.nan_to_num", [trees.ref(node.reads[0])], kwargs=dict(numbers), out=[read]
-        ),
-        GraphNode(inside, "call_function", "torch.clamp", [trees.ref(number), *bounds], out=[read]),
+    largest = most - max(1, most >> 8)  # of all that fit the largest that bfloat16 has, too
+    smallest = 0 if dtype.startswith("u") else -most
+    lines = source.splitlines()
+    lines.insert(
+        made[0].end_lineno or 0, f"{names[0]} = torch.clamp(torch.nan_to_num({names[0]}), {smallest}, {largest})"
     )
-    place = case.nodes.index(node)
-    changed = node.rewritten(lambda name: trees.ref(inside))
-    return replace(case, nodes=(*case.nodes[:place], *before, changed, *case.nodes[place + 1 :]))
+    return "\n".join(lines) + "\n"
