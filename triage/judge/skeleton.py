@@ -191,9 +191,8 @@ def unwrap_text(type_name: str, message: str) -> tuple[str, str]:
             found = _WRAPPED.match(message)
         elif name == "SubprocException":
             found = last_raised(message)
-            if found is not None and _lacks_reason(
-                found
-            ):  # the first of the chain has it, of a function that the kernel calls
+            if found is not None and _lacks_reason(found):
+                # The first of the chain has it, of a function that the kernel calls.
                 first = last_raised(_without_tail(message))
                 type_name, message = found["type"], ((first or found)["rest"] or "")
                 break

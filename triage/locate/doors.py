@@ -37,9 +37,8 @@ _ENTRANCES = (
     (re.compile(r"torch/fx/_symbolic_trace\.py:"), "torch.fx.symbolic_trace"),
     (re.compile(r"torch/fx/experimental/proxy_tensor\.py:(?:wrapped|trace)$"), "make_fx"),
 )
-_COMPILED = tuple(
-    f"torch/_dynamo/eval_frame.py:{name}" for name in ("compile_wrapper", "_fn")
-)  # of newer and older releases
+# Of newer and of older releases.
+_COMPILED = tuple(f"torch/_dynamo/eval_frame.py:{name}" for name in ("compile_wrapper", "_fn"))
 _AUTOGRAD = ("torch/_tensor.py:backward", "torch/autograd/")
 _AOT_AUTOGRAD = ("torch/_functorch/_aot_autograd/", "torch/_functorch/aot_autograd.py")
 _COMPILERS = ("torch/_dynamo", "torch/_functorch", "torch/_inductor", "torch/_decomp", "torch/_refs")

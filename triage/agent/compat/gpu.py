@@ -20,12 +20,17 @@ def free_bytes(device):
     return _asked(lambda cuda: int(cuda.mem_get_info(device)[0])) if device.type == "cuda" else None
 
 
+def wait():
+    """Until the GPU has done what it was told, where one is used. Raises what its kernels failed with."""
+    cuda = sys.modules["torch"].cuda
+    if cuda.is_initialized():
+        cuda.synchronize()
+
+
 def is_lost():
     """Whether a kernel has failed: from then on nothing on a GPU can be read in this process."""
     try:
-        cuda = sys.modules["torch"].cuda
-        if cuda.is_initialized():
-            cuda.synchronize()
+        wait()
     except RuntimeError:
         return True
     except Exception:
