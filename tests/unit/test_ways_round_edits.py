@@ -398,6 +398,14 @@ def test_one_graph_cannot_have_a_part_that_is_not_compiled():
     assert change.words.endswith("and compile with `fullgraph=False`")
 
 
+def test_the_call_that_does_the_guilty_operation_is_awaited_and_other_calls_of_its_line_are_not():
+    text = "import torch\n@torch.compile\ndef f(x):\n    return torch.cumsum(x.abs(), 0)\n"
+    named, other = of_calls(program(text, line=2), [Spot(FILE, 4, ("cumsum",))])
+    assert ("cumsum" in named.words, named.awaited) == (True, True)
+    assert ("abs" in other.words, other.awaited) == (True, False)
+    assert not any(change.awaited for change in of_calls(program(text, line=2), [Spot(FILE, 4)]))
+
+
 def test_one_graph_alone_is_taken_back_once_and_where_it_is_asked_for():
     text = "import torch\ng = torch.compile(f, fullgraph=True)\nh = torch.compile(f)\n"
     known = source(text)

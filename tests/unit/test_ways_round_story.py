@@ -47,9 +47,9 @@ def test_one_of_each_kind_the_cheapest_first_and_the_last_resort_last(
     assert [change.words for change in found] == expected
 
 
-def test_what_others_have_in_them_is_run_before_them():
+def test_what_comes_after_an_awaited_change_is_not_run_beside_it():
     plain, *others = [*changes("argument", "a"), *changes("call", "b", "c")]
-    plain = replace(plain, several_graphs=True)
+    plain = replace(plain, awaited=True)
     assert parted([plain, *others], 2) == ([plain], others)
     assert parted([others[0], plain, others[1]], 3) == ([others[0], plain], others[1:])
     assert parted(others, 2) == (others, [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeGuard
 
@@ -57,11 +57,12 @@ _NO_TENSORS = ("super", "range", "len", "isinstance", "getattr", "hasattr", "zip
 
 @dataclass(frozen=True)
 class Respelled:
-    """`what` (torch.cumsum) is called by way of `helper`."""
+    """`what` (torch.cumsum) is called by way of `helper`. `named`: it does one of the operations that were asked for."""
 
     what: str
     helper: str
     edits: tuple[Edit, ...]
+    named: bool = False
 
 
 def respelled_calls(
@@ -74,11 +75,12 @@ def respelled_calls(
     """
     wanted = {_plain(name) for name in names}
     for node in _on_line(source, line, wanted):
-        if spelling.given is not None and (not wanted & set(_names_of_node(node)) or _writes(node)):
+        named = bool(wanted & set(_names_of_node(node)))
+        if spelling.given is not None and (not named or _writes(node)):
             continue
         found = _of_call(source, node, spelling) if isinstance(node, ast.Call) else _of_operator(source, node, spelling)
         if found is not None:
-            yield found
+            yield replace(found, named=named)
 
 
 def lines_doing(source: Source, line: int, names: Collection[str]) -> list[int]:
