@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from triage.culprit.arguments import WITHOUT_OPTION, WITHOUT_OPTIONS
@@ -25,7 +26,7 @@ from triage.reduce.graph.passes.extents import Resize
 from triage.reduce.graph.passes.fills import filled
 from triage.reduce.graph.passes.proposal import ChangeInput, tensors
 from triage.reduce.graph.slices import is_floating
-from triage.reduce.printing.printer import Form, Unprintable, print_case
+from triage.reduce.printing.printer import Form, text_of
 
 MOST_EXTENTS = 2
 FIRST = "the size of the first dimension"  # of most programs the batch
@@ -215,13 +216,11 @@ _NONE = AblationRow("", "not_run")
 
 
 def _printed(case: GraphCase, edits: Sequence[Edit], form: Form | None) -> str | None:
-    changed = case
-    try:
+    with suppress(RefusedError):
         for edit in edits:
-            changed = edit.apply(changed)
-        return print_case(changed, form=form)
-    except (RefusedError, Unprintable):
-        return None
+            case = edit.apply(case)
+        return text_of(case, form=form)
+    return None
 
 
 def needed(outcomes: dict[Question, str]) -> Iterator[Condition]:

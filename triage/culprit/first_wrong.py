@@ -16,7 +16,7 @@ from triage.judge.judgement import CandidateResult
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
-from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
+from triage.reduce.printing.printer import Form, count_ops, text_of
 
 MOST = 12
 
@@ -37,11 +37,7 @@ def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWr
         return FirstWrong(made_by(case, inner[-1]))
 
     def run(case: GraphCase, form: Form) -> CandidateResult | None:
-        try:
-            source = None if inquiry.budget.spent() else print_case(case, form=form)
-        except Unprintable:
-            return None
-        return None if source is None else inquiry.runner.run(source, rung=inquiry.rung, timeout=inquiry.limit())
+        return inquiry.run(text_of(case, form=form))
 
     for node in inner:
         result = run(replace(case, outputs=(trees.ref(node.name),)), form)

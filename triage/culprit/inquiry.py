@@ -45,6 +45,17 @@ class Inquiry:
         """The seconds of a run that begins now."""
         return max(0.1, min(self.seconds, self.budget.left()))
 
+    def run(self, source: str | None) -> CandidateResult | None:
+        """What a text does on the failing rung; None without a text, or without time for it."""
+        if source is None or self.budget.spent():
+            return None
+        return self.runner.run(source, rung=self.rung, timeout=self.limit())
+
+    def verdict(self, source: str | None) -> Verdict:
+        """Of the same: unresolved where it was not run."""
+        result = self.run(source)
+        return Verdict.UNRESOLVED if result is None else self.oracle.judge(result).verdict
+
     def run_many(self, texts: Sequence[str], rung: str | None) -> Iterator[tuple[int, CandidateResult]]:
         """(index, result) of each text as they end, until the budget is spent. Without a rung: on that of the text itself."""
         for done, found in enumerate(self.runner.run_many(texts, rung=rung, timeout=self.limit()), 1):
