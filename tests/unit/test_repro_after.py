@@ -29,6 +29,7 @@ from triage.reduce.minifier.choice import Minifier, check_string, choose_minifie
 from triage.reduce.minifier.ending import broken_script, dump_sentence, launcher_sentence, refuses_options
 from triage.reduce.minifier.engine import Attempt, ReproAfterEngine
 from triage.reduce.minifier.launcher import Dumped, Minified
+from triage.trial.interface import Resources
 
 TORCH = "/venv/lib/python3.11/site-packages/torch/"
 
@@ -349,8 +350,8 @@ def attempt(bench: ScriptedBench, runner: ScriptedRunner | None = None, budget: 
     problem = Problem(signature_of(SAME), Stage.INDUCTOR, "inductor", None, (), Path("unused"))
     oracle = SignatureOracle(problem.signature)
     return Attempt(
-        "repro_after", problem, Minifier("aot", 2), bench, runner or ScriptedRunner(), oracle, budget or Time(),
-        lambda kind, **facts: None, "header",
+        problem, Minifier("aot", 2), bench,
+        Resources(runner or ScriptedRunner(), oracle, budget or Time(), lambda kind, **facts: None),
     )  # fmt: skip
 
 
@@ -364,7 +365,7 @@ def test_the_smallest_script_that_holds_is_printed() -> None:
     found = outcome_of(attempt(bench))
     assert isinstance(found, Reduction)
     assert (found.ops, bench.tried, found.queries) == (2, [2], 9)
-    assert "torch.compile(f" in found.source and found.source.startswith("# header")
+    assert "torch.compile(f" in found.source and found.source.startswith("# RuntimeError: the planted failure\n")
     assert not found.minimal and found.complete
 
 
@@ -412,7 +413,7 @@ def test_a_wrong_result_is_judged_by_a_print_that_compares() -> None:
     differs = Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=check)
     comparing = ScriptedRunner(lambda source: differs if "same(" in source else OK)
     made = attempt(ScriptedBench({1: bad}), comparing)
-    found = outcome_of(replace(made, oracle=CheckOracle(made.problem.signature)))
+    found = outcome_of(replace(made, given=replace(made.given, oracle=CheckOracle(made.problem.signature))))
     assert isinstance(found, Reduction)
     assert "same(" in found.source and len(comparing.sources) == 1
 
@@ -448,7 +449,7 @@ class TestReduce:
         monkeypatch.setattr("triage.reduce.minifier.engine.Workbench", Opened)
         made = attempt(bench)
         engine = ReproAfterEngine(None, Path("unused"))
-        return engine.reduce(made.problem, runner, made.oracle, budget, lambda kind, **facts: None)
+        return engine.reduce(made.problem, Resources(runner, made.given.oracle, budget, lambda kind, **facts: None))
 
     def test_a_spent_budget_ends_in_what_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found = self.engine(monkeypatch, ScriptedBench({1: SAME}), ScriptedRunner(), Time(1.0))
@@ -465,7 +466,9 @@ class TestReduce:
         opened = attempt(ScriptedBench({1: SAME}))
         problem = replace(opened.problem, stage=Stage.AOT_AUTOGRAD, cases=(lost,))
         engine = ReproAfterEngine(None, Path("unused"))
-        found = engine.reduce(problem, ScriptedRunner(), opened.oracle, Time(), lambda kind, **facts: None)
+        found = engine.reduce(
+            problem, Resources(ScriptedRunner(), opened.given.oracle, Time(), lambda kind, **facts: None)
+        )
         assert isinstance(found, NoReduction) and "plain tensors" in found.reason
 
     def test_an_interrupt_keeps_the_best_so_far(self, monkeypatch: pytest.MonkeyPatch) -> None:

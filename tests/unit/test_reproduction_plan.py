@@ -33,6 +33,7 @@ from triage.session.settings import Settings
 from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
 from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, UNTIL_HANG_FACTOR, patience_for, repeats_for
 from triage.stories.problem import compares, comparison_for, problem_of
+from triage.trial.interface import Resources
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 GRAPHS, MINIFIER, TEXT = NativeEngine, ReproAfterEngine, SourceEngine
@@ -243,7 +244,7 @@ def test_a_script_of_another_encoding_whose_run_cannot_be_watched_is_not_reduced
     (attempt,) = attempts_for(known, conclusion, SignatureOracle(conclusion.signature))
     runner = SimpleNamespace(jobs=1)
     done = attempt.engine.reduce(
-        problem_of(known, conclusion), runner, attempt.oracle, Clock(0.0), lambda *_, **__: None
+        problem_of(known, conclusion), Resources(runner, attempt.oracle, Clock(0.0), lambda *_, **__: None)
     )
     assert isinstance(done, NoReduction) and done.reason == "the program's run could not be watched"
 

@@ -33,7 +33,7 @@ from triage.reduce.verifying import (
     verified,
     with_own_error,
 )
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import CandidateRunner, Resources
 
 MOST_LARGER = 6  # of those that an engine found on the way, verified where its result does not hold
 OUT_OF_TIME = "The budget ended before it was verified."
@@ -120,7 +120,7 @@ class _Choice:
         """What the engine ends in; a note says why where that is nothing."""
         engine, means, problem = attempt.engine, self._means, self._problem
         means.emit("engine_started", engine=engine.name, subject=engine.subject)
-        ended = engine.reduce(problem, means.runner, attempt.oracle, means.budget, means.emit)
+        ended = engine.reduce(problem, Resources(means.runner, attempt.oracle, means.budget, means.emit))
         own_backend = problem.stage is Stage.BACKEND and (attempt.of_text or not problem.rung)
         if not own_backend:  # else its own text was changed
             self._siblings += ended.siblings
