@@ -5,11 +5,11 @@ from reduce_cases import case, meta, op, tensor
 from synthetic import FreeRunner, NoLimit, failure, planted
 
 from triage.judge.oracle import SignatureOracle
-from triage.reduce.graph.batch import settle
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.dials import passing_below, turned
 from triage.reduce.graph.passes import fills
 from triage.reduce.graph.passes.extents import ExtentDial
+from triage.reduce.graph.shrink import settle
 from triage.trial.driver import Driver
 from triage.trial.interface import Resources
 

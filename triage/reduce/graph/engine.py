@@ -22,9 +22,9 @@ from triage.model.rungs import BACKENDS, DEFAULT_BACKEND
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.cropping import ground
+from triage.reduce.graph.dials import Neighbour, nearest_passing
 from triage.reduce.graph.evidence import suspects
 from triage.reduce.graph.generated import made_up
-from triage.reduce.graph.neighbour import Neighbour, nearest_passing
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.removal import removable, thinned
 from triage.reduce.graph.search import every_kind, from_whole, small_first

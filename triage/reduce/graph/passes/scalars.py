@@ -10,27 +10,15 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.text import words
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import Choice, map_node, operations
 from triage.reduce.graph.weight import number_cost
 
 # Numbers in these are sizes or dimensions, and follow the shapes.
-_SHAPED = frozenset(
-    {
-        "view",
-        "reshape",
-        "expand",
-        "permute",
-        "transpose",
-        "unflatten",
-        "repeat",
-        "tile",
-        "new_zeros",
-        "new_ones",
-        "size",
-    }
-    | {"movedim", "split", "split_with_sizes", "_unsafe_view", "broadcast_to", "narrow", "unfold", "getitem", "slice"}
-    | {"select", "as_strided"}
+_SHAPED = words(
+    "_unsafe_view as_strided broadcast_to expand getitem movedim narrow new_ones new_zeros permute repeat "
+    "reshape select size slice split split_with_sizes tile transpose unflatten unfold view"
 )
 
 
