@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -131,51 +131,6 @@ def names_of(source: Source) -> set[str]:
             value = getattr(node, field, None)
             found |= {value} if isinstance(value, str) else set()
     return found
-
-
-def global_names(source: Source) -> set[str]:
-    """What is bound at the top of the file: by imports, definitions and assignments."""
-    found: set[str] = set()
-    for statement in _top(source.tree):
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(statement.name)
-        elif isinstance(statement, ast.Import | ast.ImportFrom):
-            found |= {(each.asname or each.name).split(".")[0] for each in statement.names}
-        else:
-            stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-            found |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
-    return found
-
-
-def imported_names(source: Source) -> set[str]:
-    """Of those what imports bind."""
-    found = [each for each in _top(source.tree) if isinstance(each, ast.Import | ast.ImportFrom)]
-    return {(each.asname or each.name).split(".")[0] for statement in found for each in statement.names}
-
-
-def local_names(function: Function) -> set[str]:
-    """What a function binds itself."""
-    arguments = function.args
-    found = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(each.asname or each.name).split(".")[0] for each in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node is not function:
-            found.add(node.name)
-    return found
-
-
-def _top(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements at the top of a file, also in its `if` and `try`."""
-    for block in ("body", "orelse", "finalbody"):
-        for statement in getattr(node, block, ()):
-            yield statement
-            if isinstance(statement, ast.If | ast.Try | ast.With):
-                yield from _top(statement)
-    for handler in getattr(node, "handlers", ()):
-        yield from _top(handler)
 
 
 def _is_import(statement: ast.stmt) -> bool:

@@ -26,7 +26,7 @@ from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header
 from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
 from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, lost_input, minify_arguments
 from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence, refuses_options
-from triage.reduce.minifier.launcher import Bench, Minified, Workbench
+from triage.reduce.minifier.launcher import Minified, Workbench
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
 from triage.trial.interface import Resources
 
@@ -93,7 +93,7 @@ class Attempt:
 
     problem: Problem
     minifier: Minifier
-    bench: Bench
+    bench: Workbench
     given: Resources
     began: float = field(default_factory=time.monotonic)
     queries: int = 0
