@@ -200,11 +200,7 @@ def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
             break
         asked = list(texts)
         for index, result in inquiry.run_many([*texts.values()], inquiry.rung):
-            outcome, why = inquiry.judged(result)
-            answers[asked[index]] = row = AblationRow(
-                asked[index].setting, outcome, round(result.seconds, 2), why or None
-            )
-            inquiry.emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
+            answers[asked[index]] = inquiry.row(asked[index].setting, result)
     rows = tuple(answers[question] for question in questions if question in answers)
     outcomes = {question: row.outcome for question, row in answers.items()}
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
+from triage.model.report import AblationRow
 from triage.model.stage import OutcomeKind, Verdict
 from triage.model.text import clip
 from triage.trial.interface import CandidateRunner
@@ -62,6 +63,13 @@ class Inquiry:
             yield found
             if done < len(texts) and self.budget.spent():
                 return
+
+    def row(self, setting: str, result: CandidateResult) -> AblationRow:
+        """The answer to a question that is a setting, which listeners are told."""
+        outcome, why = self.judged(result)
+        seconds = round(result.seconds, 2)
+        self.emit("ablated", setting=setting, outcome=outcome, seconds=seconds)
+        return AblationRow(setting, outcome, seconds, why or None)
 
     def judged(self, result: CandidateResult) -> tuple[str, str]:
         """(the outcome as a row of the report has it, why it is neither the same failure nor a pass)."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from triage.model.syntax import called_name
+from triage.reduce.text.code.nodes import bind_torch
 from triage.reduce.text.code.script import Edit, Function, Script
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -111,7 +112,7 @@ def after_imports(source: Source, lines: Sequence[str]) -> Edit:
         line = body[last].end_lineno or body[last].lineno
     place = source.line_end(line) if line else 0
     before = "" if not place or source.text[place - 1] in "\r\n" else "\n"
-    needed = [] if _binds_torch(body, line) else ["import torch"]
+    needed = [] if bind_torch(each for each in body if each.lineno <= line) else ["import torch"]
     return Edit(place, place, before + "".join(f"{each}\n" for each in [*needed, *lines]))
 
 
@@ -144,13 +145,3 @@ def _imports_torch(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Import):
         return any(each.name.split(".")[0] == "torch" for each in statement.names)
     return isinstance(statement, ast.ImportFrom) and (statement.module or "").split(".")[0] == "torch"
-
-
-def _binds_torch(body: Sequence[ast.stmt], line: int) -> bool:
-    """Whether `torch` is a name for it below this line."""
-    return any(
-        isinstance(statement, ast.Import)
-        and statement.lineno <= line
-        and any(each.name.split(".")[0] == "torch" and each.asname in (None, "torch") for each in statement.names)
-        for statement in body
-    )
