@@ -21,6 +21,7 @@ from triage.judge.judgement import CandidateResult
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.trial.facts import not_run
+from triage.trial.interface import CandidateRunner
 from triage.trial.limits import default_jobs
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -133,6 +134,27 @@ class PooledRunner:
             path = home / str(self._made)
         path.mkdir()
         return path
+
+
+class View(PooledRunner):
+    """A runner over another one, whose answers it looks at or gets in another way. Close that one alone."""
+
+    def __init__(self, runner: CandidateRunner) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner = runner
+
+    def _ask(self, query: Query, cancel: Cancel) -> CandidateResult:
+        """What the runner below answers."""
+        return ask(self._runner, query, cancel)
+
+    _run_one = _ask
+
+
+def ask(runner: CandidateRunner, query: Query, cancel: Cancel) -> CandidateResult:
+    """One query, cancelled early where the runner can."""
+    if isinstance(runner, PooledRunner):
+        return runner._run_one(query, cancel)
+    return runner.run(query.source, rung=query.rung, timeout=query.timeout)
 
 
 class Stay:
