@@ -168,7 +168,7 @@ def test_a_wrong_result_is_judged_by_a_print_that_compares() -> None:
     differs = Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=check)
     comparing = ScriptedRunner(lambda source: differs if "same(" in source else OK)
     made = attempt(ScriptedBench({1: bad}), comparing)
-    found = outcome_of(replace(made, given=replace(made.given, oracle=CheckOracle(made.problem.signature))))
+    found = outcome_of(replace(made, resources=replace(made.resources, oracle=CheckOracle(made.problem.signature))))
     assert isinstance(found, Reduction)
     assert "same(" in found.source and len(comparing.sources) == 1
 
@@ -204,7 +204,7 @@ class TestReduce:
         monkeypatch.setattr("triage.reduce.minifier.engine.Workbench", Opened)
         made = attempt(bench)
         engine = ReproAfterEngine(None, Path("unused"))
-        return engine.reduce(made.problem, Resources(runner, made.given.oracle, budget, lambda kind, **facts: None))
+        return engine.reduce(made.problem, Resources(runner, made.resources.oracle, budget, lambda kind, **facts: None))
 
     def test_a_spent_budget_ends_in_what_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found = self.engine(monkeypatch, ScriptedBench({1: SAME}), ScriptedRunner(), Time(1.0))
@@ -222,7 +222,7 @@ class TestReduce:
         problem = replace(opened.problem, stage=Stage.AOT_AUTOGRAD, cases=(lost,))
         engine = ReproAfterEngine(None, Path("unused"))
         found = engine.reduce(
-            problem, Resources(ScriptedRunner(), opened.given.oracle, Time(), lambda kind, **facts: None)
+            problem, Resources(ScriptedRunner(), opened.resources.oracle, Time(), lambda kind, **facts: None)
         )
         assert isinstance(found, NoReduction) and "plain tensors" in found.reason
 

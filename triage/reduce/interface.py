@@ -149,6 +149,6 @@ class Engine(Protocol):
         """What it reduces, as a reader is told."""
         ...
 
-    def reduce(self, problem: Problem, given: Resources) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """Reduce. KeyboardInterrupt may arrive at any moment."""
         ...

@@ -19,16 +19,16 @@ class Sound:
         self._engine, self._met, self._late = engine, met, late
         self.name, self.subject = engine.name, engine.subject
 
-    def reduce(self, problem: Problem, given: Resources) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """What the engine found. It may have kept some of the time for its last steps, which do not take all of it."""
         found: Reduction | NoReduction
         try:
-            found = self._engine.reduce(problem, given)
+            found = self._engine.reduce(problem, resources)
         except Exception as error:  # noqa: BLE001  engines keep what they found; of this one nothing is known
             found = NoReduction(told_as_ours(error), bug=error)
         if found.bug is not None:
             self._met(found.bug)
         cut = isinstance(found, NoReduction) or not found.complete
-        if cut and given.budget.left() <= MOST_KEPT_SECONDS:
+        if cut and resources.budget.left() <= MOST_KEPT_SECONDS:
             self._late()
         return found

@@ -74,7 +74,7 @@ class Driver(Generic[C]):
 
     def __init__(
         self,
-        given: Resources,
+        resources: Resources,
         render: Callable[[C], str],
         measure: Callable[[C, str], dict[str, Any]] = lambda candidate, source: {},
         *,
@@ -84,7 +84,8 @@ class Driver(Generic[C]):
         recalled: Mapping[str, Verdict] | None = None,
         otherwise: Callable[[str], str] | None = None,
     ) -> None:
-        self._runner, self._oracle, self._budget, self._emit = given.runner, given.oracle, given.budget, given.emit
+        self._runner, self._oracle = resources.runner, resources.oracle
+        self._budget, self._emit = resources.budget, resources.emit
         self._render, self._measure = render, measure
         self._rung, self._patience, self._repeats = rung, patience, repeats or Repeats()
         self._otherwise = otherwise  # what speaks against a text that fails the same way, in words

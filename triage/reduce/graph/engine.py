@@ -63,13 +63,13 @@ class NativeEngine:
     patience: Patience | None = None
     render: Render | None = None
 
-    def reduce(self, problem: Problem, given: Resources) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
-        runner, oracle = given.runner, given.oracle
+        runner, oracle = resources.runner, resources.oracle
         render = self.render or printed(header_of(problem) if self.header is None else self.header)
         groups = starts(problem, self.form)
         driver: Driver[Candidate] = Driver(
-            replace(given, runner=focused(runner, problem.signature)),
+            replace(resources, runner=focused(runner, problem.signature)),
             render,
             facts,
             rung=problem.rung or None,

@@ -49,16 +49,16 @@ class ReproAfterEngine:
     neutral: Path | None = field(default=None, kw_only=True)
     minify_seconds: float = field(default=MINIFY_SECONDS, kw_only=True)
 
-    def reduce(self, problem: Problem, given: Resources) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """Drive the minifier. A KeyboardInterrupt ends in the best print so far; without one it goes on to the caller."""
-        chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, given.oracle))
+        chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, resources.oracle))
         if isinstance(chosen, str):
             return NoReduction(chosen)
         lost = lost_input(chosen, problem.cases)
         if lost:
             return NoReduction(lost)
         with Workbench(self.target, self.directory, problem.workdir / self.name, self.neutral) as bench:
-            attempt = Attempt(problem, chosen, bench, given)
+            attempt = Attempt(problem, chosen, bench, resources)
             try:
                 attempt.go(PROGRAM_SECONDS, self.minify_seconds)
             except KeyboardInterrupt:
@@ -94,7 +94,7 @@ class Attempt:
     problem: Problem
     minifier: Minifier
     bench: Workbench
-    given: Resources
+    resources: Resources
     began: float = field(default_factory=time.monotonic)
     queries: int = 0
     complete: bool = True
@@ -156,7 +156,7 @@ class Attempt:
         self._say(f"judging the script of {checkpoint.operations} operations")
         self.queries += 1
         result = self.bench.run(checkpoint, self._limit(SCRIPT_SECONDS))
-        judgement = self.given.oracle.judge(result)
+        judgement = self.resources.oracle.judge(result)
         seen = judge_script(result, judgement, self.problem.signature, compares=self._wrong_result)
         if not seen.same:
             self._note(checkpoint, seen.sentence)
@@ -212,9 +212,9 @@ class Attempt:
     def _judge(self, source: str) -> str:
         limit = self._limit(SCRIPT_SECONDS)
         self.queries += 1
-        result = self.given.runner.run(source, timeout=limit)
+        result = self.resources.runner.run(source, timeout=limit)
         # Our print compares by itself; the program's own check lies outside of the graph.
-        oracle = CheckOracle(self.problem.signature) if self._wrong_result else self.given.oracle
+        oracle = CheckOracle(self.problem.signature) if self._wrong_result else self.resources.oracle
         judgement = oracle.judge(result)
         if judgement.verdict is Verdict.SAME_FAILURE:
             return ""
@@ -231,16 +231,16 @@ class Attempt:
 
     @property
     def _wrong_result(self) -> bool:
-        return _compares(self.problem, self.given.oracle)
+        return _compares(self.problem, self.resources.oracle)
 
     def _limit(self, seconds: float) -> float:
-        left = self.given.budget.left()
+        left = self.resources.budget.left()
         if left < LEAST_SECONDS:
             raise _SpentError
         return min(seconds, left)
 
     def _say(self, text: str) -> None:
-        self.given.emit("engine_step", text=text)
+        self.resources.emit("engine_step", text=text)
 
     def _note(self, checkpoint: Checkpoint, sentence: str) -> None:
         what = f"{checkpoint.operations} operation{'' if checkpoint.operations == 1 else 's'}"

@@ -101,13 +101,13 @@ class SourceEngine:
     def _of_a_call(self) -> bool:
         return isinstance(self.compared, FirstComparison)
 
-    def reduce(self, problem: Problem, given: Resources) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         header = header_of(problem) if self.header is None else self.header
         patience = self.patience or Patience(self.timeout, hangs=False)
         rung = None if problem.stage is Stage.BACKEND or problem.door else problem.rung
-        routed = RoutingRunner(given.runner, self.target.python, self.neutral)
-        limit = Limit(given.budget, self.seconds, SHARE_OF_LAST_STEPS)
+        routed = RoutingRunner(resources.runner, self.target.python, self.neutral)
+        limit = Limit(resources.budget, self.seconds, SHARE_OF_LAST_STEPS)
 
         files, valid = LeftFiles(), Validity((*RULES, SEEDED) if self.seen.own_check else RULES)
         paired = self._paired(routed, problem, files)
@@ -121,16 +121,16 @@ class SourceEngine:
                 return shown(Script(after_future(script, prelude)) if prelude else script)
 
             hidden = [*(["source"] if prelude or private else []), *(["digest"] if files.tolerated else [])]
-            oracle = SameDimensions(given.oracle, differences(problem.signature))
+            oracle = SameDimensions(resources.oracle, differences(problem.signature))
             driver: Driver[Script] = Driver(
-                Resources(paired, oracle, limit, _without(given.emit, *hidden)),
+                Resources(paired, oracle, limit, _without(resources.emit, *hidden)),
                 render,
                 lambda script, source: {"lines": code_lines(source)},
                 rung=rung,
                 patience=patience,
                 recalled={} if files.tolerated else problem.recalled,
             )
-            return Bench(driver, Search(driver, given.runner.jobs, limit), render, shown)
+            return Bench(driver, Search(driver, resources.runner.jobs, limit), render, shown)
 
         try:
             asked = Request(self.seen.calls, self.seen.compiled, rung, self._of_a_call)
@@ -138,8 +138,8 @@ class SourceEngine:
             if isinstance(self.compared, PrintedOracle):
                 ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, patience))
             folder = self.target.script.parent if self.target.script else self.target.cwd
-            around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, given.emit)
-            learn = partial(self._evidence, problem, limit, given.emit)
+            around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
+            learn = partial(self._evidence, problem, limit, resources.emit)
             frames = evidence.failing_frames(self.seen.exception)
             return Reducing(bench, valid, learn, asked, frames, around, limit.release, files, ending).run()
         finally:

@@ -45,9 +45,9 @@ class Polished:
     def __init__(self, engine: Engine) -> None:
         self._engine, self.name, self.subject = engine, engine.name, engine.subject
 
-    def reduce(self, problem: Problem, given: Resources) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """What the engine found, with the smallest preamble."""
-        found = self._engine.reduce(problem, given)
+        found = self._engine.reduce(problem, resources)
         if isinstance(found, NoReduction) or found.graph is None or found.enough:
             return found
         start = preamble_of(found.graph)
@@ -56,27 +56,29 @@ class Polished:
         if not found.complete:
             return replace(found, minimal=False)  # of its preamble nothing was shown
         try:
-            return _polished(found, found.graph, start, problem, given)
+            return _polished(found, found.graph, start, problem, resources)
         except Exception as error:  # noqa: BLE001  what is longer than it need be is not lost by it
             return replace(found, bug=error)
 
 
-def _polished(found: Reduction, graph: GraphCase, start: Script, problem: Problem, given: Resources) -> Reduction:
+def _polished(found: Reduction, graph: GraphCase, start: Script, problem: Problem, resources: Resources) -> Reduction:
     """With the smallest preamble, which is `start` so far."""
     form, header = found.form or Form(), _comment_on_top(found.source)
     fits = not misfit(start.text)
     valid = Validity()
     valid.of(Script(found.source))
-    limit, began = Limit(given.budget, SECONDS), time.monotonic()
-    runner = _checked(focused(given.runner, problem.signature), problem, given.oracle, graph, form, start)
+    limit, began = Limit(resources.budget, SECONDS), time.monotonic()
+    runner = _checked(focused(resources.runner, problem.signature), problem, resources.oracle, graph, form, start)
     driver: Driver[Script] = Driver(
-        replace(given, runner=runner, oracle=SameDimensions(given.oracle), budget=limit),
+        replace(resources, runner=runner, oracle=SameDimensions(resources.oracle), budget=limit),
         lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
         lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
         rung=problem.rung or None,
     )
     plainly = keeps_its_sense(graph, start, problem.signature)
-    interrupted = _searched(driver, Search(driver, given.runner.jobs, limit), start, lines_of(graph.preamble), plainly)
+    interrupted = _searched(
+        driver, Search(driver, resources.runner.jobs, limit), start, lines_of(graph.preamble), plainly
+    )
     spent = time.monotonic() - began
     return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
 
