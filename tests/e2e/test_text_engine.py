@@ -26,6 +26,7 @@ from triage.session.clock import Clock
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
 from triage.trial.interface import Resources
+from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -81,7 +82,7 @@ def reduced(
     notes = probe.notes
     check = is_script_check(probe.outcome)
     seen = Seen(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
-    engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
+    engine = SourceEngine(target, seen, timeout=100, patience=Patience(100, hangs=False), neutral=neutral_store())
     engine = replace(engine, compared=oracle) if isinstance(oracle, FirstComparison) else engine
     found = engine.reduce(problem, Resources(runner, oracle, Clock(0), lambda kind, **facts: None))
     assert isinstance(found, Reduction), found

@@ -129,6 +129,8 @@ def test_of_what_a_program_only_prints_a_call_is_tried_first_and_then_its_text(t
     of_call, of_text = attempts_for(found(conclusion, tmp_path), conclusion, oracle)
     assert isinstance(of_call.oracle, FirstComparison) and of_text.oracle is oracle
     assert (of_call.note, of_text.note) == (PRINTED_NOTE, PRINTED_TEXT_NOTE)
+    first, second = of_call.engine, of_text.engine
+    assert first.patience is second.patience and first.traced is second.traced, "what one has learned the other knows"
 
 
 @pytest.mark.parametrize(("engine", "engines"), [("native", [GRAPHS, TEXT]), ("repro_after", [MINIFIER])])

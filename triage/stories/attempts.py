@@ -109,6 +109,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
     assert conclusion.outcome is not None and conclusion.failing is not None
     of_rung = found.walk.seen.get(conclusion.failing.name, [])  # empty where only the graph was asked there
     failing = next((probe for probe in of_rung if probe.outcome.failed), found.walk.start)
+    timeout = seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found)
     return SourceEngine(
         found.target,
         Seen(
@@ -118,8 +119,8 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
             own_check=is_script_check(conclusion.outcome) or is_printed(conclusion.outcome),
             recompiles=failing.notes.recompiles,
         ),
-        timeout=seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found),
-        patience=patience,
+        timeout=timeout,
+        patience=patience or Patience(timeout, hangs=False),
         seconds=SECONDS if patience is None else HANG_REDUCTION_SECONDS,
         neutral=found.session.neutral,
         header=header_of(found, conclusion),

@@ -76,15 +76,15 @@ class SourceEngine:
 
     Words of the program's data that the failure needs are only part of the result with `include_data`. With a
     `FirstComparison` as `compared` it begins with a compiled call by itself, compared with the same call uncompiled; with a
-    `PrintedOracle` what candidates print is compared. `traced` is what one more run of the program showed, and its seconds:
-    a second engine need not make it.
+    `PrintedOracle` what candidates print is compared. A second engine is made of the first: it knows what `patience` has
+    learned, and need not make the run that is `traced` (what it showed, and its seconds).
     """
 
     name: ClassVar[str] = "native"
     target: Target
     seen: Seen
     timeout: float = field(kw_only=True)
-    patience: Patience | None = field(default=None, kw_only=True)
+    patience: Patience = field(kw_only=True)
     neutral: Path | None = field(default=None, kw_only=True)
     header: str | None = field(default=None, kw_only=True)
     seconds: float = field(default=SECONDS, kw_only=True)
@@ -104,7 +104,6 @@ class SourceEngine:
     def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         header = header_of(problem) if self.header is None else self.header
-        patience = self.patience or Patience(self.timeout, hangs=False)
         rung = None if problem.stage is Stage.BACKEND or problem.door else problem.rung
         routed = RoutingRunner(resources.runner, self.target.python, self.neutral)
         limit = Limit(resources.budget, self.seconds, SHARE_OF_LAST_STEPS)
@@ -127,7 +126,7 @@ class SourceEngine:
                 render,
                 lambda script, source: {"lines": code_lines(source)},
                 rung=rung,
-                patience=patience,
+                patience=self.patience,
                 recalled={} if files.tolerated else problem.recalled,
             )
             return Bench(driver, Search(driver, resources.runner.jobs, limit), render, shown)
@@ -136,7 +135,7 @@ class SourceEngine:
             asked = Request(self.seen.calls, self.seen.compiled, rung, self._of_a_call)
             ending: Callable[[Script], Iterable[Script]] = eager_first
             if isinstance(self.compared, PrintedOracle):
-                ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, patience))
+                ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, self.patience))
             folder = self.target.script.parent if self.target.script else self.target.cwd
             around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
             learn = partial(self._evidence, problem, limit, resources.emit)
