@@ -43,7 +43,7 @@ from triage.reduce.text.watching.tracing import Wanted, trace
 from triage.trial.driver import Driver
 from triage.trial.interface import CandidateRunner, Resources
 from triage.trial.patience import Patience
-from triage.trial.share import Limit
+from triage.trial.share import MOST_KEPT_SECONDS, Limit
 
 SECONDS = 120.0
 MOST_SECONDS = 300.0
@@ -106,7 +106,8 @@ class SourceEngine:
         header = header_of(problem) if self.header is None else self.header
         rung = None if problem.stage is Stage.BACKEND or problem.door else problem.rung
         routed = RoutingRunner(resources.runner, self.target.python, self.neutral)
-        limit = Limit(resources.budget, self.seconds, SHARE_OF_LAST_STEPS)
+        kept = min(MOST_KEPT_SECONDS, SHARE_OF_LAST_STEPS * min(self.seconds, resources.budget.left()))
+        limit = Limit(resources.budget, self.seconds, kept=kept)
 
         files, valid = LeftFiles(), Validity((*RULES, SEEDED) if self.seen.own_check else RULES)
         paired = self._paired(routed, problem, files)
