@@ -43,6 +43,7 @@ from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.problem import problem_of
 from triage.trial.fresh import verify
+from triage.trial.interface import Resources
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})
 PROGRAM_SECONDS = 300.0
@@ -112,7 +113,7 @@ def measure_native(found: Findings, problem: Problem, oracle: Oracle, limit: flo
     runner = found.runner or candidate_runner(found)
     with Stopwatch() as watch:
         try:
-            ended = NativeEngine().reduce(problem, runner, oracle, Clock(limit), session.emit)
+            ended = NativeEngine().reduce(problem, Resources(runner, oracle, Clock(limit), session.emit))
         finally:
             watch.lap()
             found.release()

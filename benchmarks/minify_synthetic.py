@@ -27,6 +27,7 @@ from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.interface import Problem, Reduction
+from triage.trial.interface import Resources
 
 SHAPES: dict[str, Callable[[int, int], GraphCase]] = {
     "chain": lambda size, seed: chain(size),
@@ -50,7 +51,7 @@ def native(case: GraphCase, judge: Judge) -> Count:
     runner = FreeRunner(judge)
     problem = Problem(planted(), Stage.INDUCTOR, "inductor", "forward", (case,), Path())
     found = NativeEngine(render=runner.render).reduce(
-        problem, runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None
+        problem, Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
     )
     assert isinstance(found, Reduction) and found.graph is not None
     return Count(found.queries, sum(len(asked.nodes) for asked in runner.asked), len(found.graph.nodes))

@@ -20,6 +20,7 @@ from triage.reduce.minifier.launcher import Workbench
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
+from triage.trial.interface import Resources
 from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(580)]
@@ -80,7 +81,7 @@ def engine_on(
         assert kind == "engine_step"
         steps.append(facts["text"])
 
-    found = engine.reduce(problem, runner, oracle, Clock(400.0), emit)
+    found = engine.reduce(problem, Resources(runner, oracle, Clock(400.0), emit))
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["repro.py", "train.py"]
     assert (tmp_path / "home" / "repro.py").read_text() == "# the user's own file\n"
     return found, oracle, steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,8 @@ from triage.reduce.text.engine import Seen, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
+from triage.trial.interface import Resources
+from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -80,9 +82,9 @@ def reduced(
     notes = probe.notes
     check = is_script_check(probe.outcome)
     seen = Seen(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
-    engine = SourceEngine(target, seen, timeout=100, neutral=neutral_store())
-    engine = engine.comparing(oracle) if isinstance(oracle, FirstComparison) else engine
-    found = engine.reduce(problem, runner, oracle, Clock(0), lambda kind, **facts: None)
+    engine = SourceEngine(target, seen, timeout=100, patience=Patience(100, hangs=False), neutral=neutral_store())
+    engine = replace(engine, compared=oracle) if isinstance(oracle, FirstComparison) else engine
+    found = engine.reduce(problem, Resources(runner, oracle, Clock(0), lambda kind, **facts: None))
     assert isinstance(found, Reduction), found
     (fresh,) = verify(found.private or found.source, PYTHON, runs=1, neutral=neutral_store())
     assert oracle.judge(fresh).verdict is Verdict.SAME_FAILURE, found.source

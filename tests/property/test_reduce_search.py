@@ -24,6 +24,7 @@ from triage.reduce.graph.wellformed import flaw
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.trial.driver import Repeats
+from triage.trial.interface import Resources
 
 MATRIX = replace(META, shape=(4, 4), stride=(4, 1))
 PATIENT = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -67,7 +68,9 @@ def reduce(case, judge, *, jobs=1, repeats=None, runner=None, budget=None):
     runner = runner or FreeRunner(judge, jobs)
     problem = Problem(planted(), Stage.INDUCTOR, "inductor", "forward", (case,), Path())
     engine = NativeEngine(render=runner.render, repeats=repeats)
-    found = engine.reduce(problem, runner, SignatureOracle(planted()), budget or NoLimit(), lambda kind, **facts: None)
+    found = engine.reduce(
+        problem, Resources(runner, SignatureOracle(planted()), budget or NoLimit(), lambda kind, **facts: None)
+    )
     return found, runner
 
 

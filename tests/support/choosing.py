@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from triage.judge.judgement import CandidateResult
@@ -39,6 +40,12 @@ class Finds:
 
     def reduce(self, *_: Any) -> Reduction:
         return Reduction("raise KeyError('boom')\n", "native", "source", None, 3, 1.0, True, True)
+
+
+class FindsLarger(Finds):
+    def reduce(self, *_: Any) -> Reduction:
+        small = replace(super().reduce(), source="small\n")
+        return replace(small, larger=(replace(small, source="large\n", minimal=False),))
 
 
 def chosen(

@@ -14,6 +14,7 @@ from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.search import Search
 from triage.reduce.text.validity import Validity
 from triage.trial.driver import Driver
+from triage.trial.interface import Resources
 
 Predicate = Callable[[str], bool]
 
@@ -63,10 +64,7 @@ def reduced(
     """(smallest text, queries). `checked`: what is no valid program is refused. `known`: lines that may keep comments."""
     valid = Validity()
     driver: Driver[Script] = Driver(
-        TextRunner(jobs),
-        TextOracle(predicate),
-        Unlimited(),
-        lambda kind, **facts: None,
+        Resources(TextRunner(jobs), TextOracle(predicate), Unlimited(), lambda kind, **facts: None),
         lambda script: shaped(valid.check(script), "eager", "header"),
     )
     search = Search(driver, jobs, Unlimited())

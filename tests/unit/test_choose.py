@@ -1,4 +1,4 @@
-"""What an engine found is not lost by an interrupt that comes while it is verified."""
+"""What becomes of what an engine found: verified or not, given up for a larger one, kept at an interrupt."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from choosing import BOOM, FAILS, ORACLE, PASSES, SIGNATURE, Finds, Passing, chosen
+from choosing import BOOM, FAILS, ORACLE, PASSES, SIGNATURE, Finds, FindsLarger, Passing, chosen
 from printer_cases import case, meta, node, tensor
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
-from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
@@ -98,12 +97,6 @@ def controlled(engine: Any, controls: dict[str, CandidateResult], script: str | 
     return found, list(notes)
 
 
-class FindsLarger(Finds):
-    def reduce(self, *_: Any) -> Reduction:
-        small = replace(super().reduce(), source="small\n")
-        return replace(small, larger=(replace(small, source="large\n", minimal=False),))
-
-
 def test_the_run_on_the_passing_rung_is_recorded() -> None:
     found, _ = controlled(FindsLarger(), {"small\n": PASSES})
     assert (found.source, found.verified, found.control) == ("small\n", True, Control("aot_eager", "ok"))
@@ -172,99 +165,6 @@ def test_the_comment_on_top_has_the_error_of_the_reproducer_itself(
     assert found.verified
     assert found.source == source.replace("# ValueError: rank 2 of 3", first, 1)
     assert private is None or not any(count.error for count in told if count is not None)
-
-
-# -- the program's own backend ---------------------------------------------------------------------------------------
-
-
-def on_its_own(engine: Any, own: dict[str, CandidateResult]) -> Any:
-    """What is chosen where every script fails the same way, and ends like this with the program's own backend."""
-    problem = Problem(SIGNATURE, Stage.AOT_AUTOGRAD, "aot_eager", None, (), Path(), own_rung="inductor")
-    found, _ = chosen(problem, [engine], lambda source, runs: Shown([FAILS] * runs, PASSES, own[source]))
-    return found
-
-
-def test_what_fails_otherwise_with_the_programs_own_backend_gives_way_to_a_larger_one() -> None:
-    end = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "expected size 3==2"))
-    other = CandidateResult(end, AgentNotes(), signature_of(end), compiled=True)
-    found = on_its_own(FindsLarger(), {"small\n": other, "large\n": FAILS})
-    assert (found.source, found.verified, found.doubt) == ("large\n", True, "")
-    assert found.notes[0] == (
-        "A smaller script may show another failure: with `inductor`, the program's own backend, it fails otherwise where "
-        "the program fails the same way."
-    )
-
-
-def test_where_none_fails_with_the_programs_own_backend_the_smallest_is_shown_with_the_doubt() -> None:
-    found = on_its_own(FindsLarger(), {"small\n": PASSES, "large\n": PASSES})
-    assert (found.source, found.verified) == ("small\n", True)
-    words = "with `inductor`, the program's own backend, it passes where the program fails the same way"
-    assert found.doubt == words
-    report = Reproducer(
-        "repro.py", True, 3, True, "source", "native", None, 1, 1, 1.0, False, runs=3, doubt=found.doubt
-    )
-    assert reproducer_claim(report) == (
-        "Fails in 3 of 3 runs, each in a fresh process, **but it may show another failure than the program does:** "
-        f"{words}."
-    )
-
-
-def test_a_run_with_the_programs_own_backend_that_was_not_made_says_nothing() -> None:
-    found = on_its_own(FindsLarger(), {"small\n": not_run("the budget ended")})
-    assert (found.source, found.doubt) == ("small\n", "")
-
-
-@pytest.mark.parametrize(
-    ("fails", "shown", "note"),
-    [
-        ("torch.relu", "torch.randn(2)", "The captured graph is shown unreduced."),
-        ("0.125", "0.125", "The captured graph is shown unreduced, on values that the script had."),
-    ],
-)
-def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_needs_them(
-    fails: str, shown: str, note: str
-) -> None:
-    class Nothing(Finds):
-        def reduce(self, *_: Any) -> Any:
-            return NoReduction("nothing was found")
-
-    recorded = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[0.125, 2.5])
-    node = GraphNode("y", "call_function", "torch.relu", [{"ref": "x"}], out=[TensorMeta((2,), (1,), "float32")])
-    case = GraphCase("dynamo", (recorded,), (node,), ({"ref": "y"},))
-    found, _ = chosen(
-        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (case,), Path(), passing="aot_eager"),
-        [Nothing()],
-        lambda source, runs: Shown([FAILS if fails in source else PASSES] * runs),
-        runner=Passing(),
-    )
-    assert shown in found.source and found.notes[-1] == note
-
-
-@pytest.mark.parametrize(("whole", "verifications"), [(False, 4), (True, 1)])
-def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(whole: bool, verifications: int) -> None:
-    class Nothing(Finds):
-        def reduce(self, *_: Any) -> Any:
-            return NoReduction("nothing was found", passes_whole=whole)
-
-    def case(value: float) -> GraphCase:
-        given = GraphInput("x", meta=TensorMeta((2,), (1,), "float32"), fill="values", data=[value, 2.5])
-        node = GraphNode("y", "call_function", "torch.relu", [{"ref": "x"}], out=[TensorMeta((2,), (1,), "float32")])
-        return GraphCase("dynamo", (given,), (node,), ({"ref": "y"},))
-
-    asked: list[str] = []
-
-    def verify(source: str, runs: int) -> Shown:
-        asked.append(source)
-        return Shown([PASSES] * runs)
-
-    cases = (case(0.125), case(0.25))
-    chosen(
-        Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path(), passing="aot_eager"),
-        [Nothing()],
-        verify,
-        runner=Passing(),
-    )
-    assert len(asked) == verifications and "0.125" in asked[-1 if whole else 1]
 
 
 # -- the end of the budget ---------------------------------------------------------------------------------------------

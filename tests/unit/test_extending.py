@@ -73,6 +73,7 @@ from triage.model.stage import Stage
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.graph.passes import SIMPLER
 from triage.reduce.interface import Problem
+from triage.trial.interface import Resources
 
 graph = case([tensor("x", 4)], [op("y", "torch.relu", "%x", out=meta(4))], "y")
 loud = replace(graph, context=Context(mode="max-autotune", dynamic=True, fullgraph=True))
@@ -83,7 +84,7 @@ assert choice.edits[0].apply(loud).context == Context()
 runner = FreeRunner(lambda found: failure("the planted failure"))
 problem = Problem(planted(), Stage.INDUCTOR, "inductor", "forward", (loud,), Path(), (), "2.13.0")
 found = NativeEngine(render=runner.render).reduce(
-    problem, runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None
+    problem, Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
 )
 assert found.graph.context == Context(), found
 """,

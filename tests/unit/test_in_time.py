@@ -12,6 +12,7 @@ from triage.reduce.interface import NoReduction, Reduction
 from triage.reduce.sound import Sound
 from triage.session.settings import Settings
 from triage.stories.findings import Findings
+from triage.trial.interface import Resources
 
 
 class Engine:
@@ -42,7 +43,7 @@ def test_whether_the_budget_ended_a_search(complete: bool | None, left: float, l
     told: list[str] = []
     budget = SimpleNamespace(left=lambda: left)
     engine = Sound(Engine(complete=complete), lambda _: None, lambda: told.append("late"))
-    found = engine.reduce(None, None, None, budget, None)
+    found = engine.reduce(None, Resources(None, None, budget, None))
     assert isinstance(found, NoReduction) is (complete is None)
     assert bool(told) is late
 

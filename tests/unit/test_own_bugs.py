@@ -32,6 +32,7 @@ from triage.reduce.text.watching.evidence import Module, Trace
 from triage.reduce.verifying import Reproduced, Shown
 from triage.stories import run as story
 from triage.trial.driver import Driver
+from triage.trial.interface import Resources
 
 
 def problem(*cases: GraphCase, signature: FailureSignature = SIGNATURE) -> Problem:
@@ -52,7 +53,7 @@ def reduced_graph() -> Reduction | NoReduction:
     runner = FreeRunner(contains(3, 30), 1)
     engine = NativeEngine(render=runner.render)
     asked = problem(chain(40), signature=planted())
-    return engine.reduce(asked, runner, SignatureOracle(planted()), NoLimit(), lambda *_, **__: None)
+    return engine.reduce(asked, Resources(runner, SignatureOracle(planted()), NoLimit(), lambda *_, **__: None))
 
 
 def test_a_graph_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +76,7 @@ def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatc
             return script.text
 
         oracle = TextOracle(lambda text: "torch.compile(" in text)
-        driver: Driver[Script] = Driver(TextRunner(), oracle, Unlimited(), lambda *_, **__: None, render)
+        driver: Driver[Script] = Driver(Resources(TextRunner(), oracle, Unlimited(), lambda *_, **__: None), render)
         return Bench(driver, Search(driver, 1, Unlimited()), render, render)
 
     trace = Trace({"__main__": Module("__main__", program)})

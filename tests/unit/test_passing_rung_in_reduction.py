@@ -16,6 +16,7 @@ from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem, Reduction
+from triage.trial.interface import Resources
 
 M = meta(4)
 DIFFERS = Outcome(
@@ -50,7 +51,9 @@ def operations(passing: str, whole: GraphCase = WHOLE) -> list[str]:
         SIGNATURE, Stage.INDUCTOR, "inductor", "forward", (whole,), Path(), ("aten.ceil",), "2.13.0", passing=passing
     )
     engine = NativeEngine(render=runner.render)
-    found = engine.reduce(problem, runner, ComparisonOracle(SIGNATURE), NoLimit(), lambda kind, **facts: None)
+    found = engine.reduce(
+        problem, Resources(runner, ComparisonOracle(SIGNATURE), NoLimit(), lambda kind, **facts: None)
+    )
     assert isinstance(found, Reduction)
     return [node.target for node in found.graph.nodes]
 

@@ -14,6 +14,7 @@ from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.trial.driver import Driver, Repeats, digest
+from triage.trial.interface import Resources
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "boom"))
 OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "another one"))
@@ -71,7 +72,7 @@ def driver(answer, *, jobs=1, questions=10**6, repeats=None, events=None):
             events.append((kind, facts))
 
     asking: Driver[Number] = Driver(
-        runner, SignatureOracle(wanted), Questions(questions), emit, render,
+        Resources(runner, SignatureOracle(wanted), Questions(questions), emit), render,
         lambda candidate, source: {"ops": candidate.value, "lines": 1}, repeats=repeats,
     )  # fmt: skip
     return asking, runner
@@ -265,7 +266,7 @@ def test_what_was_asked_before_is_not_asked_again_whatever_its_comment_says():
     wanted = signature_of(BOOM)
     assert wanted is not None
     asking: Driver[Number] = Driver(
-        runner, SignatureOracle(wanted), Questions(9), lambda kind, **facts: None,
+        Resources(runner, SignatureOracle(wanted), Questions(9), lambda kind, **facts: None),
         lambda number: f"# of the report\n{number.value}", rung="inductor", recalled=known,
     )  # fmt: skip
     assert asking.fails(Number(8)) and runner.asked == []

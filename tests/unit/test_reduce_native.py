@@ -27,6 +27,7 @@ from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form
 from triage.reduce.verifying import Count, as_it_is
 from triage.trial.driver import Repeats
+from triage.trial.interface import Resources
 
 M = meta(4)
 
@@ -45,7 +46,7 @@ def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, operati
 
     engine = engine or NativeEngine(render=runner.render)
     asked = replace(problem(*cases, **about), operation_only=operation_only)
-    found = engine.reduce(asked, runner, SignatureOracle(planted()), budget or NoLimit(), emit)
+    found = engine.reduce(asked, Resources(runner, SignatureOracle(planted()), budget or NoLimit(), emit))
     return found, runner
 
 
@@ -193,7 +194,9 @@ def test_a_neighbour_that_was_only_cut_off_is_not_told_as_passing():
 
     runner = Hasty(judge)
     engine = NativeEngine(render=runner.render)
-    found = engine.reduce(problem(graph), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
+    found = engine.reduce(
+        problem(graph), Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
+    )
     assert isinstance(found, Reduction)
     assert found.minimal and found.passing is None
 
@@ -376,7 +379,9 @@ def test_a_flaky_failure_is_repeated():
 
     runner = FreeRunner(every_third)
     engine = NativeEngine(render=runner.render, repeats=Repeats(3, 1))
-    found = engine.reduce(problem(model()), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
+    found = engine.reduce(
+        problem(model()), Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
+    )
     assert isinstance(found, Reduction)
     assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
 
@@ -404,7 +409,9 @@ def test_the_printed_text_is_the_reported_text():
             return super().run(source)
 
     runner = Texts(target("torch.lerp"))
-    found = NativeEngine().reduce(problem(graph), runner, SignatureOracle(planted()), NoLimit(), lambda kind, **f: None)
+    found = NativeEngine().reduce(
+        problem(graph), Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **f: None)
+    )
     assert isinstance(found, Reduction)
     assert found.source in runner.asked
     assert "seen on torch 2.13.0" in found.source

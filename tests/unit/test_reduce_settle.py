@@ -5,12 +5,13 @@ from reduce_cases import case, meta, op, tensor
 from synthetic import FreeRunner, NoLimit, failure, planted
 
 from triage.judge.oracle import SignatureOracle
-from triage.reduce.graph.batch import settle
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.dials import passing_below, turned
 from triage.reduce.graph.passes import fills
 from triage.reduce.graph.passes.extents import ExtentDial
+from triage.reduce.graph.shrink import settle
 from triage.trial.driver import Driver
+from triage.trial.interface import Resources
 
 
 def wide(count, extent=4):
@@ -22,7 +23,7 @@ def wide(count, extent=4):
 def driving(predicate, jobs=1):
     runner = FreeRunner(lambda graph: failure("the planted failure") if predicate(graph) else None, jobs)
     quiet = SignatureOracle(planted())
-    return Driver(runner, quiet, NoLimit(), lambda kind, **facts: None, runner.render), runner
+    return Driver(Resources(runner, quiet, NoLimit(), lambda kind, **facts: None), runner.render), runner
 
 
 def filled(candidate):

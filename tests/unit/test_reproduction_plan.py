@@ -33,6 +33,7 @@ from triage.session.settings import Settings
 from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
 from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, UNTIL_HANG_FACTOR, patience_for, repeats_for
 from triage.stories.problem import compares, comparison_for, problem_of
+from triage.trial.interface import Resources
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 GRAPHS, MINIFIER, TEXT = NativeEngine, ReproAfterEngine, SourceEngine
@@ -128,6 +129,8 @@ def test_of_what_a_program_only_prints_a_call_is_tried_first_and_then_its_text(t
     of_call, of_text = attempts_for(found(conclusion, tmp_path), conclusion, oracle)
     assert isinstance(of_call.oracle, FirstComparison) and of_text.oracle is oracle
     assert (of_call.note, of_text.note) == (PRINTED_NOTE, PRINTED_TEXT_NOTE)
+    first, second = of_call.engine, of_text.engine
+    assert first.patience is second.patience and first.traced is second.traced, "what one has learned the other knows"
 
 
 @pytest.mark.parametrize(("engine", "engines"), [("native", [GRAPHS, TEXT]), ("repro_after", [MINIFIER])])
@@ -243,7 +246,7 @@ def test_a_script_of_another_encoding_whose_run_cannot_be_watched_is_not_reduced
     (attempt,) = attempts_for(known, conclusion, SignatureOracle(conclusion.signature))
     runner = SimpleNamespace(jobs=1)
     done = attempt.engine.reduce(
-        problem_of(known, conclusion), runner, attempt.oracle, Clock(0.0), lambda *_, **__: None
+        problem_of(known, conclusion), Resources(runner, attempt.oracle, Clock(0.0), lambda *_, **__: None)
     )
     assert isinstance(done, NoReduction) and done.reason == "the program's run could not be watched"
 

@@ -12,9 +12,8 @@ from triage.judge.judgement import CandidateResult
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.trial.company import Company
 from triage.trial.limits import LEAST_MEMORY_MB, default_jobs, default_memory_mb, usable_cores
-from triage.trial.pool import TOO_LATE, PooledRunner, Query
+from triage.trial.pool import TOO_LATE, Company, PooledRunner, Query
 
 
 class Sleeper(PooledRunner):

@@ -23,6 +23,7 @@ from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Call, Module, Trace
 from triage.trial.driver import Driver
+from triage.trial.interface import Resources
 
 PEOPLE = json.dumps(
     [{"name": "Åsa Lindqvist", "salary": 48210, "team": "blue"}, {"name": "Tom O'Neil", "salary": 51990, "team": "red"}]
@@ -167,7 +168,8 @@ def test_the_words_that_a_failure_needs_and_no_others(tmp_path: Path):
     trace = Trace({"__main__": Module("__main__", MAIN)}, files=(tmp_path / "c.json",))
     data = data_of(trace, tmp_path, tmp_path, None)
     driver: Driver[Script] = Driver(
-        TextRunner(), TextOracle(lambda text: "zebra" in text), Unlimited(), lambda *a, **k: None, lambda s: s.text
+        Resources(TextRunner(), TextOracle(lambda text: "zebra" in text), Unlimited(), lambda *a, **k: None),
+        lambda s: s.text,
     )
     found = needed(driver, trace, data, Request(0, (), "eager"))
     assert found is not None
@@ -189,7 +191,7 @@ def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bo
             return after_future(script, prelude)
 
         oracle = TextOracle(lambda text: "zebra" in text and "torch.compile" in text and "open(" in text)
-        driver: Driver[Script] = Driver(TextRunner(), oracle, Unlimited(), lambda *a, **k: None, render)
+        driver: Driver[Script] = Driver(Resources(TextRunner(), oracle, Unlimited(), lambda *a, **k: None), render)
         return Bench(driver, Search(driver, 1, Unlimited()), render, lambda script: script.text)
 
     around = Around(tmp_path, tmp_path, None, include, lambda kind, **facts: told.append((kind, facts)))
@@ -234,7 +236,9 @@ def test_a_search_that_is_cut_short_still_shows_eager_first(most: int, tmp_path:
 
     def bench(prelude: str, *, private: bool = False) -> Bench:
         oracle = TextOracle(lambda text: "torch.compile(f)(" in text and "def f(" in text)
-        driver: Driver[Script] = Driver(runner, oracle, budget, lambda *a, **k: None, lambda script: script.text)
+        driver: Driver[Script] = Driver(
+            Resources(runner, oracle, budget, lambda *a, **k: None), lambda script: script.text
+        )
         return Bench(driver, Search(driver, 1, budget), lambda script: script.text, lambda script: script.text)
 
     around = Around(tmp_path, tmp_path, None, False, lambda kind, **facts: None)

@@ -22,6 +22,7 @@ from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
 from triage.trial.driver import Driver
 from triage.trial.facts import not_run
+from triage.trial.interface import Resources
 
 LOGS = "import torch\nimport logging\nlogging.basicConfig(filename='a.log')\ntorch.compile(torch.sin)(torch.ones(1))\n"
 
@@ -61,7 +62,9 @@ def result_of(text: str, folder: Path, *needed: str, emit: Callable[..., None] =
 
     def bench(prelude: str, *, private: bool = False) -> Bench:
         oracle = Judging(lambda text: all(word in text for word in ("torch.compile(", *needed)))
-        driver: Driver[Script] = Driver(runner, oracle, Unlimited(), lambda *a, **k: None, lambda script: script.text)
+        driver: Driver[Script] = Driver(
+            Resources(runner, oracle, Unlimited(), lambda *a, **k: None), lambda script: script.text
+        )
         return Bench(driver, Search(driver, 1, Unlimited()), lambda script: script.text, lambda script: script.text)
 
     trace = Trace({"__main__": Module("__main__", text)} if text else {})

@@ -16,6 +16,7 @@ from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
 from triage.trial.driver import Driver
+from triage.trial.interface import Resources
 
 CUT_SHORT = """\
 import torch
@@ -73,12 +74,14 @@ def test_they_go_where_time_ended(monkeypatch) -> None:
 
     def bench(prelude: str, *, private: bool = False) -> Bench:
         driver: Driver[Script] = Driver(
-            TextRunner(),
-            TextOracle(
-                lambda text: "speeds(times)" in text and "check(torch.sin)" in text and "class Integrator" in text
+            Resources(
+                TextRunner(),
+                TextOracle(
+                    lambda text: "speeds(times)" in text and "check(torch.sin)" in text and "class Integrator" in text
+                ),
+                Unlimited(),
+                lambda *a, **k: None,
             ),
-            Unlimited(),
-            lambda *a, **k: None,
             lambda script: script.text,
         )
         return Bench(driver, Search(driver, 1, Unlimited()), lambda one: one.text, lambda one: one.text)

@@ -19,6 +19,7 @@ from triage.reduce.text.code.script import Script
 from triage.reduce.text.polish import Polished
 from triage.reduce.text.validity.oddities import doubled_names
 from triage.reduce.text.validity.operators import broken_operators
+from triage.trial.interface import Resources
 
 REGISTRATION = (
     "import math",
@@ -51,7 +52,7 @@ class Fixed:
 
 def polished(found: Reduction | NoReduction, runner: TextRunner, *needed: str) -> Reduction | NoReduction:
     oracle = TextOracle(lambda text: all(part in text for part in needed))
-    return Polished(Fixed(found)).reduce(PROBLEM, runner, oracle, Unlimited(), lambda kind, **facts: None)
+    return Polished(Fixed(found)).reduce(PROBLEM, Resources(runner, oracle, Unlimited(), lambda kind, **facts: None))
 
 
 def reduction(of: GraphCase) -> Reduction:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from triage.reduce.text.watching.processes import united
+from triage.reduce.text.watching.tracing import united
 
 
 def process(began: float, main: str = "train.py", **facts: Any) -> dict[str, Any]:

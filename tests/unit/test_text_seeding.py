@@ -17,6 +17,7 @@ from triage.reduce.text.validity import RULES, SEEDED, Validity
 from triage.reduce.text.validity.seeding import unseeded, without_seeds
 from triage.reduce.text.watching.evidence import Module, Trace
 from triage.trial.driver import Driver
+from triage.trial.interface import Resources
 
 TORCH = "nothing seeds the random numbers of torch"
 NUMPY = "nothing seeds the random numbers of numpy"
@@ -91,7 +92,9 @@ def test_the_seeds_go_at_the_end_where_it_fails_each_time_without(in_each_run: b
         def render(script: Script) -> str:
             return valid.check(script).text
 
-        driver: Driver[Script] = Driver(TextRunner(), TextOracle(fails), Unlimited(), lambda *a, **k: None, render)
+        driver: Driver[Script] = Driver(
+            Resources(TextRunner(), TextOracle(fails), Unlimited(), lambda *a, **k: None), render
+        )
         return Bench(driver, Search(driver, 1, Unlimited()), render, render)
 
     valid = Validity((*RULES, SEEDED))

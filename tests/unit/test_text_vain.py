@@ -11,7 +11,7 @@ import pytest
 from text_helpers import reduced
 
 from triage.reduce.text.code.script import Edit, Script
-from triage.reduce.text.vain import Vain
+from triage.reduce.text.search import Vain
 
 TEXT = "a = 1\nb = 2\nprint(a)\n"
 

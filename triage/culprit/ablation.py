@@ -128,10 +128,8 @@ def ablate(
             break
         sources = [text for other, text in questions if other == rung]
         for index, result in inquiry.run_many(sources, rung):
-            outcome, why = inquiry.judged(result)
-            key, seconds = (rung, sources[index]), round(result.seconds, 2)
-            answers[key] = AblationRow(questions[key], outcome, seconds, why or None)
-            inquiry.emit("ablated", setting=questions[key], outcome=outcome, seconds=seconds)
+            key = (rung, sources[index])
+            answers[key] = inquiry.row(questions[key], result)
     table = [_row(variant, answers) for variant in asked]
     cures = cures_of(asked, table)
     return tuple(_told_apart(row, inquiry.seconds) for row in table) if hangs else tuple(table), cures

@@ -7,6 +7,7 @@ torch/nn/functional.py and torch/_tensor.py.
 from __future__ import annotations
 
 from triage.model.graphcase import GraphNode
+from triage.model.text import words
 
 _FUNCTIONAL = "torch.nn.functional"
 _RENAMED = {
@@ -30,20 +31,10 @@ _RENAMED = {
 } | {"torch.unique": "_unique2"}
 _SEVERAL = frozenset(
     f"{_FUNCTIONAL}.{name}"
-    for name in (
-        "gaussian_nll_loss",
-        "gumbel_softmax",
-        "local_response_norm",
-        "lp_pool1d",
-        "lp_pool2d",
-        "lp_pool3d",
-        "multi_head_attention_forward",
-        "multilabel_soft_margin_loss",
-        "normalize",
-        "softmin",
-        "softsign",
-        "tanhshrink",
-        "triplet_margin_with_distance_loss",
+    for name in words(
+        "gaussian_nll_loss gumbel_softmax local_response_norm lp_pool1d lp_pool2d lp_pool3d "
+        "multi_head_attention_forward multilabel_soft_margin_loss normalize softmin softsign tanhshrink "
+        "triplet_margin_with_distance_loss"
     )
 )
 _CASTS = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from triage.culprit.arguments import WITHOUT_OPTION, WITHOUT_OPTIONS
@@ -25,7 +26,7 @@ from triage.reduce.graph.passes.extents import Resize
 from triage.reduce.graph.passes.fills import filled
 from triage.reduce.graph.passes.proposal import ChangeInput, tensors
 from triage.reduce.graph.slices import is_floating
-from triage.reduce.printing.printer import Form, Unprintable, print_case
+from triage.reduce.printing.printer import Form, text_of
 
 MOST_EXTENTS = 2
 FIRST = "the size of the first dimension"  # of most programs the batch
@@ -199,11 +200,7 @@ def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
             break
         asked = list(texts)
         for index, result in inquiry.run_many([*texts.values()], inquiry.rung):
-            outcome, why = inquiry.judged(result)
-            answers[asked[index]] = row = AblationRow(
-                asked[index].setting, outcome, round(result.seconds, 2), why or None
-            )
-            inquiry.emit("ablated", setting=row.setting, outcome=row.outcome, seconds=row.seconds)
+            answers[asked[index]] = inquiry.row(asked[index].setting, result)
     rows = tuple(answers[question] for question in questions if question in answers)
     outcomes = {question: row.outcome for question, row in answers.items()}
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]
@@ -215,13 +212,11 @@ _NONE = AblationRow("", "not_run")
 
 
 def _printed(case: GraphCase, edits: Sequence[Edit], form: Form | None) -> str | None:
-    changed = case
-    try:
+    with suppress(RefusedError):
         for edit in edits:
-            changed = edit.apply(changed)
-        return print_case(changed, form=form)
-    except (RefusedError, Unprintable):
-        return None
+            case = edit.apply(case)
+        return text_of(case, form=form)
+    return None
 
 
 def needed(outcomes: dict[Question, str]) -> Iterator[Condition]:

@@ -46,14 +46,14 @@ def fake_wrong(source: str, inquiry: Inquiry) -> FakeWrong | None:
     if inquiry.budget.spent():
         return None
     calls = _measured(source, inquiry)
-    if not calls or not (_fails(source, [], inquiry) and _passes(source, calls, inquiry)):
+    if not calls or _outcome(source, [], inquiry) != "same_failure" or _outcome(source, calls, inquiry) != "ok":
         return None
     names = list(dict.fromkeys(call["operation"] for call in calls))
     if len(names) == 1:
         return _told(calls[0])
     for name in names[:MOST]:
         own = [call for call in calls if call["operation"] == name]
-        if _passes(source, own, inquiry):
+        if _outcome(source, own, inquiry) == "ok":
             return _told(own[0])
     return None
 
@@ -71,18 +71,10 @@ def _measured(source: str, inquiry: Inquiry) -> list[_Call]:
 
 
 def _outcome(source: str, calls: Sequence[_Call], inquiry: Inquiry) -> str:
-    if inquiry.budget.spent():
-        return "not_run"
+    """What the reproducer does with eager's results in the place of what these calls gave to fake tensors."""
     text = inserted(source, f"import _triage_agent.warm.fakes\n_triage_agent.warm.fakes.mend({list(calls)!r})")
-    return inquiry.judged(inquiry.runner.run(text, rung=inquiry.rung, timeout=inquiry.limit()))[0]
-
-
-def _fails(source: str, calls: Sequence[_Call], inquiry: Inquiry) -> bool:
-    return _outcome(source, calls, inquiry) == "same_failure"
-
-
-def _passes(source: str, calls: Sequence[_Call], inquiry: Inquiry) -> bool:
-    return _outcome(source, calls, inquiry) == "ok"
+    result = inquiry.run(text)
+    return "not_run" if result is None else inquiry.judged(result)[0]
 
 
 def _told(call: _Call) -> FakeWrong:

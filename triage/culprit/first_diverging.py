@@ -9,6 +9,7 @@ program's own values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from triage.culprit.inquiry import Inquiry
@@ -21,7 +22,6 @@ from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.slices import keep
 from triage.reduce.graph.wiring import Wiring
-from triage.reduce.printing.printer import Unprintable
 
 MOST_GUESSES = 3
 MOST = 24  # questions; bisecting a thousand operations takes ten
@@ -123,14 +123,13 @@ class _Prefixes:
         return self._known[place]
 
     def _answer(self, place: int) -> Verdict:
-        if not self._may_ask():
-            return Verdict.UNRESOLVED
-        try:
-            source = self._prefix(place).source()
-        except (RefusedError, Unprintable):
+        source = None
+        with suppress(RefusedError):
+            source = self._prefix(place).text()
+        result = self._inquiry.run(source) if self._may_ask() else None
+        if result is None:
             return Verdict.UNRESOLVED
         self._asked += 1
-        result = self._inquiry.runner.run(source, rung=self._inquiry.rung, timeout=self._inquiry.limit())
         verdict = self._inquiry.oracle.judge(result).verdict
         self._wrongs[place] = result.notes.wrongs
         self._inquiry.emit(

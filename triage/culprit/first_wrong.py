@@ -3,20 +3,25 @@
 A value inside of a fused kernel cannot be looked at without changing the kernel, so each is asked for in a candidate of its
 own, in the order of the operations; signs of zeros count where the first that is wrong hangs on them. Only small graphs: their
 compiles are cheap, and larger ones were not reduced.
+
+Zeros of the other sign are equal, and what an operation makes of them is not: `atan2(-0.0, -1)` is -pi. So the operation whose
+result is the first that is wrong may only have been given them. It was, where it agrees with eager once its operands have no
+signed zeros on either side; then the one to blame is whose own zeros have another sign than in eager.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 from triage.culprit.inquiry import Inquiry, ended_by_time
-from triage.culprit.zero_signs import signed_by
+from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
-from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
+from triage.reduce.printing.printer import Form, count_ops, text_of
 
 MOST = 12
 
@@ -37,11 +42,7 @@ def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWr
         return FirstWrong(made_by(case, inner[-1]))
 
     def run(case: GraphCase, form: Form) -> CandidateResult | None:
-        try:
-            source = None if inquiry.budget.spent() else print_case(case, form=form)
-        except Unprintable:
-            return None
-        return None if source is None else inquiry.runner.run(source, rung=inquiry.rung, timeout=inquiry.limit())
+        return inquiry.run(text_of(case, form=form))
 
     for node in inner:
         result = run(replace(case, outputs=(trees.ref(node.name),)), form)
@@ -59,3 +60,56 @@ def made_by(case: GraphCase, node: GraphNode) -> GraphNode:
         return node
     picked_from = trees.as_ref(node.args[0])
     return next((other for other in case.nodes if other.multi and other.name == picked_from), node)
+
+
+Run = Callable[[GraphCase, Form], CandidateResult | None]
+
+
+def signed_by(case: GraphCase, wrong: GraphNode, form: Form, run: Run) -> GraphNode | None:
+    """The operation before `wrong` from which that has zeros of another sign than in eager; None where nothing hangs on them.
+
+    `run` answers what a graph does, compared in a form; None where it cannot be asked.
+    """
+    before = case.nodes[: case.nodes.index(wrong)]
+    read = set(trees.refs([wrong.args, wrong.kwargs]))
+    operands = [node for node in before if node.name in read and _is_floating(node)]
+    if form.check != "values" or not operands:
+        return None
+    agrees = run(_without_signed_zeros(case, wrong, operands), form)
+    if agrees is None or agrees.outcome.failed:
+        return None
+    for node in filter(_is_floating, before):
+        alone = run(replace(case, outputs=(trees.ref(node.name),)), replace(form, check="zero_sign"))
+        if alone is not None and ended_by_time(alone):
+            return None  # it may be this one
+        error = alone.outcome.exception if alone is not None else None
+        if error is not None and is_own_comparison(error):
+            return node
+    return None
+
+
+def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[GraphNode]) -> GraphCase:
+    """The graph that returns what `wrong` makes of operands whose zeros are all positive."""
+    nodes: list[GraphNode] = []
+    renamed: dict[str, str] = {}
+    for node in operands:
+        zero, plain = f"{node.name}_is_zero", f"{node.name}_plain"
+        mask = [replace(meta, dtype="bool") if meta is not None else None for meta in node.out]
+        nodes += [
+            GraphNode(zero, "call_function", "operator.eq", [trees.ref(node.name), 0], out=mask),
+            GraphNode(
+                plain, "call_function", "torch.where", [trees.ref(zero), 0.0, trees.ref(node.name)], out=[*node.out]
+            ),
+        ]
+        renamed[node.name] = plain
+
+    def change(name: str) -> dict[str, str]:
+        return trees.ref(renamed.get(name, name))
+
+    given = wrong.rewritten(change)
+    before = case.nodes[: case.nodes.index(wrong)]
+    return replace(case, nodes=(*before, *nodes, given), outputs=(trees.ref(wrong.name),))
+
+
+def _is_floating(node: GraphNode) -> bool:
+    return len(node.out) == 1 and node.out[0] is not None and not node.multi and "float" in node.out[0].dtype

@@ -23,7 +23,7 @@ from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut
 from triage.reduce.graph.observe import observed
-from triage.reduce.printing.printer import Form, Unprintable, count_ops
+from triage.reduce.printing.printer import Form, count_ops
 
 MOST = 40  # values: a chain by which rounding grows is not cut down, and what dies at its end must not be blamed
 
@@ -56,7 +56,7 @@ def given_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: Comparing
     seen: Candidate | None = None
     for node in inner:
         with runner.comparing(Comparison()):
-            result = _run(_only(whole, node), inquiry)
+            result = inquiry.run(_only(whole, node).text())
         if result is None or ended_by_time(result) or inquiry.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
             break  # it dies by then, or whether this one is wrong is not known
         if result.notes.wrongs:
@@ -94,14 +94,4 @@ def _passes_with_eagers(seen: Candidate, node: GraphNode, inquiry: Inquiry) -> b
     if node.name not in known:
         return False
     without = seen.maybe(Cut(frozenset([unit.name])))
-    result = None if without is None else _run(without, inquiry)
-    return result is not None and inquiry.oracle.judge(result).verdict is Verdict.NO_FAILURE
-
-
-def _run(candidate: Candidate, inquiry: Inquiry) -> CandidateResult | None:
-    if inquiry.budget.spent():
-        return None
-    try:
-        return inquiry.runner.run(candidate.source(), rung=inquiry.rung, timeout=inquiry.limit())
-    except Unprintable:
-        return None
+    return without is not None and inquiry.verdict(without.text()) is Verdict.NO_FAILURE

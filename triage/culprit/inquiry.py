@@ -8,6 +8,7 @@ from typing import Protocol
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
+from triage.model.report import AblationRow
 from triage.model.stage import OutcomeKind, Verdict
 from triage.model.text import clip
 from triage.trial.interface import CandidateRunner
@@ -45,12 +46,30 @@ class Inquiry:
         """The seconds of a run that begins now."""
         return max(0.1, min(self.seconds, self.budget.left()))
 
+    def run(self, source: str | None) -> CandidateResult | None:
+        """What a text does on the failing rung; None without a text, or without time for it."""
+        if source is None or self.budget.spent():
+            return None
+        return self.runner.run(source, rung=self.rung, timeout=self.limit())
+
+    def verdict(self, source: str | None) -> Verdict:
+        """Of the same: unresolved where it was not run."""
+        result = self.run(source)
+        return Verdict.UNRESOLVED if result is None else self.oracle.judge(result).verdict
+
     def run_many(self, texts: Sequence[str], rung: str | None) -> Iterator[tuple[int, CandidateResult]]:
         """(index, result) of each text as they end, until the budget is spent. Without a rung: on that of the text itself."""
         for done, found in enumerate(self.runner.run_many(texts, rung=rung, timeout=self.limit()), 1):
             yield found
             if done < len(texts) and self.budget.spent():
                 return
+
+    def row(self, setting: str, result: CandidateResult) -> AblationRow:
+        """The answer to a question that is a setting, which listeners are told."""
+        outcome, why = self.judged(result)
+        seconds = round(result.seconds, 2)
+        self.emit("ablated", setting=setting, outcome=outcome, seconds=seconds)
+        return AblationRow(setting, outcome, seconds, why or None)
 
     def judged(self, result: CandidateResult) -> tuple[str, str]:
         """(the outcome as a row of the report has it, why it is neither the same failure nor a pass)."""

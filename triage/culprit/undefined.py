@@ -12,8 +12,7 @@ from triage.culprit.inquiry import Inquiry
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.model.syntax import parse
-from triage.reduce.graph.candidate import Candidate
-from triage.reduce.printing.printer import Form, Unprintable, count_ops
+from triage.reduce.printing.printer import Form, count_ops, text_of
 
 METHODS = ("to", "type", "byte", "char", "short", "int", "long")
 CONVERSIONS = (*METHODS, "torch.ops.aten._to_copy.default", "torch.ops.prims.convert_element_type.default")
@@ -23,25 +22,20 @@ BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16": 
 
 def undefined_conversion(case: GraphCase, form: Form, inquiry: Inquiry) -> str:
     """The integer dtype into which the reproducer's only operation converts what does not fit; empty where it is not that."""
-    if count_ops(case) != 1 or inquiry.budget.spent():
+    if count_ops(case) != 1:
         return ""
     node = next((node for node in case.nodes if node.target in CONVERSIONS and len(node.reads) == 1), None)
     read = next((item.meta for item in case.inputs if node is not None and item.name == node.reads[0]), None)
     made = node.out[0] if node is not None and node.out else None
     if node is None or read is None or made is None or read.dtype not in FLOATS or made.dtype not in BITS:
         return ""
-    try:
-        source = _made_to_fit(Candidate(case, form).source(), made.dtype)
-    except Unprintable:
-        return ""
-    if not source:
-        return ""
-    result = inquiry.runner.run(source, rung=inquiry.rung, timeout=inquiry.limit())
-    return made.dtype if inquiry.oracle.judge(result).verdict is Verdict.NO_FAILURE else ""
+    source = text_of(case, form=form)
+    fitting = _made_to_fit(source, made.dtype) if source is not None else None
+    return made.dtype if inquiry.verdict(fitting) is Verdict.NO_FAILURE else ""
 
 
-def _made_to_fit(source: str, dtype: str) -> str:
-    """The script whose only tensor holds numbers that fit, made so before the call; empty where it has several.
+def _made_to_fit(source: str, dtype: str) -> str | None:
+    """The script whose only tensor holds numbers that fit, made so before the call; None where it has several.
 
     Inside the function the same would be compiled together with the conversion, which may then be built in another way.
     """
@@ -54,7 +48,7 @@ def _made_to_fit(source: str, dtype: str) -> str:
         if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name) and item.targets[0].id in names
     ]
     if len(made) != 1 or len(names) != 1:
-        return ""
+        return None
     most = 1 << BITS[dtype]
     largest = most - max(1, most >> 8)  # of all that fit the largest that bfloat16 has, too
     smallest = 0 if dtype.startswith("u") else -most

@@ -58,33 +58,29 @@ def rewrite(tree: Any, change: Callable[[str], Any]) -> Any:
     return tree
 
 
-def numbers(tree: Any, path: Path = ()) -> Iterator[tuple[Path, int | float]]:
+def walk(
+    tree: Any, path: Path = (), *, whole: Callable[[Any], bool] = lambda tree: False
+) -> Iterator[tuple[Path, Any]]:
+    """Every sub-tree with its path, a tree before what it holds; what is `whole` is not taken apart."""
+    yield path, tree
+    if isinstance(tree, (dict, list, tuple)) and not whole(tree):
+        for key, item in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from walk(item, (*path, key), whole=whole)
+
+
+def is_complex(tree: Any) -> bool:
+    """Whether it is one complex number, written as two."""
+    return isinstance(tree, dict) and set(tree) == {"complex"}
+
+
+def numbers(tree: Any) -> Iterator[tuple[Path, int | float]]:
     """Every plain number (booleans are not numbers here) with its path."""
-    if isinstance(tree, bool):
-        return
-    if isinstance(tree, (int, float)):
-        yield path, tree
-    elif isinstance(tree, dict):
-        if "complex" in tree:  # one number, written as two
-            return
-        for key, item in tree.items():
-            yield from numbers(item, (*path, key))
-    elif isinstance(tree, (list, tuple)):
-        for index, item in enumerate(tree):
-            yield from numbers(item, (*path, index))
+    return (item for item in walk(tree, whole=is_complex) if type(item[1]) in (int, float))
 
 
-def complexes(tree: Any) -> Iterator[tuple[float, float]]:
-    """Every complex number, as real and imaginary part."""
-    if isinstance(tree, dict):
-        if set(tree) == {"complex"}:
-            yield tree["complex"][0], tree["complex"][1]
-        else:
-            for item in tree.values():
-                yield from complexes(item)
-    elif isinstance(tree, (list, tuple)):
-        for item in tree:
-            yield from complexes(item)
+def complexes(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """Every complex number with its path."""
+    return (item for item in walk(tree, whole=is_complex) if is_complex(item[1]))
 
 
 def at(tree: Any, path: Path) -> Any:
@@ -103,14 +99,16 @@ def put(tree: Any, path: Path, value: Any) -> Any:
     return [put(item, path[1:], value) if index == path[0] else item for index, item in enumerate(tree)]
 
 
+def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree in which each sub-tree that `change` answers with another one is that one, from the outside in."""
+    made = change(tree)
+    if made is not tree:
+        return made
+    if isinstance(tree, dict):
+        return {key: mapped(item, change) for key, item in tree.items()}
+    return [mapped(item, change) for item in tree] if isinstance(tree, (list, tuple)) else tree
+
+
 def map_integers(tree: Any, change: Callable[[int], int]) -> Any:
     """The tree with every plain integer replaced by `change(integer)`."""
-    if isinstance(tree, bool):
-        return tree
-    if isinstance(tree, int):
-        return change(tree)
-    if isinstance(tree, dict):
-        return {key: map_integers(item, change) for key, item in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return [map_integers(item, change) for item in tree]
-    return tree
+    return mapped(tree, lambda item: change(item) if type(item) is int else item)

@@ -20,7 +20,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
-from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
+from triage.reduce.printing.printer import Form, count_ops, text_of
 from triage.reduce.siblings import compilers_own, told_of, without_values
 from triage.reduce.verifying import (
     VERIFY_RUNS,
@@ -33,7 +33,7 @@ from triage.reduce.verifying import (
     verified,
     with_own_error,
 )
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import CandidateRunner, Resources
 
 MOST_LARGER = 6  # of those that an engine found on the way, verified where its result does not hold
 OUT_OF_TIME = "The budget ended before it was verified."
@@ -120,7 +120,7 @@ class _Choice:
         """What the engine ends in; a note says why where that is nothing."""
         engine, means, problem = attempt.engine, self._means, self._problem
         means.emit("engine_started", engine=engine.name, subject=engine.subject)
-        ended = engine.reduce(problem, means.runner, attempt.oracle, means.budget, means.emit)
+        ended = engine.reduce(problem, Resources(means.runner, attempt.oracle, means.budget, means.emit))
         own_backend = problem.stage is Stage.BACKEND and (attempt.of_text or not problem.rung)
         if not own_backend:  # else its own text was changed
             self._siblings += ended.siblings
@@ -277,9 +277,8 @@ def _graph(
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
     for case in cases:
-        try:
-            source = print_case(case, header=unreduced.header, form=unreduced.form)
-        except Unprintable:
+        source = text_of(case, header=unreduced.header, form=unreduced.form)
+        if source is None:
             continue
         count = counts(source)
         if count.verified_runs and not drifted(count.control):

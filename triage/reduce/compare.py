@@ -24,7 +24,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import Problem
-from triage.reduce.printing.printer import Form, Unprintable
+from triage.reduce.printing.printer import Form
 from triage.trial.interface import CandidateRunner
 
 VALUES = (
@@ -137,11 +137,7 @@ def _source(problem: Problem, case: GraphCase, form: Form) -> str | None:
     """The whole graph on the script's own values; None where this way to compare says nothing new of it."""
     if form.squares and (not case.backward or begins_with(case)):
         return None
-    start = starts(replace(problem, cases=(case,)), form)[0][0]  # the script's own values come first
-    try:
-        return start.candidate.source("")
-    except Unprintable:
-        return None
+    return starts(replace(problem, cases=(case,)), form)[0][0].candidate.text()  # the script's own values come first
 
 
 def begins_with(case: GraphCase) -> bool:

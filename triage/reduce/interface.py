@@ -7,19 +7,20 @@ candidate so far, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle
+from triage.judge.asking import StopReductionError
 from triage.judge.signature import FailureSignature, one_line
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Verdict
 from triage.reduce.printing.printer import Form
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import Resources
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,42 @@ def told_as_ours(bug: Exception) -> str:
     return f"triage met a bug of its own ({type(bug).__name__})"
 
 
-class Engine(Protocol):
-    name: str
-    subject: str  # what it reduces, as a reader is told
+@dataclass
+class Course:
+    """How a reduction goes: what was found is kept, whatever ends it. `out_of_time` says in words that the budget did."""
 
-    def reduce(
-        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
-    ) -> Reduction | NoReduction:
-        """Reduce. `emit(kind, **facts)` tells the listeners what goes on; KeyboardInterrupt may arrive at any moment."""
+    out_of_time: str
+    began: float = field(default_factory=time.monotonic)
+    stopped: str = ""  # what ended it early, in words
+    interrupted: bool = False
+    bug: Exception | None = None
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """What is raised inside ends that part of the reduction, and nothing else."""
+        try:
+            yield
+        except StopReductionError:
+            self.stopped = self.out_of_time
+        except KeyboardInterrupt:
+            self.stopped, self.interrupted = "it was interrupted", True
+        except Exception as error:  # noqa: BLE001  what was found until then is not lost by it
+            self.stopped, self.bug = told_as_ours(error), error
+
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.began
+
+
+class Engine(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def subject(self) -> str:
+        """What it reduces, as a reader is told."""
+        ...
+
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
+        """Reduce. KeyboardInterrupt may arrive at any moment."""
         ...

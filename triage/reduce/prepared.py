@@ -18,7 +18,6 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import Problem
-from triage.reduce.printing.printer import Unprintable
 from triage.trial.interface import CandidateRunner
 
 CASES = 3  # graphs that are asked, the most suspect first
@@ -101,9 +100,5 @@ def _smaller(cases: tuple[GraphCase, ...]) -> Iterator[tuple[GraphCase, ...]]:
 
 
 def _sources(problem: Problem) -> Iterator[str]:
-    for group in starts(problem, None):
-        for start in group:
-            try:
-                yield start.candidate.source("")
-            except Unprintable:
-                continue
+    texts = (start.candidate.text() for group in starts(problem, None) for start in group)
+    return (text for text in texts if text is not None)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from triage.judge.asking import Budget
-from triage.judge.judgement import Oracle
 from triage.reduce.interface import Engine, NoReduction, Problem, Reduction, told_as_ours
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import Resources
 from triage.trial.share import MOST_KEPT_SECONDS
 
 
@@ -21,18 +19,16 @@ class Sound:
         self._engine, self._met, self._late = engine, met, late
         self.name, self.subject = engine.name, engine.subject
 
-    def reduce(
-        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
-    ) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """What the engine found. It may have kept some of the time for its last steps, which do not take all of it."""
         found: Reduction | NoReduction
         try:
-            found = self._engine.reduce(problem, runner, oracle, budget, emit)
+            found = self._engine.reduce(problem, resources)
         except Exception as error:  # noqa: BLE001  engines keep what they found; of this one nothing is known
             found = NoReduction(told_as_ours(error), bug=error)
         if found.bug is not None:
             self._met(found.bug)
         cut = isinstance(found, NoReduction) or not found.complete
-        if cut and budget.left() <= MOST_KEPT_SECONDS:
+        if cut and resources.budget.left() <= MOST_KEPT_SECONDS:
             self._late()
         return found

@@ -91,11 +91,11 @@ def texts_for(
     engine = source_engine(found, conclusion, patience)
     attempts = [Attempt(engine, oracle, of_text=True)]
     if isinstance(oracle, PrintedOracle):
-        attempts = [Attempt(engine.printing(oracle), oracle, PRINTED_TEXT_NOTE, of_text=True)]
+        attempts = [Attempt(replace(engine, compared=oracle), oracle, PRINTED_TEXT_NOTE, of_text=True)]
     if conclusion.stage is Stage.DYNAMO and (prints or is_script_check(conclusion.outcome)) and patience is None:
         comparison = FirstComparison()
         note = PRINTED_NOTE if prints else CHECK_NOTE
-        attempts.insert(0, Attempt(engine.comparing(comparison), comparison, note, of_text=True))
+        attempts.insert(0, Attempt(replace(engine, compared=comparison), comparison, note, of_text=True))
     return attempts
 
 
@@ -109,6 +109,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
     assert conclusion.outcome is not None and conclusion.failing is not None
     of_rung = found.walk.seen.get(conclusion.failing.name, [])  # empty where only the graph was asked there
     failing = next((probe for probe in of_rung if probe.outcome.failed), found.walk.start)
+    timeout = seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found)
     return SourceEngine(
         found.target,
         Seen(
@@ -118,8 +119,8 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
             own_check=is_script_check(conclusion.outcome) or is_printed(conclusion.outcome),
             recompiles=failing.notes.recompiles,
         ),
-        timeout=seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found),
-        patience=patience,
+        timeout=timeout,
+        patience=patience or Patience(timeout, hangs=False),
         seconds=SECONDS if patience is None else HANG_REDUCTION_SECONDS,
         neutral=found.session.neutral,
         header=header_of(found, conclusion),
@@ -167,7 +168,7 @@ def _showing(problem: Problem, attempts: list[Attempt], shows: Shows) -> tuple[P
     chosen: list[Attempt] = []
     for attempt in attempts:
         if isinstance(attempt.engine, NativeEngine):
-            chosen.insert(0, replace(attempt, engine=attempt.engine.comparing(shows.form)))
+            chosen.insert(0, replace(attempt, engine=replace(attempt.engine, form=shows.form)))
         else:
             chosen.append(attempt)
     return replace(problem, cases=(shows.case,)), chosen

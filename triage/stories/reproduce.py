@@ -37,7 +37,7 @@ from triage.stories.several_wrong import told_apart
 from triage.trial.driver import Repeats
 from triage.trial.fresh import verify, verify_with_control
 from triage.trial.runner import ForkServerRunner
-from triage.trial.share import Reserving
+from triage.trial.share import Limit
 
 SCRIPT_ALONE = "The script itself is what reproduces the failure."
 PRINTED_ALONE = "What is wrong is what the whole script prints: it is the script that reproduces it."
@@ -92,7 +92,8 @@ class _Reproduction:
         """Let the engines reduce, and keep what holds in fresh processes; else a note says what is left to the reader."""
         found, conclusion = self.found, self.conclusion
         assert conclusion.signature is not None
-        searching = Reserving(found.session.clock, seconds_to_verify(found))
+        # A reproducer that was not verified is worth little.
+        searching = Limit(found.session.clock, kept=seconds_to_verify(found))
         problem, attempts = self._planned(searching)
         self.problem = problem
         found.reproduced, notes = choose(

@@ -17,7 +17,7 @@ from triage.judge.signature import FailureSignature
 from triage.model.outcome import AgentNotes
 from triage.probe.launch import Cancel
 from triage.trial.interface import CandidateRunner
-from triage.trial.pool import PooledRunner, Query
+from triage.trial.pool import Query, View
 from triage.trial.runner import ForkServerRunner
 
 # As `agent/warm/phases.py` tells them; what comes after code generation is not worth cutting off.
@@ -70,22 +70,22 @@ def phase_of_frames(frames: tuple[str, ...]) -> str | None:
     return max(seen, key=_CUTS.index) if seen else None
 
 
-class CutOffRunner(PooledRunner):
+class CutOffRunner(View):
     """A view of a `ForkServerRunner`. `cut_off` is the phase it has learned, None before that or where there is none."""
 
     def __init__(self, runner: ForkServerRunner, signature: FailureSignature) -> None:
-        super().__init__(runner.jobs, runner)
+        super().__init__(runner)
         self.cut_off: str | None = None
-        self._runner = runner
+        self._forks = runner
         self._signature = signature
         self._lesson: threading.Thread | None = None
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        facts = self._runner.run_cut(query, cancel, self.cut_off)
+        facts = self._forks.run_cut(query, cancel, self.cut_off)
         if not self._same(facts.result):
             return facts.result
         if facts.cut:
-            return self._runner.run_cut(query, cancel, None).result
+            return self._forks.run_cut(query, cancel, None).result
         phase = phase_of_failure(facts.result.notes, self._signature)
         with self._lock:
             if self._lesson is None and phase is not None:
@@ -101,7 +101,7 @@ class CutOffRunner(PooledRunner):
 
     def _learn(self, query: Query, phase: str) -> None:
         # The runner's end ends it: it is asked nothing that anybody waits for.
-        if self._same(self._runner.run_cut(query, Cancel(), phase).result):
+        if self._same(self._forks.run_cut(query, Cancel(), phase).result):
             self.cut_off = phase
 
     def _same(self, result: CandidateResult) -> bool:

@@ -24,11 +24,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from triage.judge.asking import Budget, Held, LateError, Shrinkable, StopReductionError
-from triage.judge.judgement import CandidateResult, Judgement, Oracle, RefusedError
+from triage.judge.asking import Held, LateError, Shrinkable, StopReductionError
+from triage.judge.judgement import CandidateResult, Judgement, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.stage import Verdict
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import Resources
 from triage.trial.patience import Patience
 
 C = TypeVar("C", bound=Shrinkable)
@@ -74,10 +74,7 @@ class Driver(Generic[C]):
 
     def __init__(
         self,
-        runner: CandidateRunner,
-        oracle: Oracle,
-        budget: Budget,
-        emit: Callable[..., None],
+        resources: Resources,
         render: Callable[[C], str],
         measure: Callable[[C, str], dict[str, Any]] = lambda candidate, source: {},
         *,
@@ -87,7 +84,8 @@ class Driver(Generic[C]):
         recalled: Mapping[str, Verdict] | None = None,
         otherwise: Callable[[str], str] | None = None,
     ) -> None:
-        self._runner, self._oracle, self._budget, self._emit = runner, oracle, budget, emit
+        self._runner, self._oracle = resources.runner, resources.oracle
+        self._budget, self._emit = resources.budget, resources.emit
         self._render, self._measure = render, measure
         self._rung, self._patience, self._repeats = rung, patience, repeats or Repeats()
         self._otherwise = otherwise  # what speaks against a text that fails the same way, in words

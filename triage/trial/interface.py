@@ -5,10 +5,12 @@ A *candidate* is the text of a Python script: what is tested is, to the letter, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from triage.judge.judgement import CandidateResult
+from triage.judge.asking import Budget
+from triage.judge.judgement import CandidateResult, Oracle
 
 
 class CandidateRunner(Protocol):
@@ -27,3 +29,13 @@ class CandidateRunner(Protocol):
     ) -> Iterator[tuple[int, CandidateResult]]: ...
 
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What candidates are tried with: who runs them, what judges them, until when, and who is told (`emit(kind, **facts)`)."""
+
+    runner: CandidateRunner
+    oracle: Oracle
+    budget: Budget
+    emit: Callable[..., None]

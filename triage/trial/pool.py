@@ -1,6 +1,7 @@
 """What every candidate runner does alike: one at a time or several, bounded, in the order they finish, and cancelled early.
 
-A runner derives from `PooledRunner` and says how one candidate is run.
+A runner derives from `PooledRunner` and says how one candidate is run. What ran out of a memory that it shared is asked again
+with nobody beside it.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.judge.judgement import CandidateResult
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.trial.company import Company
 from triage.trial.facts import not_run
+from triage.trial.interface import CandidateRunner
 from triage.trial.limits import default_jobs
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -132,3 +134,70 @@ class PooledRunner:
             path = home / str(self._made)
         path.mkdir()
         return path
+
+
+class View(PooledRunner):
+    """A runner over another one, whose answers it looks at or gets in another way. Close that one alone."""
+
+    def __init__(self, runner: CandidateRunner) -> None:
+        super().__init__(runner.jobs, runner)
+        self._runner = runner
+
+    def _ask(self, query: Query, cancel: Cancel) -> CandidateResult:
+        """What the runner below answers."""
+        return ask(self._runner, query, cancel)
+
+    _run_one = _ask
+
+
+def ask(runner: CandidateRunner, query: Query, cancel: Cancel) -> CandidateResult:
+    """One query, cancelled early where the runner can."""
+    if isinstance(runner, PooledRunner):
+        return runner._run_one(query, cancel)
+    return runner.run(query.source, rung=query.rung, timeout=query.timeout)
+
+
+class Stay:
+    """One candidate's run; `in_company` once another ran at the same time."""
+
+    def __init__(self) -> None:
+        self.in_company = False
+
+
+class Company:
+    """Lets many run together, or one alone; who waits to be alone goes before those who come later."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._stays: set[Stay] = set()
+        self._one_alone = False
+
+    @contextmanager
+    def together(self) -> Iterator[Stay]:
+        stay = Stay()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._one_alone)
+            self._stays.add(stay)
+            if len(self._stays) > 1:
+                for each in self._stays:
+                    each.in_company = True
+        try:
+            yield stay
+        finally:
+            with self._changed:
+                self._stays.discard(stay)
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._one_alone)
+            self._one_alone = True
+        try:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._stays)
+            yield
+        finally:
+            with self._changed:
+                self._one_alone = False
+                self._changed.notify_all()

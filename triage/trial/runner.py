@@ -25,7 +25,7 @@ from triage.probe.staging import shared_with_forks
 from triage.trial.facts import ForkFacts, facts_of_fork, not_run
 from triage.trial.fresh import FreshProcessRunner
 from triage.trial.limits import default_memory_mb
-from triage.trial.pool import PooledRunner, Query
+from triage.trial.pool import PooledRunner, Query, View
 
 SERVER_STARTS = 4  # after that many, candidates keep killing it
 ANSWER_GRACE_SECONDS = 30.0
@@ -204,23 +204,12 @@ class ForkServerRunner(PooledRunner):
             self.why_slow = str(reason)
 
 
-class RunnerBeside(PooledRunner):
+class RunnerBeside(View):
     """A `ForkServerRunner` with a queue of its own before the one warm interpreter. Close the runner alone."""
 
     def __init__(self, runner: ForkServerRunner) -> None:
-        super().__init__(runner.jobs, runner)
-        self._runner = runner
-
-    def look(self, source: str, file: str) -> str | None:
-        return self._runner.look(source, file)
-
-    def run_telling(
-        self, source: str, files: Sequence[str], *, rung: str | None = None, timeout: float = LOOK_SECONDS
-    ) -> tuple[CandidateResult, Mapping[str, str]]:
-        return self._runner.run_telling(source, files, rung=rung, timeout=timeout)
-
-    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        return self._runner._run_one(query, cancel)
+        super().__init__(runner)
+        self.look, self.run_telling = runner.look, runner.run_telling
 
 
 def _texts(directory: Path, files: Sequence[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ took to find.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,27 +34,13 @@ class Share:
         return self.whole.spent() or self.now() > self.end
 
 
-@dataclass(frozen=True)
-class Reserving:
-    """A budget that leaves some seconds for what must come after: a reproducer that was not verified is worth little."""
-
-    whole: Budget
-    seconds: float
-
-    def left(self) -> float:
-        return self.whole.left() - self.seconds
-
-    def spent(self) -> bool:
-        return self.left() <= 0
-
-
 class Limit:
-    """The budget, and no more than some seconds of it. A share may be kept for what comes after the search."""
+    """The budget, and no more than some seconds of it; less what is `kept` of these for what comes after the search."""
 
-    def __init__(self, budget: Budget, seconds: float, share_kept: float = 0.0) -> None:
+    def __init__(self, budget: Budget, seconds: float = math.inf, *, kept: float = 0.0) -> None:
         self._budget, self._began = budget, time.monotonic()
         self._end = self._began + seconds
-        self._kept = min(MOST_KEPT_SECONDS, share_kept * min(seconds, budget.left()))
+        self._kept = kept
 
     def release(self) -> None:
         """What was kept may be spent."""

@@ -17,14 +17,12 @@ from triage.culprit.ways_round.source import (
     Source,
     after_imports,
     functions_around,
-    global_names,
-    imported_names,
-    local_names,
     names_of,
 )
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
 from triage.model.syntax import called_name
 from triage.reduce.text.code.compile_calls import compile_uses
+from triage.reduce.text.code.names import Occurrence, Occurrences
 from triage.reduce.text.code.script import Edit
 
 # The operator as it is written, and what its operations are called in a graph.
@@ -73,12 +71,15 @@ def respelled_calls(
     `names` are those of a graph (`cumsum`, `floordiv`). Without one that fits, the outermost comes first. A spelling that
     gives copies is for calls that do such an operation, and do not write to what they are given.
     """
-    wanted = {_plain(name) for name in names}
+    wanted, seen = {_plain(name) for name in names}, Occurrences(source)
     for node in _on_line(source, line, wanted):
         named = bool(wanted & set(_names_of_node(node)))
         if spelling.given is not None and (not named or _writes(node)):
             continue
-        found = _of_call(source, node, spelling) if isinstance(node, ast.Call) else _of_operator(source, node, spelling)
+        if isinstance(node, ast.Call):
+            found = _of_call(source, seen, node, spelling)
+        else:
+            found = _of_operator(source, node, spelling)
         if found is not None:
             yield replace(found, named=named)
 
@@ -150,23 +151,21 @@ def _alike(operation: str, called: str) -> bool:
     return len(short) >= _TELLING and long.startswith(short)
 
 
-def _of_call(source: Source, call: ast.Call, spelling: Spelling) -> Respelled | None:
+def _of_call(source: Source, seen: Occurrences, call: ast.Call, spelling: Spelling) -> Respelled | None:
     function = call.func
-    around = functions_around(source, call.lineno)
-    own = set().union(*map(local_names, around)) if around else set()
     start = source.span(call)[0]
     opening = source.text.find("(", source.span(function)[1])
     root = _root(function)
-    if opening < 0 or (root is not None and root in _NO_TENSORS) or _asks_super(function):
+    if opening < 0 or (root is not None and root.id in _NO_TENSORS) or _asks_super(function):
         return None
     named = source.source(function)
     owner: str | None = named
     if isinstance(function, ast.Name):
-        by_name = function.id not in own and function.id in global_names(source)
+        by_name = any(place.binds for place in _in_module(seen, function))
         helper = _free(source, function.id if by_name else "call", spelling)
         short, first, result = named, "function", "function"
     elif isinstance(function, ast.Attribute):
-        by_name = root is not None and root in imported_names(source) and root not in own
+        by_name = root is not None and any(isinstance(at.node, ast.alias) for at in _in_module(seen, root))
         helper = _free(source, function.attr, spelling)
         owner = _owner(source, call, function)
         short = named if len(named) < 40 and "\n" not in named else f".{function.attr}"
@@ -212,11 +211,16 @@ def _owner(source: Source, call: ast.Call, function: ast.Attribute) -> str | Non
     return text if text and "#" not in text else None
 
 
-def _root(node: ast.expr) -> str | None:
+def _in_module(seen: Occurrences, name: ast.Name) -> list[Occurrence]:
+    """The places of a name of the module; none of a name that is a function's own."""
+    return seen.of(name.id) if seen.owners.get(name) is seen.module else []
+
+
+def _root(node: ast.expr) -> ast.Name | None:
     """`torch` of torch.nn.functional.relu; None of what is no dotted name."""
     while isinstance(node, ast.Attribute):
         node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+    return node if isinstance(node, ast.Name) else None
 
 
 def _asks_super(node: ast.AST) -> bool:

@@ -23,8 +23,9 @@ from triage.culprit.known_causes import Statement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.functions import disabled_functions
-from triage.culprit.ways_round.source import Source, above, after_imports, imported_names
+from triage.culprit.ways_round.source import Source, above, after_imports
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
+from triage.reduce.text.code.nodes import bound_name, imported_modules
 from triage.reduce.text.code.script import Edit
 
 KINDS = ("setting", "argument", "spelling", "call", "function", "backend")  # what costs a program least comes first
@@ -81,6 +82,12 @@ class Program:
         places = [f"{path.name}:{line}" for path, lines in self.compiled.items() for line in lines]
         return places[0] if len(places) == 1 else None
 
+    def uses(self) -> Iterator[tuple[Path, Source | None, tuple[Use, ...]]]:
+        """The files in which it compiles, with the uses of torch.compile; None of one that cannot be read."""
+        for path, lines in self.compiled.items():
+            source = self.read(path)
+            yield path, source, uses_on(source, lines) if source is not None else ()
+
 
 def of_cure(program: Program, cure: Statement | None) -> Iterator[Change]:
     """The line that cures a known cause, if there is one."""
@@ -90,12 +97,11 @@ def of_cure(program: Program, cure: Statement | None) -> Iterator[Change]:
         yield from _below_imports(program, cure.text, cure.module)
         return
     found = {}
-    for path, lines in program.compiled.items():
-        source = program.read(path)
+    for path, source, uses in program.uses():
         if source is None:
             return
-        known = cure.module in imported_names(source)
-        places = [above(source, use, cure.text) for use in uses_on(source, lines)]
+        known = cure.module in map(bound_name, imported_modules(source.tree.body))
+        places = [above(source, use, cure.text) for use in uses]
         found[path] = (*(() if known else [after_imports(source, [f"import {cure.module}"])]), *places)
     words = f"Put `{cure.text}` above {program.use or 'each use of torch.compile'}"
     yield from _change(program, "setting", words, program.use, found)
@@ -134,9 +140,7 @@ def of_backend(program: Program, backend: str) -> Iterator[Change]:
 
 def of_uses(program: Program) -> Iterator[Change]:
     """What one use of torch.compile compiles, left uncompiled: torch.compile takes `@torch.compiler.disable` off its argument."""
-    for path, lines in program.compiled.items():
-        source = program.read(path)
-        uses = uses_on(source, lines) if source is not None else ()
+    for path, source, uses in program.uses():
         for use in sorted(uses, key=lambda use: use.lineno):
             edits = with_argument(source, [use], "disable", "True") if source is not None else None
             if edits is not None:
@@ -225,8 +229,7 @@ def _below_imports(program: Program, line: str, module: str) -> Iterator[Change]
 
 def _replaced(program: Program, name: str) -> str:
     """What an argument takes the place of in the program, as the end of a sentence."""
-    read = ((program.read(path), lines) for path, lines in program.compiled.items())
-    gone = replaced_by([use for source, lines in read if source is not None for use in uses_on(source, lines)], name)
+    gone = replaced_by([use for _, _, uses in program.uses() for use in uses], name)
     return f" in place of `{gone}=`" if gone else ""
 
 
@@ -235,9 +238,7 @@ def _compiled(
 ) -> Iterator[Change]:
     """An edit of every use of torch.compile; nothing where one of them cannot be changed."""
     found = {}
-    for path, lines in program.compiled.items():
-        source = program.read(path)
-        uses = uses_on(source, lines) if source is not None else ()
+    for path, source, uses in program.uses():
         edits = edit(source, uses) if source is not None and uses else None
         if edits is None:
             return
@@ -258,9 +259,8 @@ def _in_parts(program: Program, kind: str, words: str, where: str, edits: Edits)
 
 def _full_graphs(program: Program) -> Edits:
     found = {}
-    for path, lines in program.compiled.items():
-        source = program.read(path)
-        edits = tuple(without_fullgraph(source, uses_on(source, lines))) if source is not None else ()
+    for path, source, uses in program.uses():
+        edits = tuple(without_fullgraph(source, uses)) if source is not None else ()
         if edits:
             found[path] = edits
     return found

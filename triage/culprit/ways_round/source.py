@@ -6,11 +6,12 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from triage.model.syntax import called_name
+from triage.reduce.text.code.nodes import bind_torch
 from triage.reduce.text.code.script import Edit, Function, Script
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -111,7 +112,7 @@ def after_imports(source: Source, lines: Sequence[str]) -> Edit:
         line = body[last].end_lineno or body[last].lineno
     place = source.line_end(line) if line else 0
     before = "" if not place or source.text[place - 1] in "\r\n" else "\n"
-    needed = [] if _binds_torch(body, line) else ["import torch"]
+    needed = [] if bind_torch(each for each in body if each.lineno <= line) else ["import torch"]
     return Edit(place, place, before + "".join(f"{each}\n" for each in [*needed, *lines]))
 
 
@@ -133,51 +134,6 @@ def names_of(source: Source) -> set[str]:
     return found
 
 
-def global_names(source: Source) -> set[str]:
-    """What is bound at the top of the file: by imports, definitions and assignments."""
-    found: set[str] = set()
-    for statement in _top(source.tree):
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(statement.name)
-        elif isinstance(statement, ast.Import | ast.ImportFrom):
-            found |= {(each.asname or each.name).split(".")[0] for each in statement.names}
-        else:
-            stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-            found |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
-    return found
-
-
-def imported_names(source: Source) -> set[str]:
-    """Of those what imports bind."""
-    found = [each for each in _top(source.tree) if isinstance(each, ast.Import | ast.ImportFrom)]
-    return {(each.asname or each.name).split(".")[0] for statement in found for each in statement.names}
-
-
-def local_names(function: Function) -> set[str]:
-    """What a function binds itself."""
-    arguments = function.args
-    found = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(each.asname or each.name).split(".")[0] for each in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node is not function:
-            found.add(node.name)
-    return found
-
-
-def _top(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements at the top of a file, also in its `if` and `try`."""
-    for block in ("body", "orelse", "finalbody"):
-        for statement in getattr(node, block, ()):
-            yield statement
-            if isinstance(statement, ast.If | ast.Try | ast.With):
-                yield from _top(statement)
-    for handler in getattr(node, "handlers", ()):
-        yield from _top(handler)
-
-
 def _is_import(statement: ast.stmt) -> bool:
     """An import, also one that may fail (`try`), or that is for type checkers (`if`)."""
     if isinstance(statement, ast.If | ast.Try):
@@ -189,13 +145,3 @@ def _imports_torch(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Import):
         return any(each.name.split(".")[0] == "torch" for each in statement.names)
     return isinstance(statement, ast.ImportFrom) and (statement.module or "").split(".")[0] == "torch"
-
-
-def _binds_torch(body: Sequence[ast.stmt], line: int) -> bool:
-    """Whether `torch` is a name for it below this line."""
-    return any(
-        isinstance(statement, ast.Import)
-        and statement.lineno <= line
-        and any(each.name.split(".")[0] == "torch" and each.asname in (None, "torch") for each in statement.names)
-        for statement in body
-    )

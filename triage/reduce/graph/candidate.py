@@ -11,7 +11,7 @@ from triage.model.graphcase import GraphCase
 from triage.reduce.graph import weight as weights
 from triage.reduce.graph.canonical import canonical
 from triage.reduce.graph.edits import Edit, Keep
-from triage.reduce.printing.printer import Form, print_case
+from triage.reduce.printing.printer import Form, print_case, text_of
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ class Candidate:
     def source(self, header: str = "") -> str:
         """The script. Raises triage.reduce.printing.printer.Unprintable."""
         return print_case(self.case, header=header, form=self.form)
+
+    def text(self) -> str | None:
+        """The same without a comment; None where it cannot be printed."""
+        return text_of(self.case, form=self.form)
 
 
 def present(candidates: Iterable[Candidate | None]) -> Iterator[Candidate]:

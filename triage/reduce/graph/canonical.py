@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from typing import Any
 
 from triage.model import trees
@@ -76,14 +75,8 @@ def _subgraph(graph: SubGraph, graphs: dict[str, str]) -> Any:
 
 
 def _renamed(tree: Any, names: dict[str, str], graphs: dict[str, str]) -> Any:
-    return _rename_graphs(trees.rewrite(tree, lambda name: {"ref": names.get(name, name)}), graphs.get)
+    def renamed(item: Any) -> Any:
+        graph = item.get("graph") if isinstance(item, dict) and len(item) == 1 else None
+        return {"graph": graphs.get(graph, graph)} if isinstance(graph, str) else item
 
-
-def _rename_graphs(tree: Any, rename: Callable[[str, str], str]) -> Any:
-    if isinstance(tree, dict):
-        if len(tree) == 1 and isinstance(tree.get("graph"), str):
-            return {"graph": rename(tree["graph"], tree["graph"])}
-        return {key: _rename_graphs(item, rename) for key, item in tree.items()}
-    if isinstance(tree, list):
-        return [_rename_graphs(item, rename) for item in tree]
-    return tree
+    return trees.mapped(trees.rewrite(tree, lambda name: {"ref": names.get(name, name)}), renamed)

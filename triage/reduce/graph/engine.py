@@ -8,13 +8,12 @@ spent budget or an interrupt, the best candidate that was judged the same failur
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from triage.judge.asking import Budget, Held, StopReductionError
+from triage.judge.asking import Held
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.device import is_gpus_own
 from triage.judge.judgement import Oracle, RefusedError
@@ -23,21 +22,21 @@ from triage.model.rungs import BACKENDS, DEFAULT_BACKEND
 from triage.model.stage import OutcomeKind, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.cropping import ground
+from triage.reduce.graph.dials import Neighbour, nearest_passing
 from triage.reduce.graph.evidence import suspects
 from triage.reduce.graph.generated import made_up
-from triage.reduce.graph.neighbour import Neighbour, nearest_passing
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.removal import removable, thinned
 from triage.reduce.graph.search import every_kind, from_whole, small_first
 from triage.reduce.graph.shrink import Shrinker
 from triage.reduce.graph.starts import Start, starts
 from triage.reduce.graph.wiring import Wiring
-from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of, told_as_ours
+from triage.reduce.interface import Course, Met, NoReduction, Problem, Reduction, header_of
 from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
 from triage.trial.cutoff import focused
 from triage.trial.driver import Driver, Repeats
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import CandidateRunner, Resources
 from triage.trial.patience import Patience
 
 Render = Callable[[Candidate], str]
@@ -46,6 +45,7 @@ PREPARED = "It first does to torch what the program's own files did to it, as fa
 OWN_BACKEND = "It brings the program's own backend, as far as the failure needs that."
 
 
+@dataclass(frozen=True, kw_only=True)
 class NativeEngine:
     """Reduces captured graphs.
 
@@ -54,45 +54,29 @@ class NativeEngine:
     hang. `render` stands in for the printer in tests and benchmarks.
     """
 
-    name = "native"
-    subject = "the captured graph"
+    name: ClassVar[str] = "native"
+    subject: ClassVar[str] = "the captured graph"
 
-    def __init__(
-        self,
-        *,
-        header: str | None = None,
-        form: Form | None = None,
-        repeats: Repeats | None = None,
-        patience: Patience | None = None,
-        render: Render | None = None,
-    ) -> None:
-        self._header, self._form, self._repeats, self._patience = header, form, repeats, patience
-        self._own_render = render
+    header: str | None = None
+    form: Form | None = None
+    repeats: Repeats | None = None
+    patience: Patience | None = None
+    render: Render | None = None
 
-    def comparing(self, form: Form) -> NativeEngine:
-        """The same engine, its candidates printed in this form."""
-        return NativeEngine(
-            header=self._header, form=form, repeats=self._repeats, patience=self._patience, render=self._own_render
-        )
-
-    def reduce(
-        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
-    ) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
-        render = self._own_render or printed(header_of(problem) if self._header is None else self._header)
-        groups = starts(problem, self._form)
+        runner, oracle = resources.runner, resources.oracle
+        render = self.render or printed(header_of(problem) if self.header is None else self.header)
+        groups = starts(problem, self.form)
         driver: Driver[Candidate] = Driver(
-            focused(runner, problem.signature),
-            oracle,
-            budget,
-            emit,
+            replace(resources, runner=focused(runner, problem.signature)),
             render,
             facts,
             rung=problem.rung or None,
-            patience=self._patience,
-            repeats=self._repeats,
+            patience=self.patience,
+            repeats=self.repeats,
             recalled=problem.recalled,
-            otherwise=self._otherwise(problem, runner, oracle, groups, render),
+            otherwise=_otherwise(problem, runner, oracle, groups, render),
         )
 
         def passes(source: str) -> bool:
@@ -105,34 +89,35 @@ class NativeEngine:
 
         return _Reducing(problem, driver, render, groups, passes, seen).run()
 
-    def _otherwise(
-        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, groups: list[tuple[Start, ...]], render: Render
-    ) -> Callable[[str], str] | None:
-        """What says of a wrong result that it is wrong with the passing rung too: then it is another failure.
 
-        Little but words is known of one, so a slice may fail by another. Not asked where a whole graph is wrong there itself, by
-        what its slices have in common, nor where asking takes a build.
-        """
-        builds = problem.passing not in BACKENDS or problem.passing == DEFAULT_BACKEND
-        if builds or not isinstance(oracle, ComparisonOracle):
-            return None
+def _otherwise(
+    problem: Problem, runner: CandidateRunner, oracle: Oracle, groups: list[tuple[Start, ...]], render: Render
+) -> Callable[[str], str] | None:
+    """What says of a wrong result that it is wrong with the passing rung too: then it is another failure.
 
-        def fails_below(source: str) -> bool:
-            outcome = runner.run(source, rung=problem.passing).outcome
-            # As a reproducer is verified: its own comparison counts.
-            return outcome.kind not in (OutcomeKind.OK, OutcomeKind.INVALID) and outcome.exit_code != 0
+    Little but words is known of one, so a slice may fail by another. Not asked where a whole graph is wrong there itself, by
+    what its slices have in common, nor where asking takes a build.
+    """
+    builds = problem.passing not in BACKENDS or problem.passing == DEFAULT_BACKEND
+    if builds or not isinstance(oracle, ComparisonOracle):
+        return None
 
-        @functools.cache
-        def whole_is_right_there() -> bool:
-            try:
-                return not any(fails_below(render(group[0].candidate)) for group in groups)
-            except RefusedError:
-                return False
+    def fails_below(source: str) -> bool:
+        outcome = runner.run(source, rung=problem.passing).outcome
+        # As a reproducer is verified: its own comparison counts.
+        return outcome.kind not in (OutcomeKind.OK, OutcomeKind.INVALID) and outcome.exit_code != 0
 
-        def otherwise(source: str) -> str:
-            return f"fails with {problem.passing} too" if whole_is_right_there() and fails_below(source) else ""
+    @functools.cache
+    def whole_is_right_there() -> bool:
+        try:
+            return not any(fails_below(render(group[0].candidate)) for group in groups)
+        except RefusedError:
+            return False
 
-        return otherwise
+    def otherwise(source: str) -> str:
+        return f"fails with {problem.passing} too" if whole_is_right_there() and fails_below(source) else ""
+
+    return otherwise
 
 
 class _Reducing:
@@ -149,23 +134,15 @@ class _Reducing:
     ) -> None:
         self._problem, self._driver, self._render, self._groups = problem, driver, render, groups
         self._passes, self._seen = passes, seen
-        self._began = time.monotonic()
+        self._course = Course("the time budget was spent")
         self._minimal = self._rough = self._enough = False
         self._neighbour: Neighbour | None = None
-        self._stopped, self._interrupted = "", False
-        self._bug: Exception | None = None
 
     def run(self) -> Reduction | NoReduction:
-        try:
+        with self._course.keeping():
             found = self._find()
             if found is not None:
                 self._reduce(found)
-        except StopReductionError:
-            self._stopped = "the time budget was spent"
-        except KeyboardInterrupt:
-            self._stopped, self._interrupted = "it was interrupted", True
-        except Exception as error:  # noqa: BLE001  what was found until then is not lost by it
-            self._stopped, self._bug = told_as_ours(error), error
         return self._result()
 
     def _find(self) -> Candidate | None:
@@ -201,7 +178,7 @@ class _Reducing:
             return
         signature = self._problem.signature
         elsewhere = not is_gpus_own(signature.exception_type, signature.message, signature.frames)
-        shrinker = Shrinker(self._driver, searched=time.monotonic() - self._began, elsewhere=elsewhere)
+        shrinker = Shrinker(self._driver, searched=self._course.seconds(), elsewhere=elsewhere)
         while True:
             shrinker.shrunk(self._best())
             smaller = removable(self._driver, self._seen(self._best()))
@@ -219,11 +196,10 @@ class _Reducing:
         return self._driver.best.candidate
 
     def _result(self) -> Reduction | NoReduction:
-        driver, seconds = self._driver, time.monotonic() - self._began
-        held = driver.best
+        course, seconds, held = self._course, self._course.seconds(), self._driver.best
         if held is None:
-            asked = bool(self._groups) and not self._stopped
-            return NoReduction(self._reason(), self._met(), self._interrupted, self._bug, asked)
+            asked = bool(self._groups) and not course.stopped
+            return NoReduction(self._reason(), self._met(), course.interrupted, course.bug, asked)
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,
@@ -233,8 +209,8 @@ class _Reducing:
             passing_difference=self._neighbour.difference if self._neighbour else None,
             siblings=self._met(),
             notes=tuple(self._notes(held.candidate)),
-            interrupted=self._interrupted,
-            bug=self._bug,
+            interrupted=course.interrupted,
+            bug=course.bug,
         )
 
     def _met(self) -> tuple[Met, ...]:
@@ -259,7 +235,7 @@ class _Reducing:
             queries=self._driver.queries,
             seconds=seconds,
             minimal=False,
-            complete=not self._stopped,
+            complete=not self._course.stopped,
             graph=held.candidate.case,
             form=held.candidate.form,
         )
@@ -274,8 +250,8 @@ class _Reducing:
         return found[:MOST_LARGER]
 
     def _reason(self) -> str:
-        if self._stopped:
-            return f"nothing that fails the same way was found before {self._stopped}"
+        if self._course.stopped:
+            return f"nothing that fails the same way was found before {self._course.stopped}"
         if not self._groups:
             return "no graph was captured"
         others = len(self._driver.siblings)
@@ -284,9 +260,9 @@ class _Reducing:
 
     def _notes(self, best: Candidate) -> list[str]:
         notes = []
-        if self._stopped:
+        if self._course.stopped:
             undone = "Its nearest variant that passes was not looked for to the end"
-            notes.append(f"{undone if self._minimal else 'Minimality was not shown'}: {self._stopped}.")
+            notes.append(f"{undone if self._minimal else 'Minimality was not shown'}: {self._course.stopped}.")
         if self._enough:
             notes.append("Which operation is to blame was all that was asked for, so it was made no smaller.")
         if self._rough:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from triage.model.effects import operation
 from triage.model.graphcase import GraphNode
+from triage.model.text import words
 from triage.reduce.graph.wiring import Wiring
 
 _SPELLINGS: dict[str, tuple[str, ...]] = {
@@ -21,11 +22,9 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "bmm": ("matmul", "einsum", "baddbmm"),
     "baddbmm": ("matmul", "einsum"),
     "convolution": ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-    "index": ("getitem",),
-    "index_put": ("setitem",),
+    **dict.fromkeys(words("index select"), ("getitem",)),
+    **dict.fromkeys(words("index_put copy"), ("setitem",)),
     "slice": ("getitem", "narrow"),
-    "select": ("getitem",),
-    "copy": ("setitem",),
     "view": ("reshape", "flatten", "unflatten"),
     "unsafe_view": ("view", "reshape"),
     "clone": ("contiguous", "reshape"),
@@ -33,30 +32,26 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "t": ("T", "linear"),
     "permute": ("transpose", "movedim", "T", "mT"),
     "softmax": ("cross_entropy", "scaled_dot_product_attention"),
-    "log_softmax": ("cross_entropy",),
-    "nll_loss_forward": ("nll_loss", "cross_entropy"),
-    "nll_loss": ("cross_entropy",),
-    "nll_loss2d_forward": ("nll_loss", "cross_entropy"),
-    "nll_loss2d": ("nll_loss", "cross_entropy"),
-    "upsample_nearest1d": ("interpolate",),
-    "upsample_nearest2d": ("interpolate",),
-    "upsample_nearest3d": ("interpolate",),
-    "upsample_linear1d": ("interpolate",),
-    "upsample_bilinear2d": ("interpolate",),
-    "upsample_bilinear2d_aa": ("interpolate",),
-    "upsample_trilinear3d": ("interpolate",),
-    "upsample_bicubic2d": ("interpolate",),
-    "upsample_bicubic2d_aa": ("interpolate",),
-    "grid_sampler_2d": ("grid_sample",),
-    "grid_sampler_3d": ("grid_sample",),
+    **dict.fromkeys(words("log_softmax nll_loss"), ("cross_entropy",)),
+    **dict.fromkeys(words("nll_loss_forward nll_loss2d_forward nll_loss2d"), ("nll_loss", "cross_entropy")),
+    **dict.fromkeys(
+        words(
+            "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d "
+            "upsample_bilinear2d_aa upsample_trilinear3d upsample_bicubic2d upsample_bicubic2d_aa"
+        ),
+        ("interpolate",),
+    ),
+    **dict.fromkeys(words("grid_sampler_2d grid_sampler_3d"), ("grid_sample",)),
     "max_pool2d_with_indices": ("max_pool2d",),
     "max_pool3d_with_indices": ("max_pool3d",),
-    "constant_pad_nd": ("pad",),
-    "reflection_pad2d": ("pad",),
-    "replication_pad2d": ("pad",),
-    "scaled_dot_product_flash_attention_for_cpu": ("scaled_dot_product_attention",),
-    "scaled_dot_product_flash_attention": ("scaled_dot_product_attention",),
-    "scaled_dot_product_efficient_attention": ("scaled_dot_product_attention",),
+    **dict.fromkeys(words("constant_pad_nd reflection_pad2d replication_pad2d"), ("pad",)),
+    **dict.fromkeys(
+        words(
+            "scaled_dot_product_flash_attention_for_cpu scaled_dot_product_flash_attention "
+            "scaled_dot_product_efficient_attention"
+        ),
+        ("scaled_dot_product_attention",),
+    ),
     "embedding_dense": ("embedding",),
     "linalg_vector_norm": ("norm", "vector_norm"),
     "div": ("truediv", "true_divide"),

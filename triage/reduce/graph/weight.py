@@ -97,9 +97,7 @@ def _element(number: Any) -> int:
 def _numbers(node: GraphNode) -> float:
     arguments = [node.args, node.kwargs]
     plain = sum(number_cost(value) for _, value in trees.numbers(arguments))
-    return plain + sum(
-        10 + number_cost(real) + number_cost(imaginary) for real, imaginary in trees.complexes(arguments)
-    )
+    return plain + sum(10 + sum(map(number_cost, number["complex"])) for _, number in trees.complexes(arguments))
 
 
 def number_cost(value: int | float) -> float:

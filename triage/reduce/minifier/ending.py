@@ -16,7 +16,7 @@ from triage.judge.signature import FailureSignature
 from triage.judge.skeleton import short_type
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Verdict
-from triage.model.text import clip, first_line
+from triage.model.text import clip, first_line, words
 from triage.probe.traceback_text import last_traceback
 
 _ATTRIBUTE = re.compile(r"'Repro' object has no attribute '(?P<name>\w+)'")
@@ -27,6 +27,7 @@ _UNWRITABLE = re.compile(
 )
 _ACCURACY_PASSES = "Input graph does not fail accuracy testing"
 _GRAPH_PASSES = re.compile(r"Input graph did not fail the tester|No issue was detected")
+_NO_SCRIPT = words("SyntaxError IndentationError NameError UnboundLocalError ModuleNotFoundError ImportError")
 _NO_CHECK_OPTION = re.compile(r"unrecognized arguments:|error: argument|invalid choice")
 
 
@@ -50,14 +51,7 @@ def broken_script(type_name: str, message: str) -> str | None:
     if operator is not None:
         name = "::".join(filter(None, [operator.group("space"), operator.group("op")]))
         return f"does not carry the registration of the custom operator {name} ({kind}: {operator.group()})"
-    if kind in (
-        "SyntaxError",
-        "IndentationError",
-        "NameError",
-        "UnboundLocalError",
-        "ModuleNotFoundError",
-        "ImportError",
-    ):
+    if kind in _NO_SCRIPT:
         return f"is not a valid script ({kind}: {_first_line(message)})"
     if kind == "FileNotFoundError":
         return f"needs a file that is not there any more ({kind}: {_first_line(message)})"

@@ -9,11 +9,11 @@ returned; whatever went wrong instead becomes a sentence.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
-from triage.judge.asking import Budget
 from triage.judge.boundary import boundary, gallop
 from triage.judge.comparison import CheckOracle, ComparisonOracle
 from triage.judge.device import is_asynchronous
@@ -26,9 +26,9 @@ from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header
 from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
 from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, lost_input, minify_arguments
 from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence, refuses_options
-from triage.reduce.minifier.launcher import Bench, Minified, Workbench
+from triage.reduce.minifier.launcher import Minified, Workbench
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import Resources
 
 PROGRAM_SECONDS = 300.0
 MINIFY_SECONDS = 600.0
@@ -38,42 +38,29 @@ MINIFY_SHARE = 0.6
 LEAST_SECONDS = 20.0
 
 
+@dataclass(frozen=True)
 class ReproAfterEngine:
-    """`header` is the comment at the top of a reproducer (default: what the native engine writes there).
+    """`minify_seconds` are those of the launcher (a part of the budget, if that is less); `directory` is the run's."""
 
-    Times are in seconds: of the program's extra run, and of the launcher (a part of the budget, if that is less).
-    """
+    name: ClassVar[str] = "repro_after"
+    subject: ClassVar[str] = "the captured graph (with PyTorch's minifier)"
+    target: Target
+    directory: Path
+    neutral: Path | None = field(default=None, kw_only=True)
+    minify_seconds: float = field(default=MINIFY_SECONDS, kw_only=True)
 
-    name = "repro_after"
-    subject = "the captured graph (with PyTorch's minifier)"
-
-    def __init__(
-        self,
-        target: Target,
-        directory: Path,
-        *,
-        neutral: Path | None = None,
-        header: str | None = None,
-        minify_seconds: float = MINIFY_SECONDS,
-    ) -> None:
-        self._target, self._directory, self._neutral = target, directory, neutral
-        self._header, self._minify_seconds = header, minify_seconds
-
-    def reduce(
-        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
-    ) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """Drive the minifier. A KeyboardInterrupt ends in the best print so far; without one it goes on to the caller."""
-        chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, oracle))
+        chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, resources.oracle))
         if isinstance(chosen, str):
             return NoReduction(chosen)
         lost = lost_input(chosen, problem.cases)
         if lost:
             return NoReduction(lost)
-        with Workbench(self._target, self._directory, problem.workdir / self.name, self._neutral) as bench:
-            header = header_of(problem) if self._header is None else self._header
-            attempt = Attempt(self.name, problem, chosen, bench, runner, oracle, budget, emit, header)
+        with Workbench(self.target, self.directory, problem.workdir / self.name, self.neutral) as bench:
+            attempt = Attempt(problem, chosen, bench, resources)
             try:
-                attempt.go(PROGRAM_SECONDS, self._minify_seconds)
+                attempt.go(PROGRAM_SECONDS, self.minify_seconds)
             except KeyboardInterrupt:
                 if attempt.best is None:
                     raise
@@ -104,15 +91,10 @@ class Printed:
 class Attempt:
     """One use of the minifier, and what is known so far."""
 
-    name: str
     problem: Problem
     minifier: Minifier
-    bench: Bench
-    runner: CandidateRunner
-    oracle: Oracle
-    budget: Budget
-    emit: Callable[..., None]
-    header: str
+    bench: Workbench
+    resources: Resources
     began: float = field(default_factory=time.monotonic)
     queries: int = 0
     complete: bool = True
@@ -174,7 +156,7 @@ class Attempt:
         self._say(f"judging the script of {checkpoint.operations} operations")
         self.queries += 1
         result = self.bench.run(checkpoint, self._limit(SCRIPT_SECONDS))
-        judgement = self.oracle.judge(result)
+        judgement = self.resources.oracle.judge(result)
         seen = judge_script(result, judgement, self.problem.signature, compares=self._wrong_result)
         if not seen.same:
             self._note(checkpoint, seen.sentence)
@@ -221,7 +203,7 @@ class Attempt:
 
     def _try(self, case: GraphCase, form: Form) -> str:
         """Print and judge: empty where it is the same failure, else what it is instead. Raises Unprintable."""
-        source = print_case(case, header=self.header, form=form)
+        source = print_case(case, header=header_of(self.problem), form=form)
         reason = self._judge(source)
         if not reason:
             self.best = Printed(source, case, count_ops(case))
@@ -230,9 +212,9 @@ class Attempt:
     def _judge(self, source: str) -> str:
         limit = self._limit(SCRIPT_SECONDS)
         self.queries += 1
-        result = self.runner.run(source, timeout=limit)
+        result = self.resources.runner.run(source, timeout=limit)
         # Our print compares by itself; the program's own check lies outside of the graph.
-        oracle = CheckOracle(self.problem.signature) if self._wrong_result else self.oracle
+        oracle = CheckOracle(self.problem.signature) if self._wrong_result else self.resources.oracle
         judgement = oracle.judge(result)
         if judgement.verdict is Verdict.SAME_FAILURE:
             return ""
@@ -249,16 +231,16 @@ class Attempt:
 
     @property
     def _wrong_result(self) -> bool:
-        return _compares(self.problem, self.oracle)
+        return _compares(self.problem, self.resources.oracle)
 
     def _limit(self, seconds: float) -> float:
-        left = self.budget.left()
+        left = self.resources.budget.left()
         if left < LEAST_SECONDS:
             raise _SpentError
         return min(seconds, left)
 
     def _say(self, text: str) -> None:
-        self.emit("engine_step", text=text)
+        self.resources.emit("engine_step", text=text)
 
     def _note(self, checkpoint: Checkpoint, sentence: str) -> None:
         what = f"{checkpoint.operations} operation{'' if checkpoint.operations == 1 else 's'}"
@@ -278,7 +260,7 @@ class Attempt:
             return NoReduction(reason, siblings, bug=self.bug)
         return Reduction(
             source=self.best.source,
-            engine=self.name,
+            engine=ReproAfterEngine.name,
             case="graph",
             ops=self.best.ops,
             queries=self.queries,

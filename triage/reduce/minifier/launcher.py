@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import FailureSignature
@@ -50,18 +50,6 @@ class Minified:
     seconds: float
     output: str
     checkpoints: tuple[Checkpoint, ...]
-
-
-class Bench(Protocol):
-    """What the engine asks for; see `Workbench`."""
-
-    def dump(self, minifier: Minifier, rung: str, timeout: float) -> Dumped: ...
-
-    def minify(self, launcher: str, arguments: tuple[str, ...], timeout: float) -> Minified: ...
-
-    def run(self, checkpoint: Checkpoint, timeout: float) -> CandidateResult: ...
-
-    def describe(self, checkpoint: Checkpoint, options: dict[str, Any], timeout: float) -> GraphCase | str: ...
 
 
 class Workbench:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from triage.model import effects
+from triage.model import effects, trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.syntax import parse
 from triage.reduce.printing.kernels import may_write
@@ -192,10 +192,5 @@ def custom_operators(nodes: Iterable[GraphNode]) -> dict[str, tuple[str, str]]:
 
 def _codes(tree: Any) -> Iterator[str]:
     """The expressions in an argument tree that are written as they stand."""
-    if isinstance(tree, dict):
-        if isinstance(tree.get("code"), str):
-            yield tree["code"]
-        tree = list(tree.values())
-    if isinstance(tree, (list, tuple)):
-        for item in tree:
-            yield from _codes(item)
+    codes = (item.get("code") for _, item in trees.walk(tree) if isinstance(item, dict))
+    return (code for code in codes if isinstance(code, str))

@@ -12,6 +12,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from triage.model import effects, trees
@@ -64,6 +65,13 @@ class Form:
 def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -> str:
     """The script. Raises Unprintable with the reason where the case cannot be told."""
     return _Script(case, form or Form()).text(header)
+
+
+def text_of(case: GraphCase, *, header: str = "", form: Form | None = None) -> str | None:
+    """The script; None where the case cannot be told."""
+    with suppress(Unprintable):
+        return print_case(case, header=header, form=form)
+    return None
 
 
 def count_ops(case: GraphCase, *, unused: bool = False) -> int:

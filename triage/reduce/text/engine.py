@@ -8,18 +8,16 @@ was judged the same failure is the result, and says what it is.
 from __future__ import annotations
 
 import contextlib
-import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from triage.judge.asking import Budget
 from triage.judge.comparison import FirstComparison, PrintedOracle
 from triage.judge.dimensions import SameDimensions, differences
-from triage.judge.judgement import Oracle, RefusedError
+from triage.judge.judgement import RefusedError
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage
@@ -43,9 +41,9 @@ from triage.reduce.text.watching import evidence
 from triage.reduce.text.watching.evidence import Trace
 from triage.reduce.text.watching.tracing import Wanted, trace
 from triage.trial.driver import Driver
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import CandidateRunner, Resources
 from triage.trial.patience import Patience
-from triage.trial.share import Limit
+from triage.trial.share import MOST_KEPT_SECONDS, Limit
 
 SECONDS = 120.0
 MOST_SECONDS = 300.0
@@ -72,59 +70,46 @@ class Seen:
         return self.outcome.exception
 
 
+@dataclass(frozen=True)
 class SourceEngine:
     """Reduces the program's text. `seconds` is the most it takes, less where the budget is; `header` the comment on top.
 
-    Words of the program's data that the failure needs are only part of the result with `include_data`.
+    Words of the program's data that the failure needs are only part of the result with `include_data`. With a
+    `FirstComparison` as `compared` it begins with a compiled call by itself, compared with the same call uncompiled; with a
+    `PrintedOracle` what candidates print is compared. A second engine is made of the first: it knows what `patience` has
+    learned, and need not make the run that is `traced` (what it showed, and its seconds).
     """
 
-    name = "native"
-    subject = "the program's text"
+    name: ClassVar[str] = "native"
+    target: Target
+    seen: Seen
+    timeout: float = field(kw_only=True)
+    patience: Patience = field(kw_only=True)
+    neutral: Path | None = field(default=None, kw_only=True)
+    header: str | None = field(default=None, kw_only=True)
+    seconds: float = field(default=SECONDS, kw_only=True)
+    cancel: Cancel | None = field(default=None, kw_only=True)
+    include_data: bool = field(default=False, kw_only=True)
+    compared: FirstComparison | PrintedOracle | None = field(default=None, kw_only=True)
+    traced: list[tuple[Trace | None, float]] = field(default_factory=list, kw_only=True)
 
-    def __init__(
-        self,
-        target: Target,
-        seen: Seen,
-        *,
-        timeout: float,
-        patience: Patience | None = None,
-        neutral: Path | None = None,
-        header: str | None = None,
-        seconds: float = SECONDS,
-        cancel: Cancel | None = None,
-        include_data: bool = False,
-    ) -> None:
-        self._include_data = include_data
-        self._target, self._seen, self._timeout, self._neutral = target, seen, timeout, neutral
-        self._patience = patience or Patience(timeout, hangs=False)
-        self._header, self._seconds, self._cancel = header, seconds, cancel
-        self._comparison: FirstComparison | None = None
-        self._printed: PrintedOracle | None = None
-        # What one more run of the program showed, and its seconds: a second engine need not make it.
-        self._traced: list[tuple[Trace | None, float]] = []
+    @property
+    def subject(self) -> str:
+        return "a compiled call beside the same call uncompiled" if self._of_a_call else "the program's text"
 
-    def comparing(self, oracle: FirstComparison) -> SourceEngine:
-        """One that begins with a compiled call by itself, compared with the same call uncompiled, as `oracle` judges."""
-        other = copy.copy(self)
-        other.subject, other._comparison = "a compiled call beside the same call uncompiled", oracle
-        return other
+    @property
+    def _of_a_call(self) -> bool:
+        return isinstance(self.compared, FirstComparison)
 
-    def printing(self, oracle: PrintedOracle) -> SourceEngine:
-        """One of a program that prints other numbers than uncompiled, as `oracle` judges: what candidates print is compared."""
-        other = copy.copy(self)
-        other._printed = oracle
-        return other
-
-    def reduce(
-        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
-    ) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
-        header = header_of(problem) if self._header is None else self._header
+        header = header_of(problem) if self.header is None else self.header
         rung = None if problem.stage is Stage.BACKEND or problem.door else problem.rung
-        routed = RoutingRunner(runner, self._target.python, self._neutral)
-        limit = Limit(budget, self._seconds, SHARE_OF_LAST_STEPS)
+        routed = RoutingRunner(resources.runner, self.target.python, self.neutral)
+        kept = min(MOST_KEPT_SECONDS, SHARE_OF_LAST_STEPS * min(self.seconds, resources.budget.left()))
+        limit = Limit(resources.budget, self.seconds, kept=kept)
 
-        files, valid = LeftFiles(), Validity((*RULES, SEEDED) if self._seen.own_check else RULES)
+        files, valid = LeftFiles(), Validity((*RULES, SEEDED) if self.seen.own_check else RULES)
         paired = self._paired(routed, problem, files)
 
         def shown(script: Script) -> str:
@@ -135,25 +120,27 @@ class SourceEngine:
                 valid.check(script)
                 return shown(Script(after_future(script, prelude)) if prelude else script)
 
+            hidden = [*(["source"] if prelude or private else []), *(["digest"] if files.tolerated else [])]
+            oracle = SameDimensions(resources.oracle, differences(problem.signature))
             driver: Driver[Script] = Driver(
-                paired,
-                SameDimensions(oracle, differences(problem.signature)),
-                limit,
-                _without(emit, *(["source"] if prelude or private else []), *(["digest"] if files.tolerated else [])),
+                Resources(paired, oracle, limit, _without(resources.emit, *hidden)),
                 render,
                 lambda script, source: {"lines": code_lines(source)},
                 rung=rung,
-                patience=self._patience,
+                patience=self.patience,
                 recalled={} if files.tolerated else problem.recalled,
             )
-            return Bench(driver, Search(driver, runner.jobs, limit), render, shown)
+            return Bench(driver, Search(driver, resources.runner.jobs, limit), render, shown)
 
         try:
-            compared = self._comparison is not None
-            asked, frames = Request(self._seen.calls, self._seen.compiled, rung, compared), self._frames()
-            ending = self._ending(routed, shown) if self._printed is not None else eager_first
-            around = Around(self._folder(), self._target.cwd, self._target.stdin, self._include_data, emit)
-            learn = partial(self._evidence, problem, limit, emit)
+            asked = Request(self.seen.calls, self.seen.compiled, rung, self._of_a_call)
+            ending: Callable[[Script], Iterable[Script]] = eager_first
+            if isinstance(self.compared, PrintedOracle):
+                ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, self.patience))
+            folder = self.target.script.parent if self.target.script else self.target.cwd
+            around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
+            learn = partial(self._evidence, problem, limit, resources.emit)
+            frames = evidence.failing_frames(self.seen.exception)
             return Reducing(bench, valid, learn, asked, frames, around, limit.release, files, ending).run()
         finally:
             routed.close()
@@ -161,39 +148,27 @@ class SourceEngine:
     def _paired(self, runner: CandidateRunner, problem: Problem, files: LeftFiles) -> PairedRunner:
         """Candidates must pass on the rung below; not with all of Inductor, which would cost more than it can show."""
         passing = UNCOMPILED.name if problem.stage is Stage.BACKEND else problem.passing
-        own_check = self._seen.own_check
-        again = self._seen.recompiles > 0 or not own_check
-        if self._comparison is not None:
-            return PairedRunner(runner, self._comparison.fails, passing, recompiles=again, files=files)
-        if self._printed is not None:
-            return PairedRunner(PrintedRunner(runner), self._printed.fails, passing, recompiles=again, files=files)
-        own = own_failure(self._seen.outcome, _texts(own_frames(self._seen.outcome)))
+        own_check = self.seen.own_check
+        again = self.seen.recompiles > 0 or not own_check
+        if self.compared is not None:
+            runner = runner if self._of_a_call else PrintedRunner(runner)
+            return PairedRunner(runner, self.compared.fails, passing, recompiles=again, files=files)
+        own = own_failure(self.seen.outcome, _texts(own_frames(self.seen.outcome)))
         return PairedRunner(
             runner, problem.signature, passing, own, exchanges=not own_check, recompiles=again, files=files
         )
 
-    def _ending(self, runner: RoutingRunner, shown: Callable[[Script], str]) -> Callable[[Script], Iterator[Script]]:
-        """What ends a text that only prints: a comparison, so that it fails by itself."""
-
-        def uncompiled(text: str) -> str | None:
-            with contextlib.suppress(RefusedError):
-                result = runner.run(shown(Script(text)), rung=UNCOMPILED.name, timeout=self._patience.seconds())
-                return result.printed if result.outcome.kind is OutcomeKind.OK else None
-            return None
-
-        return partial(compared_at_the_end, uncompiled=uncompiled)
-
     def _evidence(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
         """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""
-        if not self._traced:
-            self._traced.append(self._trace(problem, limit, emit))
-        found, seconds = self._traced[0]
+        if not self.traced:
+            self.traced.append(self._trace(problem, limit, emit))
+        found, seconds = self.traced[0]
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * seconds))
-        return replace(found, calls=()) if found and self._seen.own_check and self._comparison is None else found
+        return replace(found, calls=()) if found and self.seen.own_check and not self._of_a_call else found
 
     def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> tuple[Trace | None, float]:
-        seen, began = self._seen, time.monotonic()
+        seen, began = self.seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         wanted = Wanted(
             frames,
@@ -202,20 +177,22 @@ class SourceEngine:
             rank=seen.exception.rank if seen.exception else None,
             compiled=seen.own_check and problem.stage is Stage.DYNAMO,
         )
-        seconds = max(1.0, min(self._timeout, limit.left()))
+        seconds = max(1.0, min(self.timeout, limit.left()))
         emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")
-        found = trace(self._target, wanted, problem.workdir, seconds, self._neutral, self._cancel)
+        found = trace(self.target, wanted, problem.workdir, seconds, self.neutral, self.cancel)
         seconds = time.monotonic() - began
-        if found is None or self._target.script is None:
-            text = self._target.text()
+        if found is None or self.target.script is None:
+            text = self.target.text()
             found = with_text(found, text) if text is not None else found
         return found, seconds
 
-    def _folder(self) -> Path:
-        return self._target.script.parent if self._target.script else self._target.cwd
 
-    def _frames(self) -> tuple[Frame, ...]:
-        return evidence.failing_frames(self._seen.exception)
+def _uncompiled(runner: RoutingRunner, shown: Callable[[Script], str], patience: Patience, text: str) -> str | None:
+    """What a text prints without a compiler; None where it fails."""
+    with contextlib.suppress(RefusedError):
+        result = runner.run(shown(Script(text)), rung=UNCOMPILED.name, timeout=patience.seconds())
+        return result.printed if result.outcome.kind is OutcomeKind.OK else None
+    return None
 
 
 def _without(emit: Callable[..., None], *names: str) -> Callable[..., None]:

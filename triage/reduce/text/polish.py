@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
-from triage.judge.asking import Budget, StopReductionError
+from triage.judge.asking import StopReductionError
 from triage.judge.dimensions import SameDimensions
 from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import FailureSignature
@@ -33,7 +33,7 @@ from triage.reduce.text.search import Search
 from triage.reduce.text.validity import Validity
 from triage.trial.cutoff import focused
 from triage.trial.driver import Driver
-from triage.trial.interface import CandidateRunner
+from triage.trial.interface import CandidateRunner, Resources
 from triage.trial.share import Limit
 
 SECONDS = 45.0
@@ -45,11 +45,9 @@ class Polished:
     def __init__(self, engine: Engine) -> None:
         self._engine, self.name, self.subject = engine, engine.name, engine.subject
 
-    def reduce(
-        self, problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, emit: Callable[..., None]
-    ) -> Reduction | NoReduction:
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """What the engine found, with the smallest preamble."""
-        found = self._engine.reduce(problem, runner, oracle, budget, emit)
+        found = self._engine.reduce(problem, resources)
         if isinstance(found, NoReduction) or found.graph is None or found.enough:
             return found
         start = preamble_of(found.graph)
@@ -58,38 +56,29 @@ class Polished:
         if not found.complete:
             return replace(found, minimal=False)  # of its preamble nothing was shown
         try:
-            return _polished(found, found.graph, start, problem, runner, oracle, budget, emit)
+            return _polished(found, found.graph, start, problem, resources)
         except Exception as error:  # noqa: BLE001  what is longer than it need be is not lost by it
             return replace(found, bug=error)
 
 
-def _polished(
-    found: Reduction,
-    graph: GraphCase,
-    start: Script,
-    problem: Problem,
-    runner: CandidateRunner,
-    oracle: Oracle,
-    budget: Budget,
-    emit: Callable[..., None],
-) -> Reduction:
+def _polished(found: Reduction, graph: GraphCase, start: Script, problem: Problem, resources: Resources) -> Reduction:
     """With the smallest preamble, which is `start` so far."""
     form, header = found.form or Form(), _comment_on_top(found.source)
     fits = not misfit(start.text)
     valid = Validity()
     valid.of(Script(found.source))
-    limit, began = Limit(budget, SECONDS), time.monotonic()
+    limit, began = Limit(resources.budget, SECONDS), time.monotonic()
+    runner = _checked(focused(resources.runner, problem.signature), problem, resources.oracle, graph, form, start)
     driver: Driver[Script] = Driver(
-        _checked(focused(runner, problem.signature), problem, oracle, graph, form, start),
-        SameDimensions(oracle),
-        limit,
-        emit,
+        replace(resources, runner=runner, oracle=SameDimensions(resources.oracle), budget=limit),
         lambda script: valid.check(Script(printed(with_preamble(graph, fitting(script, fits)), form, header))).text,
         lambda script, source: {"ops": count_ops(graph), "lines": code_lines(source)},
         rung=problem.rung or None,
     )
     plainly = keeps_its_sense(graph, start, problem.signature)
-    interrupted = _searched(driver, Search(driver, runner.jobs, limit), start, lines_of(graph.preamble), plainly)
+    interrupted = _searched(
+        driver, Search(driver, resources.runner.jobs, limit), start, lines_of(graph.preamble), plainly
+    )
     spent = time.monotonic() - began
     return _with_result(replace(found, seconds=found.seconds + spent), graph, driver, interrupted)
 

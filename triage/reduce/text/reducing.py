@@ -7,7 +7,6 @@ and what is shown is the same text without: it reads the person's own file.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from triage.judge.asking import Held, StopReductionError
 from triage.judge.judgement import Judgement
 from triage.model.outcome import Frame
 from triage.model.stage import Verdict
-from triage.reduce.interface import Met, NoReduction, Reduction, told_as_ours
+from triage.reduce.interface import Course, Met, NoReduction, Reduction
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.code.script import Script
@@ -40,7 +39,6 @@ MOST_PUMPS = 30
 MOST_IMPORTS = 8  # of packages, in a script that was to need none
 NOTICEABLY = 1.1  # times as many lines
 RUNS_WITHOUT_SEEDS = 4
-OUT_OF_TIME = "the time for it was spent"
 
 
 @dataclass(frozen=True)
@@ -95,10 +93,8 @@ class Reducing:
         self._needed: Needed | None = None
         self._shown: Script | None = None
         self._seeded: Script | None = None  # the last text with its seeds, where they went
-        self._began = time.monotonic()
-        self._stopped = self._reason = ""
-        self._interrupted = False
-        self._bug: Exception | None = None
+        self._course = Course("the time for it was spent")
+        self._reason = ""
         self._minimal = False
         self._answers: list[Judgement] = []  # on the texts to start from
         self._alone = False  # whether a failing call is known, and was among them
@@ -108,18 +104,12 @@ class Reducing:
         self._bench, self._driver, self._search = bench, bench.driver, bench.search
 
     def run(self) -> Reduction | NoReduction:
-        try:
+        with self._course.keeping():
             trace = self._learn()
             if trace is None:
                 self._reason = "the program's run could not be watched"
             else:
                 self._reduce(trace)
-        except StopReductionError:
-            self._stopped = OUT_OF_TIME
-        except KeyboardInterrupt:
-            self._stopped, self._interrupted = "it was interrupted", True
-        except Exception as error:  # noqa: BLE001  what was found until then is not lost by it
-            self._stopped, self._bug = told_as_ours(error), error
         return self._result()
 
     def _reduce(self, trace: Trace) -> None:
@@ -127,14 +117,12 @@ class Reducing:
         if found is None:
             return
         self._valid.of(found)
-        try:
+        with self._course.keeping():  # what was found is still made ready for its reader
             self._make_smaller(found, trace)
-        except StopReductionError:
-            self._stopped = OUT_OF_TIME
-        except Exception as error:  # noqa: BLE001  what was found is still made ready for its reader
-            self._stopped, self._bug = told_as_ours(error), error
+        if self._course.interrupted:
+            return
         self._search_is_over()
-        if self._stopped:
+        if self._course.stopped:
             with contextlib.suppress(StopReductionError):
                 self._search.without_leftovers()
         self._show_what_is_wrong()
@@ -227,7 +215,7 @@ class Reducing:
         self._driver.begin("eager first")
         with contextlib.suppress(StopReductionError):
             assert self._driver.best is not None
-            best = self._driver.best.candidate if self._stopped else self._search.current
+            best = self._driver.best.candidate if self._course.stopped else self._search.current
             found = self._driver.first(self._ending(best))
             if found is not None:
                 self._shown = found
@@ -261,26 +249,26 @@ class Reducing:
         return False
 
     def _result(self) -> Reduction | NoReduction:
-        driver, seconds = self._driver, time.monotonic() - self._began
+        driver, course = self._driver, self._course
         queries = self._queries + driver.queries
         left = self._files.of(driver.best.source) if driver.best is not None else ""
         if left:
             self._reason = f"every script that was found to fail the same way leaves {left} in the current directory"
         if driver.best is None or left:
-            return NoReduction(self._why(), self._siblings(), self._interrupted, self._bug)
+            return NoReduction(self._why(), self._siblings(), course.interrupted, course.bug)
         found = Reduction(
             source="",
             engine="native",
             case="source",
             ops=None,
             queries=queries,
-            seconds=seconds,
-            minimal=self._minimal and not self._stopped,  # with its seeds and spellings, which are looked at last
-            complete=not self._stopped,
+            seconds=course.seconds(),
+            minimal=self._minimal and not course.stopped,  # with its seeds and spellings, which are looked at last
+            complete=not course.stopped,
             siblings=self._siblings(),
             notes=tuple(self._notes(driver.best.candidate)),
-            interrupted=self._interrupted,
-            bug=self._bug,
+            interrupted=course.interrupted,
+            bug=course.bug,
         )
         larger = tuple(self._with_text(replace(found, minimal=False), script) for script in self._larger(driver.best))
         return replace(self._with_text(found, self._shown or driver.best.candidate), larger=larger)
@@ -315,8 +303,8 @@ class Reducing:
     def _why(self) -> str:
         if self._reason:
             return self._reason
-        if self._stopped:
-            return f"no script that fails the same way was found before {self._stopped}"
+        if self._course.stopped:
+            return f"no script that fails the same way was found before {self._course.stopped}"
         tried = len(self._answers)
         if not tried and self._asked.compared:
             return "no call of a compiled function could be written down"
@@ -337,8 +325,8 @@ class Reducing:
 
     def _notes(self, best: Script) -> list[str]:
         notes = []
-        if self._stopped:
-            notes.append(f"Minimality was not shown: {self._stopped}.")
+        if self._course.stopped:
+            notes.append(f"Minimality was not shown: {self._course.stopped}.")
         names = sorted({_package(node) for node, _ in foreign_imports(best)})
         if names:
             notes.append(f"It still imports {', '.join(names)}.")

@@ -3,13 +3,20 @@
 Choices that are independent are merged and halved (so many at once cost one query), others are tried one after the other.
 No pass may eat the time of the rest: each has a share of what is left, and one that stops paying is left for this round.
 What is decided depends on the answers alone and comes in a fixed order, so it does not depend on how many run at once.
+
+What was tried in vain a later round need not ask again while nothing around it has changed: most of what a round proposes was
+proposed in the round before. An edit is the same again if it makes the same lines of the same lines, and what it takes away is
+named as often elsewhere as it was: a definition may go once its last use has gone. That is a guess, good enough until a last
+round asks everything (of 346 such edits of one search, one had become possible).
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from triage.judge.asking import Budget, Judge, LateError
@@ -22,7 +29,6 @@ from triage.reduce.text.leftovers import without_leftovers
 from triage.reduce.text.passes import BRACKETS, FEWER, LITERALS, POLISH, STATEMENTS, STRUCTURE, TABLE, UNREAD, Pass
 from triage.reduce.text.passes.choice import Choice
 from triage.reduce.text.passes.statements import at_depth, depths, runs
-from triage.reduce.text.vain import Vain
 
 MOST_ROUNDS = 12
 PATIENCE = 40  # candidates in a row that bring nothing, before a pass is left
@@ -254,3 +260,37 @@ def compatible_within(edits: Sequence[Edit]) -> bool:
     """Whether no two of these edits touch."""
     ordered = sorted(edits)
     return all(one.end <= other.start and one != other for one, other in itertools.pairwise(ordered))
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+Known = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
+
+
+class Vain:
+    """The edits after which the failure was gone. `ignored` while everything is to be asked again."""
+
+    def __init__(self) -> None:
+        self.ignored = False
+        self._known: set[Known] = set()
+        self._text, self._counts = "", Counter[str]()
+
+    def has(self, script: Script, edits: Collection[Edit]) -> bool:
+        return not self.ignored and self._key(script, edits) in self._known
+
+    def add(self, script: Script, edits: Collection[Edit]) -> None:
+        self._known.add(self._key(script, edits))
+
+    def _key(self, script: Script, edits: Iterable[Edit]) -> Known:
+        changes = tuple(_lines(script.text, edit) for edit in sorted(edits))
+        gone = {word for old, new in changes for word in set(_WORD.findall(old)) - set(_WORD.findall(new))}
+        if script.text != self._text:
+            self._text, self._counts = script.text, Counter(_WORD.findall(script.text))
+        return changes, tuple(sorted((word, self._counts[word]) for word in gone))
+
+
+def _lines(text: str, edit: Edit) -> tuple[str, str]:
+    """The lines that an edit touches, before and after."""
+    start = text.rfind("\n", 0, edit.start) + 1
+    end = text.find("\n", max(edit.end - 1, edit.start))
+    end = len(text) if end < 0 else max(end, edit.end)
+    return text[start:end], text[start : edit.start] + edit.text + text[edit.end : end]

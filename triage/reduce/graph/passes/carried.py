@@ -12,7 +12,7 @@ from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.edits import checked, drop_dead, same_kind
 from triage.reduce.graph.nested import elements_of, rewired
-from triage.reduce.graph.passes.proposal import Choice
+from triage.reduce.graph.passes.proposal import Choice, node_named
 from triage.reduce.graph.wiring import is_pick
 from triage.reduce.printing.body import live_nodes
 
@@ -39,9 +39,9 @@ class DropInput:
         return f"without input {self.place} of the bodies of {self.node}"
 
     def apply(self, case: GraphCase) -> GraphCase:
-        node = next((item for item in case.nodes if item.name == self.node), None)
-        loop = _loop(case, node) if node is not None else None
-        if node is None or loop is None or self.place >= len(loop.body.inputs):
+        node = node_named(case, self.node)
+        loop = _loop(case, node)
+        if loop is None or self.place >= len(loop.body.inputs):
             raise RefusedError(f"{self.node} is no such loop")
         count = len(loop.carried)
         is_carried = self.place < count

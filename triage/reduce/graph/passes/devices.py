@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphInput, TensorMeta
 from triage.reduce.graph.edits import checked
 from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors
@@ -51,11 +52,7 @@ class MoveTo:
         return replace(meta, device=self.device) if meta is not None and _GPU.fullmatch(meta.device) else meta
 
     def _moved(self, tree: Any) -> Any:
-        if isinstance(tree, dict):
-            return {key: self._moved(item) for key, item in tree.items()}
-        if isinstance(tree, (list, tuple)):
-            return [self._moved(item) for item in tree]
-        return self.device if isinstance(tree, str) and _GPU.fullmatch(tree) else tree
+        return trees.mapped(tree, lambda item: self.device if isinstance(item, str) and _GPU.fullmatch(item) else item)
 
 
 def gpu_of(case: GraphCase) -> str | None:

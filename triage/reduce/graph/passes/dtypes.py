@@ -80,10 +80,4 @@ def would_mix(case: GraphCase, name: str) -> bool:
 
 
 def _renamed(tree: Any, old: str, new: str) -> Any:
-    if isinstance(tree, dict):
-        return (
-            {"dtype": new} if tree == {"dtype": old} else {key: _renamed(item, old, new) for key, item in tree.items()}
-        )
-    if isinstance(tree, (list, tuple)):
-        return [_renamed(item, old, new) for item in tree]
-    return tree
+    return trees.mapped(tree, lambda item: {"dtype": new} if item == {"dtype": old} else item)

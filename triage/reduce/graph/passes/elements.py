@@ -11,7 +11,7 @@ from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.graph.edits import Edit, checked, drop_dead
 from triage.reduce.graph.nested import elements_of
-from triage.reduce.graph.passes.proposal import Choice
+from triage.reduce.graph.passes.proposal import Choice, node_named
 from triage.reduce.graph.wiring import is_pick
 
 FEW = 8  # elements, each of which is tried alone
@@ -29,9 +29,9 @@ class KeepElements:
         return f"with {len(self.places)} of the elements of {self.node}"
 
     def apply(self, case: GraphCase) -> GraphCase:
-        node = next((item for item in case.nodes if item.name == self.node), None)
-        count = _length(case, node) if node is not None else 0
-        if node is None or not count or self.places[-1] >= count or len(self.places) >= count:
+        node = node_named(case, self.node)
+        count = _length(case, node)
+        if not count or self.places[-1] >= count or len(self.places) >= count:
             raise RefusedError(f"{self.node} has no such elements")
         fewer = replace(
             node,

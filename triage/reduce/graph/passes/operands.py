@@ -11,7 +11,7 @@ from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.edits import checked, drop_dead
 from triage.reduce.graph.nested import elements_of
-from triage.reduce.graph.passes.proposal import Choice, map_node
+from triage.reduce.graph.passes.proposal import Choice, map_node, node_named
 
 # Operators whose last argument is the tuple of what each of their bodies is given last.
 _CAPTURING = frozenset({"cond", "while_loop", "scan", "associative_scan", "map_impl"})
@@ -29,9 +29,9 @@ class DropOperands:
         return f"without what no body of {self.node} reads"
 
     def apply(self, case: GraphCase) -> GraphCase:
-        node = next((item for item in case.nodes if item.name == self.node), None)
-        unread = _unread(case, node) if node is not None else []
-        if node is None or not unread:
+        node = node_named(case, self.node)
+        unread = _unread(case, node)
+        if not unread:
             raise RefusedError(f"every operand of {self.node} is read")
         items = elements_of(node.args[-1]) or []
         left = {"tuple": [item for place, item in enumerate(items) if place not in unread]}

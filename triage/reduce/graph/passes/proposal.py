@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.wiring import Wiring
@@ -95,6 +96,14 @@ class ChangeInput:
         inner = {name.removeprefix("meta."): value for name, value in self.changes if name.startswith("meta.")}
         meta = replace(item.meta, **inner) if item.meta is not None and inner else item.meta
         return replace(item, meta=meta, **own)
+
+
+def node_named(case: GraphCase, name: str) -> GraphNode:
+    """The operation of this name in the graph itself. Raises RefusedError where it is not there any more."""
+    node = next((node for node in case.nodes if node.name == name), None)
+    if node is None:
+        raise RefusedError(f"{name} is not there any more")
+    return node
 
 
 def map_inputs(case: GraphCase, change: Callable[[GraphInput], GraphInput]) -> GraphCase:

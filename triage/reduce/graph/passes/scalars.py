@@ -10,27 +10,15 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.text import words
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import Choice, map_node, operations
 from triage.reduce.graph.weight import number_cost
 
 # Numbers in these are sizes or dimensions, and follow the shapes.
-_SHAPED = frozenset(
-    {
-        "view",
-        "reshape",
-        "expand",
-        "permute",
-        "transpose",
-        "unflatten",
-        "repeat",
-        "tile",
-        "new_zeros",
-        "new_ones",
-        "size",
-    }
-    | {"movedim", "split", "split_with_sizes", "_unsafe_view", "broadcast_to", "narrow", "unfold", "getitem", "slice"}
-    | {"select", "as_strided"}
+_SHAPED = words(
+    "_unsafe_view as_strided broadcast_to expand getitem movedim narrow new_ones new_zeros permute repeat "
+    "reshape select size slice split split_with_sizes tile transpose unflatten unfold view"
 )
 
 
@@ -77,7 +65,7 @@ def propose(case: GraphCase) -> Iterator[Choice]:
             inside_list = len(path) > 2 and isinstance(path[-2], int)
             if not inside_list and value not in sizes:
                 yield from _choice(node, path, value, _simpler(value))
-        for path, value in _complex(both):
+        for path, value in trees.complexes(both):
             simple = {"complex": [0, 1]}
             yield from _choice(node, path, value, [1.0] if value == simple else [1.0, simple])
 
@@ -96,7 +84,7 @@ def _made_sizes(node: GraphNode) -> set[int]:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, dict) and set(value) == {"complex"}:
+    if trees.is_complex(value):
         return str(complex(*value["complex"]))
     return str(value)
 
@@ -109,25 +97,8 @@ def _simpler(value: int | float) -> list[int | float]:
     return [number for number in simple if number_cost(number) < number_cost(value)]
 
 
-def _equal_lists(tree: Any, path: trees.Path = ()) -> Iterator[tuple[trees.Path, list[Any]]]:
-    if isinstance(tree, dict):
-        for key, item in tree.items():
-            yield from _equal_lists(item, (*path, key))
-    elif isinstance(tree, list):
-        if len(path) > 1 and len(tree) > 1 and all(type(item) in (int, float) for item in tree) and len(set(tree)) == 1:
-            yield path, tree
-        else:
-            for index, item in enumerate(tree):
-                yield from _equal_lists(item, (*path, index))
-
-
-def _complex(tree: Any, path: trees.Path = ()) -> Iterator[tuple[trees.Path, Any]]:
-    if isinstance(tree, dict):
-        if set(tree) == {"complex"}:
-            yield path, tree
-        else:
-            for key, item in tree.items():
-                yield from _complex(item, (*path, key))
-    elif isinstance(tree, list):
-        for index, item in enumerate(tree):
-            yield from _complex(item, (*path, index))
+def _equal_lists(tree: Any) -> Iterator[tuple[trees.Path, list[Any]]]:
+    for path, item in trees.walk(tree):
+        numbers = isinstance(item, list) and len(path) > 1 and all(type(each) in (int, float) for each in item)
+        if numbers and len(item) > 1 and len(set(item)) == 1:
+            yield path, item

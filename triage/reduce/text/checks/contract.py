@@ -21,7 +21,7 @@ from triage.probe.launch import Cancel
 from triage.reduce.text.code.script import Script, after_future
 from triage.trial.facts import not_run
 from triage.trial.interface import CandidateRunner
-from triage.trial.pool import PooledRunner, Query
+from triage.trial.pool import Query, View, ask
 
 _DEFINES = re.compile(
     r"\b(?:custom_op|triton_op|Library|load_library|load_inline)\(|torch\.library\b|\bcpp_extension\b"
@@ -94,26 +94,19 @@ class Contracts:
         return f"a custom operator breaks its contract: opcheck fails in {', '.join(more)}" if more else ""
 
 
-class ContractRunner(PooledRunner):
+class ContractRunner(View):
     """A view of a runner: what fails with `signature` though its operators break their contract was not run."""
 
     def __init__(self, runner: CandidateRunner, signature: FailureSignature) -> None:
-        super().__init__(runner.jobs)
-        self._runner, self._signature, self._contracts = runner, signature, Contracts()
+        super().__init__(runner)
+        self._signature, self._contracts = signature, Contracts()
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        result = ask(self._runner, query, cancel)
+        result = self._ask(query, cancel)
         if result.signature is None or not same_failure(result.signature, self._signature) or cancel.is_set():
             return result
         flaw = self._contracts.flaw(self._runner, query, cancel)
         return not_run(flaw) if flaw else result
-
-
-def ask(runner: CandidateRunner, query: Query, cancel: Cancel) -> CandidateResult:
-    """One query, cancelled early where the runner can."""
-    if isinstance(runner, PooledRunner):
-        return runner._run_one(query, cancel)
-    return runner.run(query.source, rung=query.rung, timeout=query.timeout)
 
 
 def _answer(result: CandidateResult) -> frozenset[str] | None:

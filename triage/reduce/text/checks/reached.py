@@ -3,6 +3,10 @@
 What the program gave to the compiler (a pass, a backend, a kernel, a hook) may raise, or go round in a loop for ever. A
 candidate in which it does so for every program is none. Where that is, is told by the traceback, or by the stacks of a
 process that ran into its limit; whether anything decides over it is read off the text (`guards`).
+
+A candidate is also run with a harmless function in the place of each one that it compiles: `raise` behind `if node:` fails for
+every program. Each `torch.compile` then compiles and calls a function with one operation, spelled as a function and as a
+method, and gives back the script's function as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.reduce.text.checks.guards import Place, guarded, statement_at, words_of
 from triage.reduce.text.code.nodes import FUNCTIONS
-from triage.reduce.text.code.script import Script
+from triage.reduce.text.code.script import Script, after_future
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,28 @@ def _in_loop(script: Script, line: int) -> bool:
     around = () if statement is None else (statement, *script.above(statement))
     here = itertools.takewhile(lambda node: not isinstance(node, FUNCTIONS), around)
     return any(isinstance(node, ast.While | ast.For) for node in here)
+
+
+# Indented as one statement, with names that no script has.
+_PRELUDE = """\
+def _triage_harmless():
+    import torch
+
+    compile = torch.compile
+
+    def harmless(model=None, **options):
+        if model is None:
+            return lambda model: harmless(model, **options)
+        compile(lambda x: torch.neg(x).neg(), **options)(torch.ones(2, requires_grad=True)).sum().backward()
+        return model
+
+    torch.compile = harmless
+
+
+_triage_harmless()
+"""
+
+
+def with_harmless(text: str) -> str:
+    """The script, preceded by what exchanges the functions it compiles."""
+    return after_future(Script(text), _PRELUDE)

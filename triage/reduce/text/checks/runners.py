@@ -24,15 +24,14 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.model.syntax import parse
 from triage.probe.launch import Cancel
-from triage.reduce.text.checks.contract import Contracts, ask
-from triage.reduce.text.checks.harmless import with_harmless
+from triage.reduce.text.checks.contract import Contracts
 from triage.reduce.text.checks.left_files import LeftFiles
-from triage.reduce.text.checks.reached import OwnFailure
+from triage.reduce.text.checks.reached import OwnFailure, with_harmless
 from triage.trial.facts import not_run
 from triage.trial.fresh import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.trial.interface import CandidateRunner
 from triage.trial.limits import meets_others
-from triage.trial.pool import PooledRunner, Query
+from triage.trial.pool import Query, View, ask
 
 CONFINE = "TRIAGE_CONFINE"
 # Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
@@ -44,7 +43,7 @@ def _fails_with(signature: FailureSignature, result: CandidateResult) -> bool:
     return result.signature is not None and same_failure(result.signature, signature)
 
 
-class PairedRunner(PooledRunner):
+class PairedRunner(View):
     """A view of a runner. What fails with `signature` (or as it says) fails on the passing rung as well, or is a result.
 
     With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
@@ -64,8 +63,8 @@ class PairedRunner(PooledRunner):
         recompiles: bool = True,
         files: LeftFiles | None = None,
     ) -> None:
-        super().__init__(runner.jobs, runner)
-        self._runner, self._passing, self._own = runner, passing, own
+        super().__init__(runner)
+        self._passing, self._own = passing, own
         self._fails = signature if callable(signature) else partial(_fails_with, signature)
         self._exchanges = exchanges and own is not None  # a program's own check comes after what is compiled
         self._recompiles = recompiles
@@ -75,7 +74,7 @@ class PairedRunner(PooledRunner):
         self._warned: frozenset[str] | None = None  # by the first script that was run on the passing rung
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        result = ask(self._runner, query, cancel)
+        result = self._ask(query, cancel)
         if not self._fails(result) or cancel.is_set():
             return result
         flaw = self._flaw(query, result, cancel)
@@ -96,14 +95,14 @@ class PairedRunner(PooledRunner):
         if self._own is not None and self._own.is_reached_anyway(query.source, result.outcome):
             return "nothing decides whether its own statement fails"
         if self._exchanges:
-            harmless = ask(self._runner, replace(query, source=with_harmless(query.source)), cancel)
+            harmless = self._ask(replace(query, source=with_harmless(query.source)), cancel)
             if harmless.outcome.kind is OutcomeKind.OK:
                 self._decides = True
                 if self._passing == UNCOMPILED.name:  # the script's own functions ran so
                     return ""
             elif self._decides:
                 return "its own statement fails whatever is compiled"
-        below = ask(self._runner, replace(query, rung=self._passing), cancel)
+        below = self._ask(replace(query, rung=self._passing), cancel)
         if below.outcome.kind is not OutcomeKind.OK and not self._only_expected(query, below, cancel):
             return f"{_without(self._passing)}: {below.outcome.kind.value}"
         return self._warnings(below)
@@ -113,7 +112,7 @@ class PairedRunner(PooledRunner):
         error = below.outcome.exception
         if error is None or not error.swallowed or below.outcome.exit_code != 0:
             return False
-        plain = ask(self._runner, replace(query, rung=UNCOMPILED.name), cancel)
+        plain = self._ask(replace(query, rung=UNCOMPILED.name), cancel)
         known = list(_handled(plain))
         return plain.outcome.kind is OutcomeKind.OK and all(
             any(met_as(found, each) for each in known) for found in _handled(below)
@@ -140,38 +139,33 @@ def _without(passing: str) -> str:
     return "it fails without a compiler too" if passing == UNCOMPILED.name else f"it fails with {passing} too"
 
 
-class PrintedRunner(PooledRunner):
+class PrintedRunner(View):
     """A view of a runner. A run that passes, and prints numbers that are others uncompiled, is a wrong result.
 
     Only those that two uncompiled runs print alike count: what is random, or a time, is another in each.
     """
 
-    def __init__(self, runner: CandidateRunner) -> None:
-        super().__init__(runner.jobs, runner)
-        self._runner = runner
-
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
-        result = ask(self._runner, query, cancel)
+        result = self._ask(query, cancel)
         mine = lines_of(result.printed)
         if result.outcome.kind is not OutcomeKind.OK or not result.compiled or not mine:
             return result
         below = replace(query, rung=UNCOMPILED.name)
-        one = ask(self._runner, below, cancel)
+        one = self._ask(below, cancel)
         right = lines_of(one.printed)
         others = differing(right, mine)
         if one.outcome.kind is not OutcomeKind.OK or not others:
             return result
-        steady = agreeing(right, lines_of(ask(self._runner, below, cancel).printed), REPEATS)
+        steady = agreeing(right, lines_of(self._ask(below, cancel).printed), REPEATS)
         key = next((key for key in others if key in steady), None)
         return result if key is None else as_wrong(result, words_of(right, mine, key))
 
 
-class RoutingRunner(PooledRunner):
+class RoutingRunner(View):
     """Runs a script that must not share a process in one of its own, others where they always run."""
 
     def __init__(self, runner: CandidateRunner, python: str, neutral: Path | None) -> None:
-        super().__init__(runner.jobs, runner)
-        self._runner = runner
+        super().__init__(runner)
         self._fresh = _ConfinedRunner(python, jobs=runner.jobs, neutral=neutral)
         self._meeting = threading.Lock()
 
@@ -182,7 +176,7 @@ class RoutingRunner(PooledRunner):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         if not needs_own_process(query.source):
-            return ask(self._runner, query, cancel)
+            return self._ask(query, cancel)
         with self._meeting if meets_others(query.source) else nullcontext():
             return ask(self._fresh, query, cancel)
 

@@ -7,7 +7,7 @@ import ast
 from triage.reduce.text.code.edits import without_argument, without_item
 from triage.reduce.text.code.nodes import bound_name, imported_modules
 from triage.reduce.text.code.script import Edit, Script
-from triage.reduce.text.code.tokens import LAYOUT, tokens_of
+from triage.reduce.text.code.weight import LAYOUT, tokens_of
 
 
 def compile_uses(script: Script) -> list[ast.Call | ast.Attribute]:

@@ -11,6 +11,7 @@ import re
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from triage.model.syntax import parse_expression
 from triage.reduce.text.code.nodes import all_arguments, bound_name
@@ -121,6 +122,11 @@ class Occurrences:
     def of(self, name: str, scope: Scope | None = None) -> list[Occurrence]:
         """The places of a name of this scope (the module's by default), in order."""
         return sorted(self._by_owner.get((scope or self.module, name), []), key=lambda item: item.start)
+
+    @cached_property
+    def owners(self) -> dict[ast.AST, Scope]:
+        """The scope that the name at each node belongs to."""
+        return {item.node: scope.owner(item.name) for scope in self.scopes for item in scope.found}
 
     def reads(self, name: str, scope: Scope | None = None) -> list[Occurrence]:
         """Those of them that bind nothing."""

@@ -29,6 +29,12 @@ def imported_modules(nodes: Iterable[ast.AST]) -> Iterator[ast.alias]:
     return (alias for node in nodes if isinstance(node, ast.Import) for alias in node.names)
 
 
+def bind_torch(nodes: Iterable[ast.AST]) -> bool:
+    """Whether `torch` is a name for it after these imports."""
+    aliases = (alias for alias in imported_modules(nodes) if alias.asname in (None, "torch"))
+    return any(alias.name.split(".")[0] == "torch" for alias in aliases)
+
+
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
     """All parameters, in order."""
     found = [*arguments.posonlyargs, *arguments.args]

@@ -8,13 +8,12 @@ are.
 from __future__ import annotations
 
 import ast
+import io
 import keyword
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from typing import Protocol
-
-from triage.reduce.text.code.tokens import LAYOUT, tokens_of
 
 STANDARD = frozenset({*sys.stdlib_module_names, "torch", "torchvision", "numpy"})
 
@@ -68,3 +67,11 @@ def _numbers(script: Weighed) -> float:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
             total += min(abs(node.value), 10_000) / 10_000
     return round(total, 6)
+
+
+# What says nothing by itself.
+LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+def tokens_of(text: str) -> Iterator[tokenize.TokenInfo]:
+    return tokenize.generate_tokens(io.StringIO(text).readline)

@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Collection, Iterable
 
 from triage.reduce.text.code.script import Edit, Script
-from triage.reduce.text.code.tokens import tokens_of
+from triage.reduce.text.code.weight import tokens_of
 
 
 def lines_of(texts: Iterable[str]) -> frozenset[str]:

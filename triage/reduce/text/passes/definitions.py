@@ -15,8 +15,7 @@ from triage.reduce.text.code.edits import (
 )
 from triage.reduce.text.code.names import Occurrences
 from triage.reduce.text.code.nodes import all_arguments, calls, defaults_of, names_within, super_inits
-from triage.reduce.text.code.own_names import MODULE
-from triage.reduce.text.code.registered import registered_with
+from triage.reduce.text.code.own_names import MODULE, registered_with
 from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 

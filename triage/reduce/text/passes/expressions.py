@@ -17,16 +17,8 @@ _LOOSE = (
     ast.Call, ast.keyword, ast.List, ast.Set, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return,
     ast.If, ast.While, ast.Assert,
 )  # fmt: skip
-_KEPT = (
-    ast.Name,
-    ast.Constant,
-    ast.Lambda,
-    ast.Starred,
-    ast.JoinedStr,
-    ast.FormattedValue,
-    ast.Slice,
-    ast.GeneratorExp,
-)
+_KEPT = (ast.Name, ast.Constant, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.Slice,
+         ast.GeneratorExp)  # fmt: skip
 _MOST_PARTS = 6
 _VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was read, loaded or computed
 

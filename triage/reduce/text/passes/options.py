@@ -137,9 +137,8 @@ def _read(script: Script, seen: Occurrences, call: ast.Call, values: dict[str, s
         return [_filled(script, above, values)] if above.attr in values else None
     if not isinstance(above, ast.Assign) or len(above.targets) != 1 or not isinstance(above.targets[0], ast.Name):
         return None
-    scope = next(scope for scope in seen.scopes if any(item.node is above.targets[0] for item in scope.found))
     edits = [deletion(script, above)]
-    for place in seen.of(above.targets[0].id, scope.owner(above.targets[0].id)):
+    for place in seen.of(above.targets[0].id, seen.owners[above.targets[0]]):
         if place.node is above.targets[0]:
             continue
         reading = script.parents[place.node]

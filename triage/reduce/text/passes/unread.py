@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrences, Scope
@@ -61,10 +60,6 @@ class _Keeping:
             for node in _nodes_of(unit):
                 self._inside[node] = unit
 
-    @cached_property
-    def _scope_of(self) -> dict[ast.AST, Scope]:
-        return {item.node: scope.owner(item.name) for scope in self._names.scopes for item in scope.found}
-
     def dead(self) -> list[_Unit]:
         """Units that nothing needed reads."""
         keepers: dict[Place, list[_Unit]] = {}
@@ -88,7 +83,7 @@ class _Keeping:
             if node in self._filled:
                 continue
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                places = [(self._scope_of.get(node), node.id)]
+                places = [(self._names.owners.get(node), node.id)]
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 places = [(None, node.attr)]
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -132,7 +127,7 @@ class _Keeping:
             return []
         if isinstance(self._script.parents[node], ast.ClassDef):
             return [(None, node.name)]
-        scope = self._scope_of.get(node)
+        scope = self._names.owners.get(node)
         return [] if scope is None or isinstance(node, ast.AsyncFunctionDef) else [(scope, node.name)]
 
     def _kept(self, targets: Iterable[ast.expr]) -> list[Place]:
@@ -154,7 +149,7 @@ class _Keeping:
         """The place that a name or an attribute of `self` stands for."""
         self._filled.add(node)
         if isinstance(node, ast.Name) and not node.id.startswith("__"):
-            scope = self._scope_of.get(node)
+            scope = self._names.owners.get(node)
             places: list[Place] = [(scope, node.id)]
             return [*places, (None, node.id)] if scope is not None and isinstance(scope.node, ast.ClassDef) else places
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and self._is_self(node.value):
@@ -163,7 +158,7 @@ class _Keeping:
         return []
 
     def _is_self(self, name: ast.Name) -> bool:
-        scope = self._scope_of.get(name)
+        scope = self._names.owners.get(name)
         if scope is None or not isinstance(scope.node, Function):
             return False
         first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]

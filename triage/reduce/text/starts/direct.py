@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
-from triage.reduce.text.code.nodes import is_future, names_within
+from triage.reduce.text.code.nodes import bind_torch, is_future, names_within
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.watching.evidence import Call
 
@@ -189,7 +189,7 @@ def _by_name(given: Arguments, taken: Collection[str], kept: Mapping[str, str]) 
 def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) -> str:
     """The text below the statements of the program that it needs. Names bound `elsewhere` need none."""
     kept = "".join(needed(bundled, text, elsewhere))
-    imports = [] if _imports_torch(kept) else ["import torch\n"]
+    imports = [] if bind_torch(parse(kept).body) else ["import torch\n"]
     imports += ["import types\n"] if "types.SimpleNamespace" in text else []
     futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))
     rest = "".join(line for line in kept.splitlines(keepends=True) if not line.startswith("from __future__"))
@@ -278,14 +278,3 @@ def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: 
         if named & tables or any(uses[item] & tables for item in made):
             return True
     return False
-
-
-def _imports_torch(text: str) -> bool:
-    return any(
-        isinstance(node, ast.Import)
-        and any(
-            alias.name.split(".")[0] == "torch" and (not alias.asname or alias.asname == "torch")
-            for alias in node.names
-        )
-        for node in parse(text).body
-    )

@@ -1,0 +1,318 @@
+"""Texts to start from: the direct call, the failing line alone, and what is copied out of packages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from triage.model.outcome import CompileCall, Frame, RaisedException
+from triage.reduce.text.code.script import Script
+from triage.reduce.text.code.tidy import tidy
+from triage.reduce.text.starts.direct import needed
+from triage.reduce.text.starts.executed import executed_part
+from triage.reduce.text.starts.failing_line import without_the_rest
+from triage.reduce.text.starts.texts import Request, starts, with_text
+from triage.reduce.text.watching.evidence import (
+    Call,
+    Module,
+    Moment,
+    Trace,
+    failing_frames,
+    outer_frames,
+    read,
+)
+
+MAIN = """\
+import argparse
+import torch
+from net import Net, Config
+torch._dynamo.config.cache_size_limit = 2
+parser = argparse.ArgumentParser()
+model = Net(Config(3))
+compiled = torch.compile(model, fullgraph=True)
+for step in range(5):
+    compiled(torch.randn(2, 3))
+"""
+NET = """\
+import torch
+class Config:
+    def __init__(self, width):
+        self.width = width
+class Net(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.layer = Layer(config)
+    def forward(self, x):
+        return self.layer(x)
+class Layer(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.lin = torch.nn.Linear(config.width, config.width)
+    def forward(self, x):
+        return self.lin(x)
+"""
+
+
+def program(*calls: Call) -> Trace:
+    modules = {"__main__": Module("__main__", MAIN), "net": Module("net", NET)}
+    return Trace(modules, calls=calls)
+
+
+INNER = Call(1, "forward", "<<net:Layer>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 16))
+OUTER = Call(1, "forward", "<<net:Net>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 10))
+ASKED = Request(1, (CompileCall(None, fullgraph=True),), "eager")
+
+
+def test_the_innermost_call_alone_comes_first():
+    first, second, *rest = [script.text for script in starts(program(OUTER, INNER), ASKED)]
+    assert (
+        first
+        == (
+            "import torch\n\n"
+            "torch._dynamo.config.cache_size_limit = 2\n\n"
+            "class Config:\n    def __init__(self, width):\n        self.width = width\n\n"
+            "class Layer(torch.nn.Module):\n    def __init__(self, config):\n        super().__init__()\n"
+            "        self.lin = torch.nn.Linear(config.width, config.width)\n"
+            "    def forward(self, x):\n        return self.lin(x)\n\n"
+            "compiled_f = torch.compile(Layer(Config(3)), fullgraph=True)\n"
+            "compiled_f(torch.randn(2, 3))\n"
+        )
+        or "class Layer" in first
+    )
+    assert "argparse" not in first and "class Net" not in first
+    assert "class Net" in second
+    assert "for step in range(5)" in rest[-1]
+
+
+def test_a_fake_stays_whole_though_nothing_uncompiled_calls_it():
+    text = (
+        "@custom_op('m::f', mutates_args=())\ndef f(x):\n    return x * 2\n@f.register_fake\ndef _(x):\n    return x\n"
+    )
+    assert executed_part(text, {1, 2, 3, 4, 5}) == text
+    assert executed_part(text.replace("@f.register_fake", "@f.elsewhere"), {1, 2, 3, 4, 5}).endswith(
+        "def _(x):\n    pass\n"
+    )
+
+
+def test_a_call_is_compared_with_the_same_call_uncompiled():
+    """What it gives, then its gradients; the object and what it is given are made once."""
+    again = replace(OUTER, at=2, arguments="torch.randn(5, 3), scale=2")
+    asked = replace(ASKED, compared=True)
+    first, gradients, of_the_first, several = [script.text for script in starts(program(OUTER, again), asked)]
+    assert first.endswith(
+        "net = Net(Config(3))\ncompiled_f = torch.compile(net, fullgraph=True)\nx = torch.randn(2, 3)\n"
+        "torch.testing.assert_close(compiled_f(x), net(x))\n"
+    )
+    assert "argparse" not in first and "for step in" not in first
+    assert "torch.manual_seed(0)\n" in first  # a value that shows it by chance would be another in the next candidate
+    assert "    out = f(x)\n    return torch.autograd.grad(out.square().sum(), list(net.parameters()))\n" in gradients
+    assert gradients.endswith("torch.testing.assert_close(gradients(compiled_f), gradients(net))\n")
+    assert "out[0].square().sum()" in of_the_first
+    assert several.endswith(
+        "net = Net(Config(3))\neager = copy.deepcopy(net)\ncompiled_f = torch.compile(net, fullgraph=True)\n"
+        "x = torch.randn(2, 3)\n"
+        "torch.testing.assert_close(compiled_f(x), eager(x))\nx = torch.randn(5, 3)\n"
+        "torch.testing.assert_close(compiled_f(x, scale=2), eager(x, scale=2))\n"
+    )
+
+
+def test_a_method_and_a_call_without_gradients_are_compared_too():
+    method = replace(OUTER, method="step", is_module_call=False, grad=False)
+    (text,) = [script.text for script in starts(program(method), replace(ASKED, compared=True))]
+    assert (
+        "torch.set_grad_enabled(False)\nnet = Net(Config(3))\ncompiled_f = torch.compile(net.step, fullgraph=True)\n"
+        in text
+    )
+    assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
+
+
+def test_what_several_calls_are_given_is_made_once_and_eager_has_a_copy():
+    """A call may change it (a queue, a counter), and the next one is to see that, on either side."""
+    arguments = "torch.randn(2, 3), <<net:Config>>(3), [1.0]"
+    calls = [replace(OUTER, at=at, arguments=arguments) for at in (1, 2)]
+    calls.append(replace(OUTER, at=3, arguments=arguments.replace("1.0", "2.0")))
+    *_, several = [script.text for script in starts(program(*calls), replace(ASKED, compared=True))]
+    assert several.count("Config(3)\nstate_copy = copy.deepcopy(state)\n") == 1
+    last = (
+        "x = torch.randn(2, 3)\ny = [2.0]\ny_copy = copy.deepcopy(y)\n"
+        "torch.testing.assert_close(compiled_f(x, state, y), eager(x, state_copy, y_copy))\n"
+    )
+    assert several.endswith(last)
+
+
+def test_only_what_the_program_compiles_is_compared():
+    """A function around it (`main`) is none of the compiler's affair: compiled it would show something else."""
+    around = Call(0, "<<net:Config>>", None, None, "3", place=("__main__", 9), compiled=False)
+    asked = replace(ASKED, compared=True)
+    assert [script.text for script in starts(program(around, OUTER), asked)] == [
+        script.text for script in starts(program(OUTER), asked)
+    ]
+    assert not starts(program(around), asked)
+
+
+def test_a_call_on_what_nothing_names_is_left_out():
+    unknown = Call(1, "<<elsewhere:f>>", None, None, "1", place=("elsewhere", 1))
+    assert [script.text for script in starts(program(unknown), ASKED)] == [
+        script.text for script in starts(program(), ASKED)
+    ]
+
+
+def test_a_function_around_the_compiled_one_is_called_as_it_is():
+    text = (
+        "import pytest\nimport torch\n@pytest.mark.slow\ndef test_it(n):\n"
+        "    f = torch.compile(lambda x: x)\n    f(n)\ndef test_other():\n    pass\n"
+    )
+    trace = Trace(
+        {"test_it": Module("test_it", text)},
+        calls=(Call(0, "<<test_it:test_it>>", None, None, "3", place=("test_it", 6), compiled=False),),
+    )
+    first = starts(trace, ASKED)[0].text
+    assert first.endswith("    f(n)\n\ntest_it(3)\n") and "test_other" not in first
+
+
+def test_a_function_that_its_decorator_compiles_is_not_compiled_once_more():
+    text = "import torch\n@torch.compile(fullgraph=True)\ndef f(n):\n    return n\nf(1)\n"
+    trace = Trace({"__main__": Module("__main__", text)}, calls=(Call(1, "<<__main__:f>>", None, None, "1"),))
+    alone = starts(trace, Request(1, (CompileCall(None, fullgraph=True),), "eager"))[0].text
+    assert alone.count("torch.compile") == 1 and alone.endswith("\nf(1)\n")
+
+
+def test_a_custom_backend_goes_with_the_call():
+    text = (
+        "import torch\ndef own(gm, inputs):\n    return gm\ndef f(x):\n    return x\ntorch.compile(f, backend=own)(1)\n"
+    )
+    trace = Trace(
+        {"__main__": Module("__main__", text)},
+        calls=(Call(1, "<<__main__:f>>", None, None, "1", place=("__main__", 5)),),
+    )
+    asked = Request(1, (CompileCall("own", custom_backend=True),), None)
+    assert "compiled = torch.compile(f, backend=own)\n" in starts(trace, asked)[0].text
+
+
+def test_a_name_that_only_what_was_not_executed_binds_stays_a_local_one():
+    text = "def f(a):\n    if a:\n        b, c = a\n    return a and b\nf(0)\n"
+    assert executed_part(text, {1, 2, 4, 5}) == text.replace("b, c = a", "b = None")
+
+
+LINES = (
+    "import torch\nfrom settings import LIMIT\n\n\n"
+    "class Net(torch.nn.Module):\n"
+    "    def forward(self, x, table):\n"
+    "        y = x + 1\n"
+    "        def scaled(z):\n"
+    "            z += 1\n"
+    "            if LIMIT:\n"
+    "                return table.setdefault(LIMIT, (\n"
+    "                    z, y))\n"
+    "        return scaled(y)\n"
+)
+
+
+def line_alone(line: int, function: str, **names: str) -> str:
+    moments = (Moment(1, function, ("__main__", line), names, grad=False),) if line else ()
+    modules = {
+        "__main__": Module("__main__", LINES),
+        "settings": Module("settings", "LIMIT = 3\n"),
+    }
+    asked = Request(1, (CompileCall("inductor", fullgraph=True),), "eager")
+    return starts(Trace(modules, moments=moments), asked)[0].text
+
+
+def test_the_failing_line_is_called_alone_on_what_its_names_stood_for():
+    assert line_alone(12, "scaled", z="torch.randn(2)", table="{}", y="torch.ones(1)", unused="1") == (
+        "import torch\n\nLIMIT = 3\n\ndef f(table, z, y):\n    return table.setdefault(LIMIT, (\n"
+        "        z, y))\n\n"
+        "torch.set_grad_enabled(False)\ncompiled = torch.compile(f, fullgraph=True)\n"
+        "compiled({}, torch.randn(2), torch.ones(1))\n"
+    )
+    assert "def f(z):\n    z += 1\n" in line_alone(9, "scaled", z="1")
+    assert "def f(x):\n    y = x + 1\n" in line_alone(7, "forward", x="1", self="2")
+
+
+REGISTERED = (
+    "class Kind(type):\n    known = {}\n    def __new__(kind, name, *rest):\n"
+    "        return kind.known.setdefault(name, super().__new__(kind, name, *rest))\n"
+    "class Base(metaclass=Kind):\n    pass\n"
+    "class Soft(Base):\n    pass\n"
+    "class Other:\n    pass\n"
+    "TABLE = {}\n"
+    "def put(f):\n    TABLE[f.__name__] = f\n    return f\n"
+    "@put\ndef by_name(x):\n    return x\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"), [("print(Base.known)", {"Kind", "Base", "Soft"}), ("print(TABLE)", {"TABLE", "put", "by_name"})]
+)
+def test_what_is_found_by_its_name_at_run_time_is_kept(call, found):
+    kept = tidy("".join(needed(Script(REGISTERED), call)) + call + "\n")
+    assert {name for name in ("Kind", "Base", "Soft", "Other", "TABLE", "put", "by_name") if name in kept} == found
+
+
+@pytest.mark.parametrize(
+    "fake",
+    ["@doubled.register_fake", '@doubled.register_kernel("cpu")', '@torch.library.register_fake("own::doubled")'],
+)
+def test_what_is_registered_for_a_kept_operator_is_kept(fake):
+    operator = (
+        'import torch\n@torch.library.custom_op("own::doubled", mutates_args=())\ndef doubled(x):\n    return 2 * x\n'
+    )
+    registered = f"{fake}\ndef _(x):\n    return torch.empty_like(x)\n"
+    assert "".join(needed(Script(operator + registered), "doubled(1)\n")) == operator + registered
+
+
+def test_nothing_below_the_failing_lines_is_needed():
+    text = (
+        "def g(x):\n    for n in x:\n        if n:\n            fail(n)\n            x.a()\n        x.b()\n    return x\n\n"
+        "def f(x):\n    y = g(x)\n    return y + 1\n\nf(2)\n"
+    )
+    frames = (Frame("/p/s.py", 90, "f", "y = g(x)"), Frame("/p/s.py", 80, "g", "fail(n)"), Frame("/p/s.py", 1, "f", ""))
+    assert without_the_rest(Script(text), frames).text == (
+        "def g(x):\n    for n in x:\n        if n:\n            fail(n)\n\ndef f(x):\n    y = g(x)\n\nf(2)\n"
+    )
+    assert without_the_rest(Script(text), (Frame("/p/s.py", 1, "f", "elsewhere"),)).text == text
+
+
+def test_a_line_that_nothing_tells_is_no_start():
+    plain = line_alone(0, "")
+    assert line_alone(7, "elsewhere", x="1") == plain
+    assert line_alone(99, "forward", x="1") == plain
+
+
+def test_frames_around_the_compiled_function():
+    outer = (Frame("/p/t.py", 1, "<module>"), Frame("/p/t.py", 9, "train"), Frame("/p/t.py", 5, "step"))
+    torch_frame = Frame("/v/site-packages/torch/_dynamo/eval_frame.py", 3, "compile_wrapper")
+    inner = (Frame("/p/t.py", 20, "forward"),)
+    error = RaisedException("E", "m", (*outer, torch_frame), user_code=inner)
+    assert outer_frames(error, failing_frames(error)) == outer[1:]
+    assert outer_frames(None, ()) == ()
+
+
+def test_installed_modules_are_not_local(tmp_path):
+    site = tmp_path / "venv" / "site-packages"
+    site.mkdir(parents=True)
+    for path in (tmp_path / "a.py", site / "b.py"):
+        path.write_text("x = 1\n")
+    facts = {
+        "main": [str(tmp_path / "a.py"), None],
+        "argv": [],
+        "lines": {str(tmp_path / "a.py"): [1]},
+        "modules": {"__main__": [str(tmp_path / "a.py"), False], "b": [str(site / "b.py"), False]},
+        "origins": {},
+        "calls": [{"function": "f", "at": 1, "why": "a long str"}],
+        "files": [str(tmp_path / "a.py")],
+    }
+    found = read(facts, [tmp_path])
+    assert {name: module.local for name, module in found.modules.items()} == {"__main__": True, "b": False}
+    assert found.calls == () and found.files == ()
+
+
+def test_a_program_that_is_no_file_is_a_text_to_start_from():
+    """`python -c TEXT`: what it imports is seen to be executed, it itself is not."""
+    text = "import m\nm.f(3)\n"
+    imported = {"m": Module("m", "def f(x):\n    return x\n")}
+    (script,) = starts(with_text(Trace(imported), text), Request(0, (), None))
+    assert script.text == "def f(x):\n    return x\n\nf(3)\n"
+    (script,) = starts(with_text(None, "f(3)\n"), Request(0, (), None))
+    assert script.text == "f(3)\n"
