@@ -39,12 +39,9 @@ class Inputs:
     def size_nodes(self) -> List[Dict[str, Any]]:
         """Nodes that read symbolic sizes off the tensors they belong to."""
         return [
-            {
-                "name": name, "kind": "call_method", "target": "size", "args": [{"ref": tensor}, dimension], "kwargs": {},
-                "out": [None], "multi": False, "where": "", "opaque": "",
-            }
+            graph_node(name, "call_method", "size", [{"ref": tensor}, dimension], {}, [None])
             for name, tensor, dimension in self._sizes
-        ]  # fmt: skip
+        ]
 
     def held(self, node: Any, tensor: Any) -> str:
         """A parameter, buffer or constant of the graph module itself, once per tensor."""
@@ -222,3 +219,11 @@ def _dimensions(placeholders: List[_Placeholder]) -> Dict[str, Tuple[str, int]]:
                 if text is not None:
                     found.setdefault(text, (item.name, dimension))
     return found
+
+
+def graph_node(name: str, kind: str, target: str, args: List[Any], kwargs: Dict[str, Any], out: List[Any], **rest: Any):
+    """A GraphNode dictionary."""
+    node = {"name": name, "kind": kind, "target": target, "args": args, "kwargs": kwargs, "out": out}
+    node.update({"multi": False, "where": "", "opaque": ""})
+    node.update(rest)
+    return node
