@@ -83,9 +83,14 @@ class Runs(ABC):
         """What is known now."""
 
     @property
+    def own_rung(self) -> Rung:
+        """The rung that the script as it is stands on."""
+        return self.rungs[self.top]
+
+    @property
     def as_it_is(self) -> list[Probe]:
         """The runs of the script as it is that count."""
-        return self.seen.get(self.rungs[self.top].name, [])
+        return self.seen.get(self.own_rung.name, [])
 
     @property
     def start(self) -> Probe:

@@ -135,7 +135,7 @@ class _Trials:
     def _groups(self, program: Program, files: Files) -> list[Iterator[Change]]:
         guilty = guilty_lines(self.found, self.conclusion, files)
         below = self._below()
-        error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
+        error = self.conclusion.error
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
         message = error.message if error is not None else ""
         settings = of_settings(program, self.found.cures or self._unasked(), message)
