@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from triage.locate import own_runs
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.leftovers import looks_alike
 from triage.locate.walk import Walk
@@ -48,7 +47,7 @@ def check(walk: Walk, found: Conclusion) -> None:
     def run(fill: str, only: tuple[str, ...] = ()) -> Probe:
         nonlocal runs
         runs += 1
-        return own_runs.ask(walk, FILLED, f"memory-{fill}-{runs}", failed, unwritten={"fill": fill, "only": only})
+        return walk.ask_with_seed(FILLED, f"memory-{fill}-{runs}", failed, unwritten={"fill": fill, "only": only})
 
     walk.unwritten = ()
     zeros = run(ZEROS)
