@@ -5,11 +5,9 @@ Which rungs are run, and what their runs say together, is not decided here (`vis
 
 from __future__ import annotations
 
-import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -131,18 +129,6 @@ class Runs(ABC):
             return self.session.settings.jobs
         fit = int(DEVICE_SHARE / share) if share else runs_that_fit()
         return max(1, min(usable_cores(), runs_that_fit(), fit, 4))
-
-    @contextlib.contextmanager
-    def pool(self, size: int) -> Iterator[ThreadPoolExecutor]:
-        """Threads for probes side by side. Whatever interrupts the wait for them ends them all."""
-        pool = ThreadPoolExecutor(max_workers=size)
-        try:
-            yield pool
-        except BaseException:
-            self.session.cancel.set()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
 
     def ask(
         self,

@@ -17,7 +17,8 @@ from triage.locate.leftovers import looks_alike
 from triage.locate.walk import Walk
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, OwnFault, Stage
-from triage.probe.run import Probe, text_of
+from triage.probe.launch import text_of
+from triage.probe.run import Probe
 
 FILLED = replace(UNCOMPILED, name="uncompiled, memory filled")
 ZEROS = "zeros"

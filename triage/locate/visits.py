@@ -57,7 +57,7 @@ class Visits(Runs):
             ran = len(self.seen.get(rung.name, [])) + len(self.idle.get(rung.name, []))
             number = ran + [other for other, _ in named].count(rung)
             named.append((rung, rung.name if number == 0 else f"{rung.name}-{number + 1}"))
-        with self.pool(side_by_side) as pool:
+        with self.session.pool(side_by_side) as pool:
             waiting: dict[Future[Probe], Rung] = {}
             while named or waiting:
                 while named and len(waiting) < side_by_side:  # what a run tells may spare the next one

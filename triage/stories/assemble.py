@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from dataclasses import asdict, replace
@@ -25,6 +24,7 @@ from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.report import Culprit, NearestPassing, ReportSignature, ReportVerdict, Sibling, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, quoted
+from triage.probe.launch import text_of
 from triage.probe.run import Probe
 from triage.reduce.verifying import Reproduced
 from triage.report.duplicates import duplicates_of
@@ -311,7 +311,4 @@ def _own_names(found: Findings, conclusion: Conclusion) -> frozenset[str]:
     frames = [frame for level in levels for frame in (*level.user_code, *level.frames) if is_user_frame(frame)]
     names |= {name for frame in frames for name in (frame.function, Path(frame.file).stem)}
     files = {Path(frame.file) for frame in frames} | ({found.target.script} if found.target.script else set())
-    for file in files:
-        with contextlib.suppress(OSError):
-            names |= set(_DEFINED.findall(file.read_text(encoding="utf-8", errors="replace")))
-    return frozenset(names)
+    return frozenset(names.union(*(_DEFINED.findall(text_of(file)) for file in files)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
 
@@ -199,12 +198,8 @@ class _Trials:
 
     def _run_together(self, changes: Sequence[Change]) -> list[Probe]:
         self._runs += len(changes)
-        with ThreadPoolExecutor(len(changes), thread_name_prefix="way-round") as pool:
-            try:
-                probes = list(pool.map(self._asked, changes))
-            except BaseException:
-                self.found.session.cancel.set()
-                raise
+        with self.found.session.pool(len(changes)) as pool:
+            probes = list(pool.map(self._asked, changes))
         if len(changes) > 1:  # two runs of one script may be in each other's way
             crowded = [probe.outcome.failed and self._fails_otherwise(probe) for probe in probes]
             for index, change in enumerate(changes):
