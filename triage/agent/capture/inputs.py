@@ -22,7 +22,7 @@ class Inputs:
         self._inputs: List[Dict[str, Any]] = []
         self._sizes: List[Tuple[str, str, int]] = []  # (name, tensor input, dimension)
         self._names: Dict[str, str] = {}
-        self._storages: Dict[int, str] = {}
+        self._storages: Dict[Any, str] = {}
         self._held: Dict[int, str] = {}
         nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
         seen = [_Placeholder(node, examples, real, index) for index, node in enumerate(nodes)]
@@ -110,14 +110,8 @@ class Inputs:
         return entry
 
     def _base(self, name: str, tensor: Any) -> Optional[str]:
-        if not values.is_real(tensor):
-            return None
-        try:
-            storage = tensor.untyped_storage()
-            address = storage.data_ptr() if storage.nbytes() else 0
-        except Exception:
-            return None
-        if not address:
+        address = compat.address_of(tensor) if values.is_real(tensor) else None
+        if address is None:
             return None
         owner = self._storages.setdefault(address, name)
         return None if owner == name else owner

@@ -75,7 +75,8 @@ def address_of(tensor):
     """Where its memory lies, as a key that views of one memory share; None where it has none, or does not tell."""
     try:
         storage = tensor.untyped_storage()
-        return (str(tensor.device), storage.data_ptr()) if storage.nbytes() else None
+        address = storage.data_ptr() if storage.nbytes() else 0
+        return (str(tensor.device), address) if address else None
     except Exception:
         return None
 
