@@ -32,7 +32,7 @@ from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.locating import agrees, compare, locate
 from triage.stories.resume import Earlier, has_verified
-from triage.stories.run_files import no_interrupts, redactor_of, report_early, report_of, write_reproducer
+from triage.stories.run_files import no_interrupts, redactor_of, report_early, write_reproducer, write_what_is_known
 from triage.stories.screening import Screening
 from triage.stories.target import AskedTarget
 from triage.stories.ways_round import find_ways_round
@@ -82,7 +82,7 @@ def run(
     with no_interrupts():
         session.cancel.set()
         asked.ended()
-        report = report_of(found)
+        report = write_what_is_known(found)
         if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
             earlier.kept.restore()  # what had been shown by then is not lost by another end
             report = earlier.kept.report

@@ -25,7 +25,7 @@ def redactor_of(found: Findings) -> Redactor:
     return redactor_here(found.target.cwd, redact=found.session.settings.redact).knowing(found.command)
 
 
-def report_of(found: Findings, *notes: str) -> TriageReport:
+def write_what_is_known(found: Findings, *notes: str) -> TriageReport:
     """Write the report of what is known now."""
     settings, directory = found.session.settings, found.session.directory
     report = assemble(found)
@@ -37,7 +37,7 @@ def report_of(found: Findings, *notes: str) -> TriageReport:
 def report_early(found: Findings) -> None:
     """Ways round take the script's own time once or twice more: what a maintainer needs is there to be read before."""
     if worth_trying(found):
-        report_of(found, NOT_YET)
+        write_what_is_known(found, NOT_YET)
         found.session.emit("report_written", directory=str(found.session.directory))
 
 
