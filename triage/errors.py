@@ -6,11 +6,23 @@ else that escapes is a bug of triage and ends in exit code 70.
 
 from __future__ import annotations
 
+# Found what was asked for (of a sweep: nothing fails); not found; wrong usage; the script itself; the target; a part; ours.
+EXIT_OK, EXIT_NOTHING, EXIT_USAGE, EXIT_SCRIPT, EXIT_TARGET, EXIT_PARTIAL, EXIT_BUG, EXIT_INTERRUPTED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    70,
+    130,
+)
+
 
 class TriageError(Exception):
     """Something that the user can put right. `what`, `why` and `next` are sentences without a traceback."""
 
-    exit_code = 70
+    exit_code = EXIT_BUG
 
     def __init__(self, what: str, why: str = "", next: str = "") -> None:
         super().__init__(what)
@@ -25,10 +37,10 @@ class TriageError(Exception):
 class UsageError(TriageError):
     """The command cannot mean anything: a missing script, an unknown option value, a path that is no run."""
 
-    exit_code = 2
+    exit_code = EXIT_USAGE
 
 
 class TargetError(TriageError):
     """The target cannot be used: no interpreter, no torch in it, no compiler."""
 
-    exit_code = 4
+    exit_code = EXIT_TARGET

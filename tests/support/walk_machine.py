@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.judge.signature import signature_of
+from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER
@@ -82,3 +83,9 @@ def walk_of(tmp_path: Path) -> Callable[..., Walk]:
         return Walk(session, Target("python", ("python", "x.py"), tmp_path), probe=machine)
 
     return make
+
+
+def go(found: Walk) -> Conclusion:
+    """Walk, from the script as it is to the stage."""
+    found.first()
+    return found.settle()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from triage.agent.capture.source import where
+from triage.agent.capture.describe import where
 
 USER = '  File "/home/me/train.py", line 31, in forward\n    y = self.lin(x)\n'
 TORCH = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py", line 17, in inner\n    return fn(*args)\n'

@@ -192,6 +192,6 @@ def test_the_agent_is_no_part_of_the_program(tmp_path: Path) -> None:
 
 def test_a_child_tells_what_is_settled_before_it_can_be_killed(tracer: Any) -> None:
     tracer.config.update(child=True, calls=1)
-    tracer._watch_calls()
+    tracer.recorder.at_leave.append(tracer._left)
     compiled(tracer, "seen")
     assert [path.name for path in Path(tracer.config["out"]).glob("executed-*")] == [f"executed-{os.getpid()}.json"]

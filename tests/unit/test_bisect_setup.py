@@ -14,6 +14,7 @@ from triage.bisect import setup
 from triage.bisect.axis import Wish
 from triage.bisect.setup import look, set_up
 from triage.bisect.state import Ask
+from triage.environments import index as index_pages
 from triage.environments.index import IndexUnreachableError, Wheel, parse_page
 from triage.environments.index_settings import IndexSettings
 from triage.errors import TargetError
@@ -57,6 +58,18 @@ def test_pytorchs_index_comes_first(mirror):
     found = look(ask(), IndexSettings(), lambda project, index, *rest: wheels("2.9.0", label="+cpu"))
     assert str(found.wheels[0].version) == "2.9.0+cpu"
     assert found.indexes == ("https://download.pytorch.org/whl/cpu",)
+
+
+def test_pytorchs_index_is_asked_for_a_short_while_only(mirror, monkeypatch):
+    waited: list[float] = []
+
+    def fetch(url: str, cert: str | None, seconds: float) -> str:
+        waited.append(seconds)
+        raise IndexUnreachableError(f"{url}: no route")
+
+    monkeypatch.setattr(index_pages, "fetch", fetch)
+    assert look(ask(), IndexSettings()).indexes == ()
+    assert waited == [setup.QUICK_SECONDS]
 
 
 def test_without_any_index_there_is_one_message(monkeypatch):

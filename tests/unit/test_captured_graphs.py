@@ -185,7 +185,7 @@ def captured_from(*graphs: Path, missing: tuple[str, ...] = ()) -> tuple[tuple[G
     outcome = Outcome(OutcomeKind.EXCEPTION)
     notes = dataclasses.replace(AgentNotes(), missing=missing)
     probe = Probe("inductor", "inductor", outcome, None, notes, Path("x"), graphs)
-    walk: Any = SimpleNamespace(checked=None, rungs=LADDER, top=len(LADDER) - 1, seen={"inductor": [probe]})
+    walk: Any = SimpleNamespace(checked=None, rungs=LADDER, own_rung=LADDER[-1], seen={"inductor": [probe]})
     return captured(walk, Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, settled=True, failing=LADDER[-1]))
 
 

@@ -209,7 +209,7 @@ def silent(tmp_path: Path, compiler: Compiler) -> Any:
     ended = Outcome(OutcomeKind.OK, 1.0, 0)
     passed = Probe("as_is", None, ended, None, AgentNotes(graphs=1), Path("x"))
     walk.start, walk.compared = passed, replace(walk.checked, name="as_is-compared", outcome=ended, signature=None)
-    walk.rungs, walk.top, walk.seen, walk.comparison = LADDER, len(LADDER) - 1, {LADDER[-1].name: [passed]}, None
+    walk.rungs, walk.own_rung, walk.seen, walk.comparison = LADDER, LADDER[-1], {LADDER[-1].name: [passed]}, None
     walk.announce = lambda rung, probe: told.append(probe)
     walk.conclusion = lambda: Conclusion(Stage.NONE, Symptom.NONE)
     found.runner, found.silent = compiler, None

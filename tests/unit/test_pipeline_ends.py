@@ -29,6 +29,7 @@ from triage.session.events import Emitter, Event
 from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories import run as story
+from triage.stories import run_files
 from triage.stories import target as asked_target
 from triage.stories.findings import Findings
 from triage.stories.target import AskedTarget
@@ -100,8 +101,8 @@ def test_a_target_that_does_not_describe_itself_does_not_cost_the_report(
 def test_an_interrupt_while_the_report_is_written_does_not_cost_it(
     quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    original = story.assemble
-    monkeypatch.setattr(story, "assemble", lambda found: (os.kill(os.getpid(), 2), original(found))[1])
+    original = run_files.assemble
+    monkeypatch.setattr(run_files, "assemble", lambda found: (os.kill(os.getpid(), 2), original(found))[1])
     done = quiet_run()[1]()
     assert done.exit_code == 1 and (tmp_path / "out" / "report.json").is_file()
 
@@ -293,12 +294,12 @@ def test_a_directory_that_cannot_be_made_is_the_users_to_change(tmp_path: Path, 
 
 def test_an_interrupt_while_the_reproducer_is_written_counts_once_it_is() -> None:
     before, ended = signal.getsignal(signal.SIGINT), []
-    with pytest.raises(KeyboardInterrupt), story._no_interrupts(later=True):
+    with pytest.raises(KeyboardInterrupt), run_files.no_interrupts(later=True):
         signal.raise_signal(signal.SIGINT)
         ended.append("written")
     assert ended == ["written"] and signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_interrupt_while_the_last_report_is_written_is_none() -> None:
-    with story._no_interrupts():
+    with run_files.no_interrupts():
         signal.raise_signal(signal.SIGINT)

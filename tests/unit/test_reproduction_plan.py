@@ -74,7 +74,7 @@ def found(conclusion: Conclusion, folder: Path, *, cases: tuple[Any, ...] = (GRA
             evidence=seen,
             start=seen[conclusion.failing.name][0],
             rungs=LADDER,
-            top=len(LADDER) - 1,
+            own_rung=LADDER[-1],
         ),
         session=SimpleNamespace(
             settings=Settings(engine=engine), directory=folder, neutral=None, cancel=None, recalled={}, verified={}

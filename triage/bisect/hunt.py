@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
 
 from triage.bisect.ahead import Ahead
@@ -176,21 +176,18 @@ class Hunt:
     def _test_side_by_side(self, ahead: Ahead) -> None:
         """The points that only `linear` asks for: no answer depends on another."""
         places = [place for place in range(self.size) if place not in self.results]
-        pool = ThreadPoolExecutor(max_workers=self.manner.jobs)
-        try:
-            waiting = [pool.submit(self._test, place, ahead) for place in places]
-            while waiting:
-                ended = wait(waiting, timeout=0.5).done
-                waiting = [future for future in waiting if future not in ended]
-                for future in ended:
-                    future.result()
-                    self.learned()
-        except BaseException:
-            self.session.cancel.set()
-            self.bench.stop()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        with self.session.pool(self.manner.jobs) as pool:
+            try:
+                waiting = [pool.submit(self._test, place, ahead) for place in places]
+                while waiting:
+                    ended = wait(waiting, timeout=0.5).done
+                    waiting = [future for future in waiting if future not in ended]
+                    for future in ended:
+                        future.result()
+                        self.learned()
+            except BaseException:
+                self.bench.stop()
+                raise
 
     def _look_at_caches(self, ahead: Ahead) -> None:
         """One more run of the failing side of the edge, with compile caches off: a failure may be theirs."""

@@ -16,9 +16,7 @@ import triage
 from triage.cli import bisect, compare, doctor, explain, report, run, runs, sweep, verify
 from triage.cli.examples import epilog
 from triage.cli.words import arrange
-from triage.errors import TriageError
-
-EXIT_BUG, EXIT_INTERRUPTED = 70, 130
+from triage.errors import EXIT_BUG, EXIT_INTERRUPTED, TriageError
 
 app = typer.Typer(
     name="triage",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, command_of, warn_unredacted
+from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, check_given, command_of, warn_unredacted
 
 
 def explain(
@@ -50,7 +50,6 @@ def explain(
     """
     from triage.cli.explain_view import show_explanation
     from triage.cli.view import listener_for
-    from triage.errors import UsageError
     from triage.probe.target import find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
@@ -58,12 +57,7 @@ def explain(
     from triage.stories.explain import explain as explained
     from triage.stories.explain_modes import ModesWanted
 
-    if not words and module is None:
-        raise UsageError(
-            what="There is nothing to explain.",
-            why="`triage explain` needs a script, -m MODULE, or a command after --.",
-            next="For example: triage explain train.py",
-        )
+    check_given(words, module, "explain")
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget or 0.0}
     settings = load_settings({**given, "redact": False if no_redact else None})
     measured = modes or mode or (step and not profile)

@@ -26,6 +26,18 @@ def command_of(words: Sequence[str] | None, module: str | None, raw: bool) -> tu
     return (*(("-m", module) if module else ()), *(("--",) if raw else ()), *map(str, words or ()))
 
 
+def check_given(words: Sequence[str] | None, module: str | None, command: str) -> None:
+    """Raises UsageError where the command was given no program."""
+    from triage.errors import UsageError
+
+    if not words and module is None:
+        raise UsageError(
+            what=f"There is nothing to {command}.",
+            why=f"`triage {command}` needs a script, -m MODULE, or a command after --.",
+            next=f"For example: triage {command} train.py",
+        )
+
+
 def warn_unredacted(redact: bool) -> None:
     """On standard error, where redaction was switched off."""
     if not redact:

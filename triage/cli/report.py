@@ -27,8 +27,6 @@ def report(
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of report.json instead; needs no run."),
 ) -> None:
     """Render the report of an earlier run again, on standard output."""
-    import os
-
     from triage.cli.options import warn_unredacted
     from triage.report.redact import redactor_here
     from triage.report.store import issue_url_of, render_again
@@ -40,7 +38,7 @@ def report(
         typer.echo(schema_file("report").read_text(encoding="utf-8"), nl=False)
         return
     warn_unredacted(not no_redact)
-    redactor = redactor_here(os.environ, Path.cwd(), redact=not no_redact)
+    redactor = redactor_here(Path.cwd(), redact=not no_redact)
     if open_:
         _open_in_browser(issue_url_of(named(run), redactor))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from triage.cli.options import MODULE, PYTHON, RAW, WORDS, command_of, warn_unredacted
+from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, check_given, command_of, warn_unredacted
 from triage.model.formats import BY_NAME
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def run(
         False, "--include-data", help="Put what a failure needs of the program's own data into the reproducer."
     ),
     template: Path = typer.Option(None, metavar="FILE", help="Your own template (jinja2) for report.md and issue.md."),
-    no_redact: bool = typer.Option(
-        False, "--no-redact", help="Leave names, paths and secrets in the report: for your own eyes."
-    ),
+    no_redact: bool = NO_REDACT,
     resume: Path | None = typer.Option(
         None,
         metavar="[RUN]",
@@ -63,7 +61,7 @@ def run(
     as_json: bool = typer.Option(
         False, "--json", help="Print the report tree on standard output, and nothing else there."
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only where the report lies."),
+    quiet: bool = QUIET,
     raw: bool = RAW,
 ) -> None:
     """Find the guilty stage of a script that fails under torch.compile, shrink the failure, write a report.
@@ -100,18 +98,12 @@ def _triaged(
 ) -> Run:
     """The story of a run, with a view that listens. Raises UsageError where there is nothing to run, or nothing to write with."""
     from triage.cli.view import listener_for
-    from triage.errors import UsageError
     from triage.probe.target import find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.run import run as triaged
 
-    if not words and module is None:
-        raise UsageError(
-            what="There is nothing to run.",
-            why="`triage run` needs a script, -m MODULE, or a command after --.",
-            next="For example: triage run train.py",
-        )
+    check_given(words, module, "run")
     settings = load_settings(given)
     warn_unredacted(settings.redact)
     if settings.template is not None:

@@ -12,11 +12,11 @@ import ssl
 import urllib.error
 import urllib.request
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from packaging.tags import Tag
@@ -28,6 +28,8 @@ from triage.environments.index_settings import IndexSettings, public
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 TIMEOUT_SECONDS = 20.0
 LONGEST = 64 * 1024 * 1024
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,13 @@ class IndexUnreachableError(Exception):
     """An index did not answer, or not with anything that can be read. The text says which and why."""
 
 
-def project_wheels(project: str, index: str, cert: str | None = None) -> list[Wheel]:
-    """The wheels of a project on one simple index; none where the index does not have it.
+def project_wheels(project: str, index: str, cert: str | None = None, seconds: float = TIMEOUT_SECONDS) -> list[Wheel]:
+    """The wheels of a project on one simple index, asked for so many seconds; none where the index does not have it.
 
     Raises IndexUnreachableError.
     """
     page = f"{index.rstrip('/')}/{project}/"
-    if urlsplit(index).scheme in ("", "file"):
-        text = _local_page(page)
-    else:
-        text = fetch(page, cert)
+    text = _local_page(page) if urlsplit(index).scheme in ("", "file") else fetch(page, cert, seconds)
     if text is None:
         return []
     wheels = parse_page(text, page)
@@ -81,14 +80,12 @@ def all_wheels(project: str, settings: IndexSettings) -> tuple[list[Wheel], list
     """(wheels, problems) of the configured indexes. A problem is one that could not be read, in words."""
     wheels: list[Wheel] = []
     problems: list[str] = []
-    for index in settings.indexes:
+    asked: list[tuple[Callable[[str, str, str | None], list[Wheel]], str]] = []
+    asked += [(project_wheels, index) for index in settings.indexes]
+    asked += [(linked_wheels, place) for place in settings.find_links]
+    for ask, place in asked:
         try:
-            wheels += project_wheels(project, index, settings.cert)
-        except IndexUnreachableError as error:
-            problems.append(str(error))
-    for place in settings.find_links:
-        try:
-            wheels += linked_wheels(project, place, settings.cert)
+            wheels += ask(project, place, settings.cert)
         except IndexUnreachableError as error:
             problems.append(str(error))
     return wheels, problems
@@ -113,39 +110,41 @@ def parse_page(text: str, page: str) -> list[Wheel]:
     return found
 
 
-def fetch(url: str, cert: str | None = None) -> str | None:
+def fetch(url: str, cert: str | None = None, seconds: float = TIMEOUT_SECONDS) -> str | None:
     """The text at an address; None where there is none (404). Raises IndexUnreachableError."""
-    request = urllib.request.Request(bare(url), headers={"Accept": ACCEPT, "User-Agent": "torch-triage", **_login(url)})
-    try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=_tls(cert)) as answer:
-            body: bytes = answer.read(LONGEST)
-            return body.decode("utf-8", "replace")
-    except urllib.error.HTTPError as error:
-        if error.code in (404, 410):
-            return None
-        raise IndexUnreachableError(f"{public(url)} answered {error.code} {error.reason}") from error
-    except (OSError, ValueError) as error:  # URLError, timeouts, TLS, a broken address
-        raise IndexUnreachableError(f"{public(url)}: {getattr(error, 'reason', None) or error}") from error
+    return _answer(
+        "GET", url, cert, seconds, lambda answer: answer.read(LONGEST).decode("utf-8", "replace"), (404, 410)
+    )
 
 
 def exists(url: str, cert: str | None = None) -> int | None:
     """The size of the file at an address (0 where it is not told), None where there is none. Raises IndexUnreachableError."""
-    request = urllib.request.Request(bare(url), method="HEAD", headers={"User-Agent": "torch-triage", **_login(url)})
-    try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=_tls(cert)) as answer:
-            return int(answer.headers.get("Content-Length") or 0)
-    except urllib.error.HTTPError as error:
-        if error.code in (403, 404, 410):  # an object store answers 403 for what it does not have
-            return None
-        raise IndexUnreachableError(f"{public(url)} answered {error.code} {error.reason}") from error
-    except (OSError, ValueError) as error:
-        raise IndexUnreachableError(f"{public(url)}: {getattr(error, 'reason', None) or error}") from error
+    missing = (403, 404, 410)  # an object store answers 403 for what it does not have
+    return _answer(
+        "HEAD", url, cert, TIMEOUT_SECONDS, lambda answer: int(answer.headers.get("Content-Length") or 0), missing
+    )
 
 
 def bare(url: str) -> str:
     """The address without its login, but with its query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _answer(
+    method: str, url: str, cert: str | None, seconds: float, read: Callable[[Any], Answer], missing: Sequence[int]
+) -> Answer | None:
+    headers = {"Accept": ACCEPT, "User-Agent": "torch-triage", **_login(url)}
+    request = urllib.request.Request(bare(url), method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=seconds, context=_tls(cert)) as answer:
+            return read(answer)
+    except urllib.error.HTTPError as error:
+        if error.code in missing:
+            return None
+        raise IndexUnreachableError(f"{public(url)} answered {error.code} {error.reason}") from error
+    except (OSError, ValueError) as error:  # URLError, timeouts, TLS, a broken address
+        raise IndexUnreachableError(f"{public(url)}: {getattr(error, 'reason', None) or error}") from error
 
 
 class _Links(HTMLParser):

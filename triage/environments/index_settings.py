@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+
+from triage.environments.machine import output_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -143,19 +144,9 @@ def _literal(text: str) -> str:
 def _pip_config(python: str) -> str:
     """What `pip config list` says, of the first interpreter that has a pip; empty where none has."""
     for candidate in dict.fromkeys([python, sys.executable]):
-        try:
-            done = subprocess.run(
-                [candidate, "-m", "pip", "--disable-pip-version-check", "config", "list"],
-                capture_output=True,
-                text=True,
-                timeout=30,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if done.returncode == 0:
-            return done.stdout
+        told = output_of((candidate, "-m", "pip", "--disable-pip-version-check", "config", "list"))
+        if told is not None:
+            return told
     return ""
 
 

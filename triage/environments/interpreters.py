@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from triage.environments.installer import Installer
+from triage.environments.machine import output_of
 from triage.environments.recipes import FALLBACK_PYTHON, Python, python_range, text
 from triage.errors import TargetError
 
@@ -101,11 +101,8 @@ def examine(path: str) -> Interpreter | None:
     import json
 
     try:
-        done = subprocess.run(
-            [path, "-I", "-c", _ASK], capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL
-        )
-        python, full, base, implementation, _ = json.loads(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, ValueError):
+        python, full, base, implementation, _ = json.loads(output_of((path, "-I", "-c", _ASK)) or "")
+    except ValueError:
         return None
     if implementation != "cpython":
         return None
@@ -143,23 +140,15 @@ def _places(python: Python, target: str, installer: Installer) -> Iterable[str]:
     if os.name == "nt":
         yield from _said(("py", f"-{text(python)}", "-c", "import sys; print(sys.executable)"), 30)
     if installer.uv:
-        known = list(
-            _said((*installer.uv, "python", "find", "--no-project", "--no-python-downloads", text(python)), 60)
-        )
+        known = _said((*installer.uv, "python", "find", "--no-project", "--no-python-downloads", text(python)), 60)
         yield from known
-        if not known and not list(_said((*installer.uv, "python", "install", "--quiet", text(python)), 600)):
+        if not known and not _said((*installer.uv, "python", "install", "--quiet", text(python)), 600):
             yield from _said((*installer.uv, "python", "find", "--no-project", "--managed-python", text(python)), 60)
 
 
-def _said(command: Sequence[str], seconds: float) -> Iterable[str]:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    if done.returncode == 0 and done.stdout.strip():
-        yield done.stdout.strip().splitlines()[-1]
+def _said(command: Sequence[str], seconds: float) -> list[str]:
+    """The last line that the program prints, if it prints any."""
+    return (output_of(command, seconds) or "").strip().splitlines()[-1:]
 
 
 def _not_found(python: Python, versions: Sequence[Version], why: str) -> TargetError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -43,3 +45,14 @@ def kept_in(name: str) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("triage", appauthor=False) / name
+
+
+def output_of(command: Sequence[str], seconds: float = 30.0) -> str | None:
+    """What a program of this machine prints, given no input; None where it cannot be run, fails, or takes longer."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

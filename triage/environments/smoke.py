@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.model.rungs import BACKENDS
-from triage.probe.launch import Cancel, Launch, launch
+from triage.probe.launch import Cancel, Launch, launch, text_of
 from triage.probe.staging import AGENT, environment, harvest_neutral, make_stage
 
 TIMEOUT_SECONDS = 420.0
@@ -73,11 +73,7 @@ def _facts(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     found = []
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    for line in text.splitlines():
+    for line in text_of(path).splitlines():
         try:
             value = json.loads(line) if line.startswith("{") else None
         except ValueError:
@@ -88,8 +84,5 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _tail(path: Path) -> str:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    except OSError:
-        return "no output"
+    lines = text_of(path).strip().splitlines()
     return lines[-1][:300] if lines else "no output"

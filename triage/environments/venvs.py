@@ -25,7 +25,7 @@ from triage.environments.requirements import Gathered
 from triage.environments.smoke import Smoke, smoke_test
 from triage.environments.trouble import Trouble, read_trouble
 from triage.errors import TargetError
-from triage.probe.launch import Cancel, Launch, launch
+from triage.probe.launch import Cancel, Launch, launch, text_of
 
 RECIPE_VERSION = "1"  # part of every key: environments made by another recipe are not taken
 INSTALL_SECONDS = 3600.0
@@ -204,7 +204,7 @@ class Workshop:
         env = installer_environment(os.environ, self._cache.downloads, self._recipe.settings)
         done = launch(Launch(command, self._cache.root, env, out, err, seconds), self._cancel)
         self._check_stopped()
-        said = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in (err, out) if path.is_file())
+        said = "\n".join(filter(None, map(text_of, (err, out))))
         if done.timed_out:
             said += f"\nerror: operation timed out after {seconds:.0f} s"
         return done.code == 0, said + (f"\nerror: {done.error}" if done.error else "")

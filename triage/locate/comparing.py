@@ -49,7 +49,7 @@ def compare(walk: Walk) -> Probe | None:
 
 def take(walk: Walk, probe: Probe) -> bool:
     """Whether this comparing run shows a wrong value; it is the failure from here on."""
-    top, wrong = walk.rungs[walk.top], probe.notes.wrong
+    top, wrong = walk.own_rung, probe.notes.wrong
     if wrong is None or not is_comparison(probe.outcome):
         return False
     # The other rungs need go no further than this call of this graph.
@@ -63,7 +63,7 @@ def take(walk: Walk, probe: Probe) -> bool:
 def give_back(walk: Walk, passed: Probe, compared: Probe) -> None:
     """What was taken for the failure is none: the script has `passed`, and nothing was wrong where it was `compared`."""
     walk.comparison, walk.compared = None, compared
-    walk.seen[walk.rungs[walk.top].name] = [passed]
+    walk.seen[walk.own_rung.name] = [passed]
 
 
 def worth_looking_behind(walk: Walk) -> bool:
@@ -88,7 +88,7 @@ def look_behind(walk: Walk) -> bool:
     if compare(walk) is None:
         return False
     walk.checked = walk.apart = None
-    top = walk.rungs[walk.top].name
+    top = walk.own_rung.name
     walk.failed_besides = failing_rungs(walk)
     walk.seen, walk.other_stream, walk.seeded = {top: walk.seen[top]}, None, {}
     return True
@@ -123,9 +123,9 @@ def check_first(walk: Walk) -> bool:
 
     It ends where the script is seen to fail uncompiled beside it: then nothing is asked of a graph.
     """
-    probe = _checked(walk, walk.rungs[walk.top], walk.start.outcome, walk.moot)
+    probe = _checked(walk, walk.own_rung, walk.start.outcome, walk.moot)
     if probe.cancelled:
-        walk.session.emit("probe_cancelled", rung=walk.rungs[walk.top].name, name=probe.name)
+        walk.session.emit("probe_cancelled", rung=walk.own_rung.name, name=probe.name)
         return False
     walk.checked_first = probe
     wrong = walk.checked_first.notes.wrong is not None
@@ -136,13 +136,13 @@ def check_first(walk: Walk) -> bool:
 def compiled_nothing_again(walk: Walk) -> bool:
     """Whether the run that was to show a wrong graph compiled none: it took up what an earlier one left, or another way."""
     first = walk.checked_first
-    return first is not None and walk.compiled_nothing(walk.rungs[walk.top], first)
+    return first is not None and walk.compiled_nothing(walk.own_rung, first)
 
 
 def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = None) -> Probe:
     """The script on this rung, each of its graphs compared up to the check of its own that failed."""
     first = walk.checked_first
-    if first is not None and rung is walk.rungs[walk.top]:
+    if first is not None and rung is walk.own_rung:
         return first
     seen = failed.exception.check if failed.exception is not None else None
     comparison = Comparison(
@@ -169,7 +169,7 @@ def check(walk: Walk) -> Conclusion:
     found = walk.conclusion()
     assert found.failing is not None and found.outcome is not None
     if found.stage is Stage.DYNAMO:
-        seen = walk.checked_first = _checked(walk, walk.rungs[walk.top], found.outcome)
+        seen = walk.checked_first = _checked(walk, walk.own_rung, found.outcome)
         walk.checked = seen if only_unsteady(seen) else None
         return walk.conclusion()
     rung = rung_that_shows(found, walk.seen)
@@ -180,5 +180,5 @@ def check(walk: Walk) -> Conclusion:
         walk.rounded_otherwise = walk.ask(UNCOMPILED, "uncompiled-rounded-otherwise", rounds_otherwise=True)
         found = walk.conclusion()
     if found.symptom is Symptom.ROUNDING:
-        walk.emulated = walk.ask(walk.rungs[walk.top], "emulated-casts", extra_env=EMULATE)
+        walk.emulated = walk.ask(walk.own_rung, "emulated-casts", extra_env=EMULATE)
     return found

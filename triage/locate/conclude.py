@@ -53,6 +53,11 @@ class Conclusion:
     there: FailureSignature | None = None  # what `failing` fails with, where the script as it is looks otherwise
 
     @property
+    def error(self) -> RaisedException | None:
+        """What was raised; None where it did not fail, or by something else."""
+        return self.outcome.exception if self.outcome is not None else None
+
+    @property
     def fails_uncompiled(self) -> bool:
         """No rung is to blame: the script itself, or another door of the compiler."""
         return self.failing is UNCOMPILED
@@ -245,7 +250,7 @@ def direction_of(outcome: Outcome) -> Direction | None:
         return None
     if exception.phase == "backward":
         return Direction.BACKWARD
-    frames = [(frame.file, frame.function) for level in (exception, exception.innermost()) for frame in level.frames]
+    frames = [(frame.file, frame.function) for level in exception.levels for frame in level.frames]
     if any("runtime_wrappers" in file and function == "backward" for file, function in frames):
         return Direction.BACKWARD
     if any(

@@ -53,7 +53,7 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
 
 def fails_alike(otherwise: Probe, found: Conclusion) -> bool:
     """Whether the same check fails, in the same way, uncompiled and with results that are a rounding off."""
-    one, other = otherwise.outcome.exception, found.outcome.exception if found.outcome is not None else None
+    one, other = otherwise.outcome.exception, found.error
     if one is None or other is None or otherwise.signature is None or found.signature is None:
         return False
     kinds = [error.check.kind if error.check is not None else None for error in (one, other)]
@@ -67,7 +67,7 @@ def _symptom_of_check(found: Conclusion, wrong: WrongResult) -> Symptom:
 
     So is what the program raises itself, or ends with, where a graph's values are wrong: how it compares them is its own affair.
     """
-    error = found.outcome.exception if found.outcome is not None else None
+    error = found.error
     if error is None or found.symptom is not Symptom.EXCEPTION:
         return found.symptom
     compares = error.check is not None or short_type(error.type) == "AssertionError"

@@ -62,7 +62,7 @@ def worth_reading(walk: Visits) -> bool:
 
 def compare_printed(walk: Visits) -> str:
     """Make what is printed the failure, where it is wrong with Dynamo alone; what hangs on NumPy alone is a note."""
-    top, dynamo = walk.rungs[walk.top], next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
+    top, dynamo = walk.own_rung, next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
     if not _uncompiled(walk, 1):
         return ""
     one, mine = _printed(walk.seen[UNCOMPILED.name][0]), _printed(walk.start)

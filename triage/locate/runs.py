@@ -5,11 +5,9 @@ Which rungs are run, and what their runs say together, is not decided here (`vis
 
 from __future__ import annotations
 
-import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -83,9 +81,14 @@ class Runs(ABC):
         """What is known now."""
 
     @property
+    def own_rung(self) -> Rung:
+        """The rung that the script as it is stands on."""
+        return self.rungs[self.top]
+
+    @property
     def as_it_is(self) -> list[Probe]:
         """The runs of the script as it is that count."""
-        return self.seen.get(self.rungs[self.top].name, [])
+        return self.seen.get(self.own_rung.name, [])
 
     @property
     def start(self) -> Probe:
@@ -126,18 +129,6 @@ class Runs(ABC):
             return self.session.settings.jobs
         fit = int(DEVICE_SHARE / share) if share else runs_that_fit()
         return max(1, min(usable_cores(), runs_that_fit(), fit, 4))
-
-    @contextlib.contextmanager
-    def pool(self, size: int) -> Iterator[ThreadPoolExecutor]:
-        """Threads for probes side by side. Whatever interrupts the wait for them ends them all."""
-        pool = ThreadPoolExecutor(max_workers=size)
-        try:
-            yield pool
-        except BaseException:
-            self.session.cancel.set()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
 
     def ask(
         self,

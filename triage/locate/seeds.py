@@ -17,7 +17,7 @@ def try_seeds(visits: Visits, rung: Rung, seeded: dict[int, tuple[int, int]]) ->
     Ends with the first seed with which both happens.
     """
     for seed in range(SEEDS):
-        with visits.pool(min(visits.jobs(), RUNS_PER_SEED)) as pool:
+        with visits.session.pool(min(visits.jobs(), RUNS_PER_SEED)) as pool:
             names = [f"{rung.name}-seed-{seed}-{number + 1}" for number in range(RUNS_PER_SEED)]
             probes = list(pool.map(lambda name: visits.ask(rung, name, seed=seed), names))  # noqa: B023
         for probe in probes:

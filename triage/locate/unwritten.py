@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from triage.locate import own_runs
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.leftovers import looks_alike
 from triage.locate.walk import Walk
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, OwnFault, Stage
-from triage.probe.run import Probe, text_of
+from triage.probe.launch import text_of
+from triage.probe.run import Probe
 
 FILLED = replace(UNCOMPILED, name="uncompiled, memory filled")
 ZEROS = "zeros"
@@ -48,7 +48,7 @@ def check(walk: Walk, found: Conclusion) -> None:
     def run(fill: str, only: tuple[str, ...] = ()) -> Probe:
         nonlocal runs
         runs += 1
-        return own_runs.ask(walk, FILLED, f"memory-{fill}-{runs}", failed, unwritten={"fill": fill, "only": only})
+        return walk.ask_with_seed(FILLED, f"memory-{fill}-{runs}", failed, unwritten={"fill": fill, "only": only})
 
     walk.unwritten = ()
     zeros = run(ZEROS)

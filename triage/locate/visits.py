@@ -57,7 +57,7 @@ class Visits(Runs):
             ran = len(self.seen.get(rung.name, [])) + len(self.idle.get(rung.name, []))
             number = ran + [other for other, _ in named].count(rung)
             named.append((rung, rung.name if number == 0 else f"{rung.name}-{number + 1}"))
-        with self.pool(side_by_side) as pool:
+        with self.session.pool(side_by_side) as pool:
             waiting: dict[Future[Probe], Rung] = {}
             while named or waiting:
                 while named and len(waiting) < side_by_side:  # what a run tells may spare the next one
@@ -115,7 +115,7 @@ class Visits(Runs):
                 probe = self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True)
                 if probe.cancelled:  # nobody asks for it
                     self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
-                elif self.rungs[self.top].name not in self.seen:
+                elif self.own_rung.name not in self.seen:
                     self._told_early.add(probe.name)
                     self.session.emit("beside_ended", **ended_facts(rung, probe, probe))
                 return probe
@@ -202,7 +202,7 @@ class Visits(Runs):
         A program that goes on from its checkpoint, or finds its result there, has nothing left to compile; then it has not as it
         is, either. One that takes another way by chance compiles something in some of its runs.
         """
-        top = self.rungs[self.top].name
+        top = self.own_rung.name
         if self.spoiled is None and self.start.outcome.failed and not self._began_again:
             self._began_again = True
             for number in range(TRIES_AGAIN):
@@ -213,9 +213,7 @@ class Visits(Runs):
                     break
             else:
                 self.spoiled = again
-                self.seen[top] = [
-                    each for each in self.seen[top] if not self.compiled_nothing(self.rungs[self.top], each)
-                ]
+                self.seen[top] = [each for each in self.seen[top] if not self.compiled_nothing(self.own_rung, each)]
         if self.spoiled is None and rung.name == top:
             return False
         self.idle.setdefault(rung.name, []).append(probe)

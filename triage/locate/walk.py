@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from triage.locate.ahead import may_be_in_the_way
 from triage.locate.beside import Beside
@@ -39,6 +40,7 @@ from triage.probe.run import Probe
 
 QUICK_SECONDS = 45.0
 REPEATS = 5
+LEAST_SECONDS, FACTOR = 60.0, 3.0  # what a run may take that goes on where the script fails, of what it took to fail
 TRIES = 2  # more runs of a script that passed
 
 
@@ -97,9 +99,9 @@ class Walk(Visits):
     def begins_with(self, probe: Probe) -> None:
         """Take this for the first run of the script as it is; from here on it is known behind which point a run says no more."""
         self.rungs, self.top = ladder_for(probe.notes.compile_calls)
-        self.seen.setdefault(self.rungs[self.top].name, []).append(probe)
-        self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.rungs[self.top].name)
-        self.announce(self.rungs[self.top], probe)
+        self.seen.setdefault(self.own_rung.name, []).append(probe)
+        self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.own_rung.name)
+        self.announce(self.own_rung, probe)
         exception = probe.outcome.exception
         if exception is not None and exception.phase in ("compile", "call", "backward") and not exception.swallowed:
             self.stop_after = probe.notes.point
@@ -221,7 +223,7 @@ class Walk(Visits):
 
     def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
-        top = self.rungs[self.top]
+        top = self.own_rung
         first = self.start
         again = self.compared is not None and is_script_check(self.compared.outcome)  # its own check fails now
         quick = first.outcome.seconds <= QUICK_SECONDS
@@ -240,7 +242,7 @@ class Walk(Visits):
 
         What ran uncompiled beside the first run says nothing of that.
         """
-        later = self.seen[self.rungs[self.top].name][1:]
+        later = self.seen[self.own_rung.name][1:]
         if not later or not all(probe.outcome.failed for probe in later):
             return
         beside = UNCOMPILED.name in self._ahead or UNCOMPILED.name in self.seen
@@ -301,7 +303,7 @@ class Walk(Visits):
         stages = [rung.stage for rung in self.rungs]
         guess = suspect(failed.signature, failed.outcome)
         index = min(stages.index(guess), self.top) if guess in stages else self.top
-        if self.rungs[self.top].stage is Stage.BACKEND:
+        if self.own_rung.stage is Stage.BACKEND:
             index = self.top
         return index
 
@@ -345,6 +347,15 @@ class Walk(Visits):
         if first.outcome.seconds <= QUICK_SECONDS:
             try_seeds(self, found.failing, self.seeded)
             self._try_seed_uncompiled(first)
+
+    def ask_with_seed(self, rung: Rung, name: str, failed: Probe, **changed: Any) -> Probe:
+        """Ask what of the script itself decides, with this changed (arguments of `ask`), and tell how it ended. All such runs
+        have one seed, which brings the failure, so that chance does not decide.
+        """
+        limit = max(LEAST_SECONDS, FACTOR * failed.outcome.seconds)
+        probe = self.ask(rung, name, seed=telling_seed(self.seeded) or 0, limit=limit, **changed)
+        self.announce(rung, probe)
+        return probe
 
     def _try_seed_uncompiled(self, first: Probe) -> None:
         """Where a seed decides that it fails, it may fail uncompiled with that as well: that it passed there was chance, too."""

@@ -42,7 +42,7 @@ def tell_what_is_wrong_there(walk: Walk) -> bool:
     walk.compared = replace(
         first, outcome=outcome, signature=signature_of(outcome), notes=replace(first.notes, wrongs=wrongs)
     )
-    top = walk.rungs[walk.top].name
+    top = walk.own_rung.name
     walk.seen[top] = [walk.compared if probe is first else probe for probe in walk.seen[top]]
     for name, probe in walk.on_graph.items():
         if told.item in {

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.judge.skeleton import skeleton
-from triage.locate import own_runs
 from triage.locate.conclude import Conclusion
 from triage.locate.leftovers import looks_alike
 from triage.locate.walk import Walk
@@ -33,7 +32,7 @@ def check(walk: Walk) -> None:
     failed = walk.seen[UNCOMPILED.name][-1]
 
     def run(name: str, *, unwrapped: bool) -> Probe:
-        return own_runs.ask(walk, UNWRAPPED if unwrapped else UNCOMPILED, name, failed, unwrapped=unwrapped)
+        return walk.ask_with_seed(UNWRAPPED if unwrapped else UNCOMPILED, name, failed, unwrapped=unwrapped)
 
     fault = _without(run("unwrapped", unwrapped=True), failed)
     walk.unwrapped = fault if fault is not OwnFault.WRAPPER else OwnFault.WRAPPED  # until it has come again

@@ -65,6 +65,11 @@ class RaisedException:
         """The exception at the bottom of the wrappers."""
         return self if self.inner is None else self.inner.innermost()
 
+    @property
+    def levels(self) -> tuple[RaisedException, RaisedException]:
+        """The outermost exception, and the one at the bottom of the wrappers (which may be the same)."""
+        return self, self.innermost()
+
 
 @dataclass(frozen=True)
 class Outcome:

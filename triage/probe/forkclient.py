@@ -22,7 +22,7 @@ from typing import Any
 
 from triage.model.accuracy import Comparison
 from triage.model.codec import encode
-from triage.probe.launch import Cancel, Exit
+from triage.probe.launch import Cancel, Exit, text_of
 from triage.probe.staging import AGENT, POISONOUS
 
 START_SECONDS = 120.0
@@ -156,10 +156,8 @@ class ForkServer:
         )
 
     def _last_words(self) -> str:
-        with contextlib.suppress(OSError):
-            lines = self._log.read_text(errors="replace").strip().splitlines()
-            return lines[-1][:300] if lines else ""
-        return ""
+        lines = text_of(self._log).strip().splitlines()
+        return lines[-1][:300] if lines else ""
 
     def _read(self) -> None:
         with contextlib.suppress(OSError, ValueError):

@@ -184,3 +184,10 @@ def _end_marked(identity: str, quiet: int) -> None:
         if empty >= quiet:
             return
         time.sleep(0.05)
+
+
+def text_of(path: Path) -> str:
+    """What a log holds; nothing where it cannot be read."""
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace")
+    return ""

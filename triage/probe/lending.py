@@ -15,13 +15,12 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYetError
 from dataclasses import asdict
 from pathlib import Path
 
-from triage.model.codec import decode
+from triage.model.codec import decode, encode
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.staging import KEPT_WHEN_SET, shared_with_forks
@@ -96,16 +95,8 @@ def run_borrowed(address: str, launch: Launch, cancel: Cancel | None = None) -> 
 
 def _line(launch: Launch, root: Path) -> bytes:
     _, script, *args = launch.argv
-    told: Mapping[str, object] = {
-        "source": "",
-        "root": str(root),
-        "timeout": launch.timeout,
-        "env": dict(launch.env),
-        "script": script,
-        "args": args,
-        "cwd": str(launch.cwd),
-    }
-    return json.dumps(told).encode() + b"\n"
+    request = ForkRequest("", root, launch.timeout, env=launch.env, script=script, args=tuple(args), cwd=launch.cwd)
+    return json.dumps(encode(request)).encode() + b"\n"
 
 
 def _asked(address: str, line: bytes, seconds: float, cancel: Cancel | None) -> Exit | None:

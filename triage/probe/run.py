@@ -22,7 +22,7 @@ from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import UNCOMPILED
 from triage.probe import interpret
 from triage.probe.events import read_events, read_stacks
-from triage.probe.launch import Cancel, Exit, Launch, launch
+from triage.probe.launch import Cancel, Exit, Launch, launch, text_of
 from triage.probe.notes import agent_notes, graph_order
 from triage.probe.staging import Stage, environment, harvest_neutral, make_stage, shared_with_forks
 from triage.probe.supervisor import STACKS_SIGNAL
@@ -242,10 +242,3 @@ def _keep_events(channel: Path, goal: Path) -> None:
     with contextlib.suppress(OSError), goal.open("wb") as out:
         for path in sorted(channel.glob("events-*.jsonl")):
             out.write(path.read_bytes())
-
-
-def text_of(path: Path) -> str:
-    """What a log holds; nothing where it cannot be read."""
-    with contextlib.suppress(OSError):
-        return path.read_text(encoding="utf-8", errors="replace")
-    return ""

@@ -16,7 +16,7 @@ from pathlib import Path
 from triage.errors import TargetError, UsageError
 from triage.model.outcome import RaisedException
 from triage.model.text import quoted
-from triage.probe.launch import Cancel, Launch, launch
+from triage.probe.launch import Cancel, Launch, launch, text_of
 from triage.probe.script import checked_script, interpreter_in, is_zipapp, not_there, says_python
 
 _NOT_THERE = re.compile(r"can't open file '(.+?)': \[Errno 2\].*|file or directory not found: (.+)")
@@ -267,7 +267,7 @@ def run_python(
         out, err = Path(folder) / "out", Path(folder) / "err"
         words = (python, *arguments)
         done = launch(Launch(words, Path.cwd(), dict(os.environ), out, err, timeout, grace=0.5), cancel)
-        texts = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in (out, err)]
+        texts = text_of(out), text_of(err)
     if done.timed_out:
         raise TargetError(
             what=f"{python} did not answer within {timeout:.0f} s.",

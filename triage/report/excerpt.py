@@ -90,7 +90,7 @@ def hints_of(outcome: Outcome, *, passes_uncompiled: bool) -> tuple[str, ...]:
     Where it `passes_uncompiled`, nobody need try that.
     """
     error = outcome.exception
-    texts = [] if error is None else [level.message for level in (error, error.innermost())]
+    texts = [] if error is None else [level.message for level in error.levels]
     found = [" ".join(hint.split()) for text in texts for hint in _HINT.findall(text)]
     if passes_uncompiled:
         found = [hint for hint in found if not _TRY_UNCOMPILED.search(hint)]

@@ -17,7 +17,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from triage.report.markdown import clean
-from triage.report.templates import templates_dir
+from triage.report.templates import furnished, templates_dir
 
 _BAR = 400.0  # as wide as the longest bar is
 
@@ -61,14 +61,9 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates_dir()),
         autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
-    environment.filters.update(ticks=_ticks, file=_file)
-    return environment
+    return furnished(environment, {"ticks": _ticks, "file": _file})
 
 
 def _asset(name: str) -> str:

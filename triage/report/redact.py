@@ -9,6 +9,7 @@ stood there. A name that is also a word ("root", "mark", "torch") is only taken 
 from __future__ import annotations
 
 import getpass
+import os
 import re
 import socket
 import tempfile
@@ -279,9 +280,9 @@ class Unredacted(Redactor):
         return value
 
 
-def redactor_here(environ: Mapping[str, str], project: Path, *, redact: bool = True) -> Redactor:
+def redactor_here(project: Path, *, redact: bool = True) -> Redactor:
     """What takes out what belongs to this user on this host; with `redact` false, what takes out nothing."""
-    return Redactor.of_this_machine(environ, project) if redact else Unredacted()
+    return Redactor.of_this_machine(os.environ, project) if redact else Unredacted()
 
 
 def _is_a_name(name: str, shortest: int) -> bool:

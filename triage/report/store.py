@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -78,6 +79,13 @@ def _with_template(report: TriageReport, sources: Sources, template: Path | None
     except UsageError as error:
         return replace(report, notes=(*report.notes, f"{error.what} {error.why}")), sources
     return report, chosen
+
+
+def report_in(run: Path) -> TriageReport | None:
+    """The report of a run directory; None where there is none that can be read."""
+    with contextlib.suppress(UsageError):
+        return load_report(run)
+    return None
 
 
 def load_report(path: Path) -> TriageReport:

@@ -68,7 +68,7 @@ def templates_dir() -> Path:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return _furnished(jinja2.Environment(loader=jinja2.FileSystemLoader(templates_dir())))
+    return furnished(jinja2.Environment(loader=jinja2.FileSystemLoader(templates_dir())), FILTERS)
 
 
 def template_of(name: str) -> jinja2.Template:
@@ -114,13 +114,14 @@ def _sandbox(file: Path, source: str) -> jinja2.Environment:
     """It may include our templates, and no other file."""
     own = jinja2.FunctionLoader(lambda name: (source, str(file), lambda: True) if name == str(file) else None)
     loader = jinja2.ChoiceLoader([own, jinja2.FileSystemLoader(templates_dir())])
-    return _furnished(jinja2.sandbox.ImmutableSandboxedEnvironment(loader=loader))
+    return furnished(jinja2.sandbox.ImmutableSandboxedEnvironment(loader=loader), FILTERS)
 
 
-def _furnished(environment: jinja2.Environment) -> jinja2.Environment:
+def furnished(environment: jinja2.Environment, filters: Mapping[str, Callable[..., Any]]) -> jinja2.Environment:
+    """The environment as all templates here have it, with these filters."""
     environment.undefined = jinja2.StrictUndefined
     environment.trim_blocks = environment.lstrip_blocks = environment.keep_trailing_newline = True
-    environment.filters.update(FILTERS)
+    environment.filters.update(filters)
     return environment
 
 

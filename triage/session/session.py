@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,18 @@ class Session:
         if left <= 1.0:
             raise BudgetSpentError
         return min(self.settings.timeout, left)
+
+    @contextlib.contextmanager
+    def pool(self, size: int) -> Iterator[ThreadPoolExecutor]:
+        """Threads for runs side by side. Whatever interrupts the wait for them ends them all."""
+        pool = ThreadPoolExecutor(max_workers=size)
+        try:
+            yield pool
+        except BaseException:
+            self.cancel.set()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def keep_kernels(self) -> None:
         """From now on no C++ kernel of the same text is built twice; also not where an interrupted run is gone on with."""

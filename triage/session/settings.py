@@ -103,6 +103,11 @@ class Settings:
     redact: bool = setting(True, yes_or_no)
     template: Path | None = setting(None, path, "report.md.j2")
 
+    @property
+    def budget_ended(self) -> str:
+        """Why a result is not whole where all of the budget was spent."""
+        return f"the budget of {self.budget:.0f} s ended"
+
 
 def load_settings(
     given: Mapping[str, Any], *, environ: Mapping[str, str] = os.environ, directory: Path | None = None

@@ -15,7 +15,8 @@ from triage.culprit.operation import Clues, culprit_of, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved
 from triage.environments.files import JOURNAL
-from triage.judge.signature import headline
+from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL, EXIT_SCRIPT
+from triage.judge.signature import headline, is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.model.codec import encode
 from triage.model.graphcase import GraphNode
@@ -23,6 +24,7 @@ from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.report import Culprit, NearestPassing, ReportSignature, ReportVerdict, Sibling, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import clip, quoted
+from triage.probe.launch import text_of
 from triage.probe.run import Probe
 from triage.reduce.verifying import Reproduced
 from triage.report.duplicates import duplicates_of
@@ -45,7 +47,6 @@ from triage.stories.known import cause_of
 from triage.stories.ladder_rows import ladder_rows
 from triage.stories.met import why_unsettled
 from triage.stories.notes import notes_of
-from triage.stories.own_names import own_names
 from triage.stories.shown import fails_by_itself, given_wrong_facts, reproducer_facts, reproducer_note, workaround_texts
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
@@ -56,13 +57,14 @@ _READ_BY_TORCH = re.compile(
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|API_?KEY")
 
-EXIT_OK, EXIT_NOTHING, EXIT_SCRIPT, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 3, 5, 130
+_WORD = re.compile(r"\w+")
+_DEFINED = re.compile(r"(?m)^\s*(?:async )?(?:def|class)[ \t]+(\w+)")
 
 
 def assemble(found: Findings) -> TriageReport:
     """The report of what is known now."""
     walk, session, conclusion = found.walk, found.session, found.walk.conclusion()
-    first = next(iter(walk.seen.get(walk.rungs[walk.top].name, [])), None)
+    first = next(iter(walk.seen.get(walk.own_rung.name, [])), None)
     own = own_code(found, conclusion)
     mend = what_to_mend(found, conclusion, own)
     unsettled = why_unsettled(walk, conclusion) if found.incomplete is None else None
@@ -120,7 +122,7 @@ def assemble(found: Findings) -> TriageReport:
         rerun=rerun_command(found),
         notes=tuple(dict.fromkeys([*found.notes, *notes_of(found, conclusion)])),
     )
-    return replace(report, duplicates=duplicates_of(report, own_names(found, conclusion)))
+    return replace(report, duplicates=duplicates_of(report, _own_names(found, conclusion)))
 
 
 def _verdict(found: Findings, conclusion: Conclusion) -> ReportVerdict:
@@ -196,7 +198,7 @@ def exit_code(report: TriageReport, interrupted: bool) -> int:
     if report.verdict.stage is Stage.SCRIPT:
         return EXIT_SCRIPT
     if not report.complete:
-        return EXIT_BUDGET
+        return EXIT_PARTIAL
     if report.verdict.door is not None:
         return EXIT_OK
     nothing = report.verdict.symptom in (Symptom.NONE, Symptom.ROUNDING) or report.verdict.stage is Stage.NONE
@@ -255,9 +257,7 @@ def _signature(
         return None
     own_line = line_of(outcome, typed)
     line = own_line.told if own_line is not None else None
-    if outcome.exception is None or not any(
-        level.user_code for level in (outcome.exception, outcome.exception.innermost())
-    ):
+    if outcome.exception is None or not any(level.user_code for level in outcome.exception.levels):
         line = reduced_line or line  # where compiled code was called says less than where the operation stands
     if own is not None:
         line = own.line
@@ -286,7 +286,7 @@ def _environment(found: Findings, first: Probe | None) -> dict[str, str]:
 
 def _libraries(conclusion: Conclusion) -> dict[str, str]:
     """The versions of the packages, other than torch, that the error came through."""
-    error = conclusion.outcome.exception if conclusion.outcome is not None else None
+    error = conclusion.error
     return {} if error is None else {**error.libraries, **error.innermost().libraries}
 
 
@@ -300,3 +300,15 @@ def _artifacts(directory: Path) -> dict[str, str]:
     if (directory / "workaround.patch").exists():
         found["workaround_patch"] = "workaround.patch"
     return found
+
+
+def _own_names(found: Findings, conclusion: Conclusion) -> frozenset[str]:
+    """Names that the program defines, which must not be sent out into the world: words of the command, functions and classes of
+    the script, and of the files that the error came through.
+    """
+    names = {part for word in found.command for part in _WORD.findall(word)}
+    levels = conclusion.error.levels if conclusion.error is not None else ()
+    frames = [frame for level in levels for frame in (*level.user_code, *level.frames) if is_user_frame(frame)]
+    names |= {name for frame in frames for name in (frame.function, Path(frame.file).stem)}
+    files = {Path(frame.file) for frame in frames} | ({found.target.script} if found.target.script else set())
+    return frozenset(names.union(*(_DEFINED.findall(text_of(file)) for file in files)))

@@ -7,7 +7,6 @@ next start go on from there.
 from __future__ import annotations
 
 import json
-import os
 import platform
 import time
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from triage.bisect.worktrees import CommitBench, commit_axis
 from triage.environments.cache import DEFAULT_LIMIT
 from triage.environments.files import JOURNAL, write_whole
 from triage.environments.machine import runs_that_fit
-from triage.errors import TargetError, TriageError, UsageError
+from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL, TargetError, TriageError, UsageError
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
 from triage.probe import stdin
 from triage.probe.target import check_syntax, find_python
@@ -41,8 +40,6 @@ from triage.session.events import Emitter, Journal
 from triage.session.session import Session, neutral_store, open_session
 from triage.session.settings import Settings
 from triage.stories.bisect_subject import Subject, find_subject
-
-EXIT_FOUND, EXIT_NO_CHANGE, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 5, 130
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def bisect(
     if error is None and incomplete is None:
         check_testable(setup.axis, hunt.results)
     found = _answer(ask, subject, setup, hunt, began, incomplete)
-    redactor = redactor_here(os.environ, Path.cwd(), redact=settings.redact).knowing(found.command)
+    redactor = redactor_here(Path.cwd(), redact=settings.redact).knowing(found.command)
     report = _write(found, session.directory, subject, redactor)
     emit("bisect_ended", directory=str(session.directory), summary=found.summary, complete=found.complete)
     if error is not None:
@@ -109,7 +106,7 @@ def _hunt(hunt: Hunt, settings: Settings) -> tuple[str | None, int | None, Targe
     except KeyboardInterrupt:
         return "interrupted", EXIT_INTERRUPTED, None
     except BudgetSpentError:
-        return f"the budget of {settings.budget:.0f} s ended", EXIT_BUDGET, None
+        return settings.budget_ended, EXIT_PARTIAL, None
     except TargetError as error:
         return error.what.rstrip("."), None, error
     return None, None, None
@@ -282,7 +279,7 @@ def command_line(ask: Ask, axis: Axis) -> tuple[str, ...]:
 
 
 def _exit_code(found: Bisection) -> int:
-    return EXIT_FOUND if found.before is not None and found.after is not None else EXIT_NO_CHANGE
+    return EXIT_OK if found.before is not None and found.after is not None else EXIT_NOTHING
 
 
 def _to_be_taken_up(error: TargetError, directory: Path) -> TargetError:

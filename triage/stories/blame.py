@@ -61,8 +61,7 @@ def blame(
     """Fill what the findings say of the culprit. `oracle` is the one that judged `made`, reduced from the `problem`."""
     session, rung = found.session, problem.rung
     limit = seconds_of(made.slowest) if patience is None else patience.seconds()
-    outcome = found.walk.conclusion().outcome
-    error = outcome.exception if outcome is not None else None
+    error = found.walk.conclusion().error
     ends = error is not None and not error.swallowed
     share = share_of(session.clock, made.seconds, made.slowest)
     inquiry = Inquiry(rung, runner, oracle, share, session.emit, limit, ends)

@@ -76,7 +76,7 @@ def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:
     if walk.checked is not None and walk.checked.notes.wrong is not None:
         yield walk.checked
     names = [conclusion.failing.name] if conclusion.failing is not None else []
-    for name in dict.fromkeys([*names, walk.rungs[walk.top].name]):
+    for name in dict.fromkeys([*names, walk.own_rung.name]):
         yield from reversed(walk.seen.get(name, []))
 
 

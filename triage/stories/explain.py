@@ -5,20 +5,20 @@ A script that fails on the way is triaged as `triage run` does it.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.errors import EXIT_INTERRUPTED, EXIT_PARTIAL
 from triage.explain import breaks, recompiles, times
 from triage.explain.cures import Trial
 from triage.explain.fullgraph import first_to_fail
 from triage.model.explanation import Explanation
 from triage.model.stage import OutcomeKind
 from triage.probe import stdin
-from triage.probe.events import Event, events_in
+from triage.probe.events import Event
 from triage.probe.run import Probe
 from triage.probe.target import Target, check_syntax
 from triage.report.redact import redactor_here
@@ -29,12 +29,11 @@ from triage.session.session import Session, open_session
 from triage.session.settings import Settings
 from triage.stories.explain_modes import ModesWanted, step_marked
 from triage.stories.explain_profile import profiled
-from triage.stories.explain_run import announced, failure_of, request_for
+from triage.stories.explain_run import announced, events_of, failure_of, request_for
 from triage.stories.run import Run
 from triage.stories.run import run as triaged
 from triage.stories.target import check_started
 
-EXIT_PARTIAL, EXIT_INTERRUPTED = 5, 130
 # A program that goes on and on is ended once nothing was compiled for so many calls and seconds: what is compiled at all is
 # compiled in the first epoch, and nobody waits for the others.
 SETTLED = (100, 20.0)
@@ -95,13 +94,13 @@ class _Watch:
         )
         with self.session.timed("explain" if trial is None else "try"):
             probe = announced(self.session, request, trial.name if trial is not None else name)
-        return _Seen(probe, events_in(self.session.directory / "logs" / f"{name}.events.jsonl"))
+        return _Seen(probe, events_of(self.session, name))
 
     def ended(self, found: Explanation, code: int = 0, incomplete: str | None = None) -> Explained:
         """What was found, written. `incomplete` says why there is no more of it."""
         if incomplete is not None:
             found = replace(found, complete=False, incomplete_reason=incomplete)
-        redactor = redactor_here(os.environ, self.target.cwd, redact=self.session.settings.redact)
+        redactor = redactor_here(self.target.cwd, redact=self.session.settings.redact)
         written = write_explanation(self.session.directory, found, redactor.knowing(found.command))
         self.session.emit("run_ended", directory=str(self.session.directory), exit_code=code)
         return Explained(written, self.session.directory, code)
@@ -144,7 +143,7 @@ def explain(
     except KeyboardInterrupt:
         return watch.ended(found, EXIT_INTERRUPTED, "interrupted")
     except BudgetSpentError:
-        return watch.ended(found, EXIT_PARTIAL, f"the budget of {settings.budget:.0f} s ended")
+        return watch.ended(found, EXIT_PARTIAL, settings.budget_ended)
     outcome = seen.probe.outcome
     if not outcome.failed:
         return watch.ended(found)

@@ -10,10 +10,10 @@ from pathlib import Path
 from triage.explain.modes import AS_IT_IS, MODES, Mode
 from triage.explain.profile import outside, parts_of, profile_of, step_of
 from triage.model.explanation import Explanation, ProfiledStep
-from triage.probe.events import Event, events_in
+from triage.probe.events import Event
 from triage.probe.target import Target
 from triage.session.session import Session
-from triage.stories.explain_run import failure_of
+from triage.stories.explain_run import events_of, failure_of
 from triage.stories.turns import NOT_READY, PROFILE, STOP, in_turns
 
 FOLDER = "profile"  # of the run directory, with the traces
@@ -49,7 +49,7 @@ def _step(
             turns.wait(process, "the profiled step had not ended")
         turns.give(process, STOP)
         probe, late = turns.ended(process), process.late
-    events = events_in(session.directory / "logs" / f"{name}.events.jsonl")
+    events = events_of(session, name)
     counted = [event for event in events if event.get("e") == "profiled"][1:]
     step = step_of(counted, mode.name, trace)
     if step is None:

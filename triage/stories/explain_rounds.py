@@ -17,10 +17,10 @@ from triage.environments.machine import runs_that_fit, usable_cores
 from triage.explain.modes import LEAST_ROUNDS, Measured, Mode, row_of
 from triage.model.explanation import ModeRow
 from triage.model.rungs import UNCOMPILED
-from triage.probe.events import Event, events_in
+from triage.probe.events import Event
 from triage.probe.target import Target
 from triage.session.session import Session
-from triage.stories.explain_run import failure_of
+from triage.stories.explain_run import events_of, failure_of
 from triage.stories.turns import GO, NOT_READY, SLOTS, STOP, Running, Turns, in_turns
 
 ROUNDS = 21
@@ -144,7 +144,7 @@ def _why_not(session: Session, slot: int) -> str | None:
 
 def _read(session: Session, process: Running, turns: Turns) -> Measured:
     probe = turns.ended(process)
-    events = events_in(session.directory / "logs" / f"{process.name}.events.jsonl")
+    events = events_of(session, process.name)
     return measured_in(events, process.late or failure_of(probe.outcome))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from triage.judge.signature import headline
 from triage.model.outcome import Outcome
 from triage.model.text import clip, first_line
+from triage.probe.events import Event, events_in
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session.session import Session
@@ -35,6 +36,11 @@ def announced(session: Session, request: ProbeRequest, rung: str) -> Probe:
     probe = run_probe(request, session.cancel)
     session.emit("probe_ended", name=request.name, rung=rung, **ended_facts(probe.outcome))
     return probe
+
+
+def events_of(session: Session, name: str) -> list[Event]:
+    """What the agent told of such a run, by its name."""
+    return events_in(session.directory / "logs" / f"{name}.events.jsonl")
 
 
 def ended_facts(outcome: Outcome) -> Mapping[str, object]:

@@ -121,7 +121,7 @@ class Findings:
 
     def shorten(self, what: str) -> None:
         """The budget left no time for all that was to be done: the report is a partial one, as where it ended by then."""
-        self.incomplete = self.incomplete or f"the budget of {self.session.settings.budget:.0f} s ended before {what}"
+        self.incomplete = self.incomplete or f"{self.session.settings.budget_ended} before {what}"
 
     def met_bug(self, error: Exception) -> None:
         """A step ended by a mistake of ours: what was found by then is kept, and the report says so."""

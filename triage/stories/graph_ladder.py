@@ -42,7 +42,7 @@ def worth_asking(found: Findings) -> bool:
     outcome = first.outcome
     if found.runner is None or first.signature is None or not first.graphs or first.notes.distributed:
         return False
-    if walk.rungs[walk.top].name == AS_IS:
+    if walk.own_rung.name == AS_IS:
         return False
     return is_comparison(outcome) or comparing.worth_checking_first(walk) or _raised_in_graph(outcome, first.signature)
 

@@ -13,6 +13,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
 from triage.model.report import KnownCause
 from triage.model.stage import OwnFault, Stage, Symptom
+from triage.probe.launch import text_of
 from triage.probe.run import Probe
 
 _PRINTED = 4_000  # characters
@@ -60,6 +61,4 @@ def row_of(conclusion: Conclusion, first: Probe | None) -> Row | None:
 
 def _printed(first: Probe) -> str:
     """The end of what a script printed that ended without an exception to look at."""
-    if first.outcome.exception is not None or not first.log.is_file():
-        return ""
-    return first.log.read_text(encoding="utf-8", errors="replace")[-_PRINTED:]
+    return text_of(first.log)[-_PRINTED:] if first.outcome.exception is None else ""

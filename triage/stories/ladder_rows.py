@@ -42,7 +42,7 @@ def _passed_beside(rung: Rung, walk: Walk, conclusion: Conclusion) -> list[Probe
 
 def _cut_short(rung: Rung, walk: Walk) -> str | None:
     """Of the rung that the script as it is stands on, where that was ended early."""
-    if rung is not walk.rungs[walk.top] or walk.first_cut is None:
+    if rung is not walk.own_rung or walk.first_cut is None:
         return None
     return f"had not ended after {walk.first_cut:.0f} s"
 

@@ -38,7 +38,6 @@ def comparison_for(conclusion: Conclusion) -> Comparison:
 def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
     """What the engines are given."""
     assert conclusion.signature is not None and conclusion.failing is not None
-    outcome = conclusion.outcome
     folder = found.session.directory / "reduce"
     folder.mkdir(exist_ok=True)
     failing = rung_that_shows(conclusion, found.walk.evidence).name
@@ -53,7 +52,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         workdir=folder,
         recalled=found.session.recalled,
         verified=found.session.verified,
-        evidence=operators_in(outcome.exception if outcome else None),
+        evidence=operators_in(conclusion.error),
         torch_version=found.walk.start.notes.torch_version or "unknown",
         passing=_passing(conclusion),
         own_rung=_own_rung(found, conclusion),
@@ -65,7 +64,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
 def _own_rung(found: Findings, conclusion: Conclusion) -> str | None:
     """The rung that the script itself stands on, above the one that is blamed, where its result is wrong in the same way."""
     walk, blamed = found.walk, rung_that_shows(conclusion, found.walk.evidence)
-    own = walk.rungs[walk.top]
+    own = walk.own_rung
     if conclusion.symptom is not Symptom.WRONG_RESULT or own.force not in BACKENDS or own is blamed:
         return None
     seen = [probe.signature for probe in walk.evidence.get(own.name, []) if probe.signature is not None]

@@ -22,7 +22,7 @@ from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import words_of
-from triage.report.store import load_report
+from triage.report.store import report_in
 
 ENOUGH = 0.8  # of a limit: a process may be ended a little before it
 
@@ -99,7 +99,7 @@ def earlier_run(directory: Path) -> Earlier:
             next="Name the directory of an earlier run: triage run --resume triage-out/latest",
         )
     probes = _decoded(events, "probe_facts", lambda event: decode(Probe, event["probe"]))
-    report = _report(directory)
+    report = report_in(directory)
     ended = events[-1].get("exit_code") if report is not None and report.complete and _has_ended(events) else None
     return Earlier(
         directory=directory.resolve(),
@@ -122,13 +122,6 @@ def has_verified(report: TriageReport) -> bool:
 
 def _has_ended(events: list[dict[str, Any]]) -> bool:
     return events[-1].get("kind") == "run_ended" and isinstance(events[-1].get("exit_code"), int)
-
-
-def _report(directory: Path) -> TriageReport | None:
-    try:
-        return load_report(directory)
-    except UsageError:  # it had not come that far
-        return None
 
 
 def _files(directory: Path) -> dict[Path, bytes]:

@@ -5,20 +5,14 @@ Every step adds to the findings; whatever ends the run early (budget, interrupt)
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import os
-import signal
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from triage.environments.files import write_whole
 from triage.environments.machine import usable_cores
 from triage.errors import TriageError
-from triage.locate import comparing, printed, unwritten, which_value, wrapper, wrong_before
 from triage.locate.blocking import to_blocking_launches
 from triage.locate.conclude import Conclusion, is_printed
 from triage.locate.one_test import to_one_test
@@ -28,23 +22,21 @@ from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.probe import stdin
 from triage.probe.target import Target, check_syntax
-from triage.report.redact import Redactor, redactor_here
-from triage.report.store import write_report
 from triage.report.trace import TraceWork
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter
 from triage.session.session import open_session, reopen_session
 from triage.session.settings import Settings
-from triage.stories.assemble import assemble, exit_code
+from triage.stories.assemble import exit_code
 from triage.stories.captured import captured
-from triage.stories.comparison import fails_by_rounding
-from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings, candidate_runner
+from triage.stories.locating import agrees, compare, locate
 from triage.stories.resume import Earlier, has_verified
+from triage.stories.run_files import no_interrupts, redactor_of, report_early, write_reproducer, write_what_is_known
 from triage.stories.screening import Screening
 from triage.stories.target import AskedTarget
-from triage.stories.ways_round import find_ways_round, worth_trying
-from triage.stories.whose_code import check_operators, doubt_rounding, own_code
+from triage.stories.ways_round import find_ways_round
+from triage.stories.whose_code import check_operators, own_code
 
 OPERATION_FOUND = (
     "only the operation to blame was looked for (--operation-only); triage run --resume --whole goes on with it"
@@ -53,7 +45,6 @@ SCREENED = "it was only screened (--screen); triage run --resume goes on with it
 OWN_LIMIT = (
     "Nothing was reduced: what ends by a signal takes as long as the signal does, and tells no more when it is smaller."
 )
-NOT_YET = "Ways round had not been tried on the script when this was written."
 LAST_WORDS_SECONDS = 1.0  # what a run that ended early still waits for the target's description
 
 
@@ -88,10 +79,10 @@ def run(
     if not settings.screen:
         asked.begin()
     interrupted = _investigated(found, asked, screening)
-    with _no_interrupts():
+    with no_interrupts():
         session.cancel.set()
         asked.ended()
-        report = _report(found)
+        report = write_what_is_known(found)
         if earlier is not None and earlier.kept is not None and not (report.complete or has_verified(report)):
             earlier.kept.restore()  # what had been shown by then is not lost by another end
             report = earlier.kept.report
@@ -126,7 +117,7 @@ def _begun(
     if target.stdin is not None:
         emit("stdin_kept", bytes=target.stdin.stat().st_size)
     found = Findings(session, target, command, walk)
-    found.trace_work = TraceWork(_redactor(found))
+    found.trace_work = TraceWork(redactor_of(found))
     if settings.reduce and not settings.screen:
         candidate_runner(found)
     return found
@@ -140,7 +131,7 @@ def _investigated(found: Findings, asked: AskedTarget, screening: Screening) -> 
     interrupted = False
     try:
         _run_script(found, asked)
-        _compare(found)
+        compare(found)
         if found.session.settings.screen:
             screening.settle(found.walk)
             found.incomplete = SCREENED if found.walk.conclusion().symptom is not Symptom.NONE else None
@@ -152,9 +143,9 @@ def _investigated(found: Findings, asked: AskedTarget, screening: Screening) -> 
         interrupted = True
         found.incomplete = "interrupted"
     except BudgetSpentError:
-        found.incomplete = f"the budget of {found.session.settings.budget:.0f} s ended"
+        found.incomplete = found.session.settings.budget_ended
     except TriageError:
-        with _no_interrupts():
+        with no_interrupts():
             asked.last_words(0.0)
             found.release()  # first: the warm interpreter is waited for, or asked
         asked.ended()
@@ -162,75 +153,12 @@ def _investigated(found: Findings, asked: AskedTarget, screening: Screening) -> 
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
         found.met_bug(error)
     finally:
-        with _no_interrupts():
+        with no_interrupts():
             cut = found.incomplete is not None and not interrupted  # else it was waited for as long as it is worth
             last_words = asked.last_words(LAST_WORDS_SECONDS if cut else 0.0)
             found.release()
             found.environment = found.environment or last_words
     return interrupted
-
-
-def _find_out(found: Findings, asked: AskedTarget) -> None:
-    """All that is asked about a failure: where it comes from, how little shows it, what avoids it."""
-    session = found.session
-    _locate(found)
-    _look_behind(found)
-    _check_comparison(found)
-    _look_behind(found)
-    session.emit("located", **_located_facts(found))
-    _reproduce(found)
-    _confirm(found)
-    found.environment = asked.waited(_patience(found))
-    _report_early(found)
-    if found.walk.spoiled is None:  # else each run of the script ends early
-        find_ways_round(found)
-
-
-def _patience(found: Findings) -> float | None:
-    """How many seconds the target's description is waited for; None for as long as it takes.
-
-    None of them where the script calls no compiler: there is nothing to report, and the first run told the versions.
-    """
-    conclusion, clock = found.walk.conclusion(), found.session.clock
-    blamed = conclusion.door is not None or conclusion.stage not in (Stage.NONE, Stage.SCRIPT)
-    if not blamed and not found.walk.start.notes.compile_calls:
-        return 0.0
-    return max(0.0, clock.left()) if found.session.settings.budget else None
-
-
-def _report(found: Findings, *notes: str) -> TriageReport:
-    """Write the report of what is known now."""
-    settings, directory = found.session.settings, found.session.directory
-    report = assemble(found)
-    report = replace(report, notes=(*report.notes, *notes))
-    write_report(directory, report, settings.format, _redactor(found), settings.template, found.trace_work)
-    return report
-
-
-def _report_early(found: Findings) -> None:
-    """Ways round take the script's own time once or twice more: what a maintainer needs is there to be read before."""
-    if worth_trying(found):
-        _report(found, NOT_YET)
-        found.session.emit("report_written", directory=str(found.session.directory))
-
-
-@contextlib.contextmanager
-def _no_interrupts(*, later: bool = False) -> Iterator[None]:
-    """A second ctrl-C does not cost the report: writing it takes moments. With `later` one that arrives counts afterwards."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    arrived: list[int] = []
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    handler = (lambda number, frame: arrived.append(number)) if later else signal.SIG_IGN
-    previous = {name: signal.signal(getattr(signal, name), handler) for name in names}
-    try:
-        yield
-    finally:
-        for name, earlier in previous.items():
-            signal.signal(getattr(signal, name), earlier)
-        if arrived:
-            signal.raise_signal(arrived[0])
 
 
 def _run_script(found: Findings, asked: AskedTarget) -> None:
@@ -247,92 +175,16 @@ def _run_script(found: Findings, asked: AskedTarget) -> None:
             found.runner.warm()  # its seconds pass while the ladder runs
 
 
-def _compare(found: Findings) -> None:
-    """Where nothing was raised: does the script print what it prints uncompiled, and compiled code give what eager gives?"""
-    if not found.session.settings.screen and printed.worth_reading(found.walk):
-        with found.session.timed("compare"):
-            found.notes += filter(None, [printed.compare_printed(found.walk)])
-    if comparing.worth_comparing(found.walk):
-        with found.session.timed("compare"):
-            wrong = comparing.compare(found.walk)
-        if wrong is None and found.runner is not None:
-            from triage.stories import one_by_one  # with all the engines
-
-            with found.session.timed("compare"):
-                one_by_one.doubt_silent(found)
-
-
-def _locate(found: Findings) -> None:
-    """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
-    from triage.stories import graph_ladder, one_by_one  # with all the engines
-
-    walk = found.walk
-    with found.session.timed("locate"):
-        if not (graph_ladder.worth_asking(found) and graph_ladder.asked(found)):
-            one_by_one.believe_silent(found)
-            _settle(walk)  # else `_confirm` waits for the script's own answers
-        _tell_what_is_wrong(found)
-
-
-def _settle(walk: Walk) -> None:
-    """Walk the script's own ladder; where the script itself is to blame, find out more of that."""
-    found = walk.settle()
-    if unwritten.worth_checking(walk, found):
-        unwritten.check(walk, found)
-        found = walk.conclusion()
-    if wrapper.worth_checking(walk, found):
-        wrapper.check(walk)
-
-
-def _tell_what_is_wrong(found: Findings) -> None:
-    """Of several wrong values of a call, one that is wrong on the rung to blame; what was asked of another says nothing."""
-    if which_value.tell_what_is_wrong_there(found.walk):
-        found.asked = None
-
-
-def _confirm(found: Findings) -> None:
-    """What was concluded from the graph must agree with the script. Where it does not, the script's own ladder counts."""
-    from triage.stories import graph_ladder, one_by_one
-
-    with found.session.timed("confirm"):
-        agreed = found.walk.confirmed()
-    if not agreed:
-        graph_ladder.forget(found)
-        one_by_one.believe_silent(found)
-        withdraw(found.session.directory, verified=True)
-        with found.session.timed("locate"):
-            _settle(found.walk)
-            _tell_what_is_wrong(found)
-        _check_comparison(found)
-        _look_behind(found)
-        found.session.emit("located", **_located_facts(found))
+def _find_out(found: Findings, asked: AskedTarget) -> None:
+    """All that is asked about a failure: where it comes from, how little shows it, what avoids it."""
+    locate(found)
+    _reproduce(found)
+    if not agrees(found):
         _reproduce(found)
-
-
-def _look_behind(found: Findings) -> None:
-    """Where the script's own check compares random numbers, or fails by rounding, which may hide a wrong value."""
-    if comparing.worth_looking_behind(found.walk):
-        failed = found.walk.conclusion()
-        with found.session.timed("compare"):
-            hidden = comparing.look_behind(found.walk)
-        if hidden:
-            found.notes += filter(None, [fails_by_rounding(failed)])
-            _locate(found)
-
-
-def _check_comparison(found: Findings) -> None:
-    """Where a check of the script's own fails, or a graph dies of another's value: which value is wrong, or is it rounding?"""
-    from triage.stories import one_by_one  # with all the engines
-
-    if comparing.worth_checking(found.walk):
-        with found.session.timed("compare"):
-            comparing.check(found.walk)
-        doubt_rounding(found)
-        with found.session.timed("compare"):
-            one_by_one.doubt_operations(found)
-    elif wrong_before.worth_looking(found.walk):
-        with found.session.timed("compare"):
-            one_by_one.look_before(found)
+    found.environment = asked.waited(_patience(found))
+    report_early(found)
+    if found.walk.spoiled is None:  # else each run of the script ends early
+        find_ways_round(found)
 
 
 def _reproduce(found: Findings) -> None:
@@ -364,38 +216,17 @@ def _reduce(found: Findings, conclusion: Conclusion) -> None:
     try:
         reproduce_small(found, conclusion)
     finally:
-        with _no_interrupts(later=True):
-            _write_reproducer(found)
+        with no_interrupts(later=True):
+            write_reproducer(found)
 
 
-def _write_reproducer(found: Findings) -> None:
-    made = found.reproduced
-    if made is None:
-        withdraw(found.session.directory)
-        return
-    write_whole(found.session.directory / "repro.py", made.source)
-    if made.passing is not None:
-        write_whole(found.session.directory / "passing.py", made.passing)
-    folder = found.session.directory / "siblings"
-    for signature, source in made.others:
-        if source is None:
-            continue
-        folder.mkdir(exist_ok=True)
-        write_whole(folder / f"{signature.fingerprint}.py", source)
+def _patience(found: Findings) -> float | None:
+    """How many seconds the target's description is waited for; None for as long as it takes.
 
-
-def _located_facts(found: Findings) -> dict[str, object]:
-    conclusion = found.walk.conclusion()
-    return {
-        "stage": conclusion.stage,
-        "symptom": conclusion.symptom,
-        "settled": conclusion.settled,
-        "failing": conclusion.failing.name if conclusion.failing else None,
-        "fails": conclusion.symptom is not Symptom.NONE,
-        "operation": named_early(conclusion),
-        "door": conclusion.door.name if conclusion.door is not None else None,
-    }
-
-
-def _redactor(found: Findings) -> Redactor:
-    return redactor_here(os.environ, found.target.cwd, redact=found.session.settings.redact).knowing(found.command)
+    None of them where the script calls no compiler: there is nothing to report, and the first run told the versions.
+    """
+    conclusion, clock = found.walk.conclusion(), found.session.clock
+    blamed = conclusion.door is not None or conclusion.stage not in (Stage.NONE, Stage.SCRIPT)
+    if not blamed and not found.walk.start.notes.compile_calls:
+        return 0.0
+    return max(0.0, clock.left()) if found.session.settings.budget else None

@@ -20,7 +20,7 @@ from triage.environments.files import JOURNAL
 from triage.errors import TriageError, UsageError
 from triage.model.report import TriageReport
 from triage.model.stage import Symptom
-from triage.report.store import load_report
+from triage.report.store import report_in
 from triage.report.writing import load_sweep
 from triage.sweep import store as sweeps
 
@@ -122,7 +122,7 @@ def _listed_run(place: Path, now: float) -> ListedRun:
     command = " ".join(map(str, first.get("command") or ()))
     kind = "bisect" if (place / "bisect-state.json").exists() or (place / "bisect.json").exists() else "run"
     kind = "explain" if (place / "explain.json").exists() else kind
-    report = _report(place)
+    report = report_in(place)
     facts: dict[str, Any] = _facts(report) if report is not None else {}
     return ListedRun(place, kind, age, _size(place), _goes_on(place, now), command, **facts)
 
@@ -145,13 +145,6 @@ def _facts(report: TriageReport) -> dict[str, Any]:
         "op": culprit.op if culprit is not None else None,
         "complete": report.complete,
     }
-
-
-def _report(place: Path) -> TriageReport | None:
-    try:
-        return load_report(place)
-    except TriageError:  # a list shows what can be read
-        return None
 
 
 def _goes_on(place: Path, now: float) -> bool:

@@ -20,7 +20,7 @@ from triage.culprit.ways_round.source import Source, functions_called
 from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase, GraphNode
-from triage.model.outcome import Frame, RaisedException
+from triage.model.outcome import Frame
 from triage.stories.findings import Findings
 
 MOST_FOLDERS = 2000
@@ -95,7 +95,7 @@ class Files:
         if self._script is not None:
             yield self._script
         probes = chain.from_iterable(found.walk.seen.values())
-        errors = [level for probe in probes for raised in probe.notes.raised for level in (raised, raised.innermost())]
+        errors = [level for probe in probes for raised in probe.notes.raised for level in raised.levels]
         for frame in chain.from_iterable((*error.frames, *error.user_code) for error in errors):
             path = self._cwd / frame.file
             if is_user_frame(Frame(str(path), frame.line, frame.function)):
@@ -155,8 +155,7 @@ def _of_calls(found: Findings, files: Files) -> Iterator[Spot]:
 
 
 def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[Spot | None]:
-    error = conclusion.outcome.exception if conclusion.outcome is not None else None
-    named = _names(operators_in(error))
+    named = _names(operators_in(conclusion.error))
     if found.diverging is not None:
         yield _of_node(found.diverging.node, files)
     if found.first_wrong is not None:
@@ -202,19 +201,15 @@ def _of_node(node: GraphNode, files: Files) -> Spot | None:
 
 def _of_error(conclusion: Conclusion, files: Files, *, every: bool = False) -> Iterator[Spot | None]:
     """The innermost line that the compiler itself names, or every one on the way there."""
-    error = conclusion.outcome.exception if conclusion.outcome is not None else None
+    error = conclusion.error
     names = tuple(sorted(_names(operators_in(error))))
-    frames: tuple[Frame, ...] = next(filter(None, (each.user_code for each in _levels(error))), ())
+    frames = next((level.user_code for level in error.levels if level.user_code), ()) if error is not None else ()
     for frame in reversed(frames):
         path = files.of_frame(frame)
         if path is not None:
             yield Spot(path, frame.line, names)
             if not every:
                 return
-
-
-def _levels(error: RaisedException | None) -> tuple[RaisedException, ...]:
-    return () if error is None else (error, error.innermost())
 
 
 def _names(targets: tuple[str, ...]) -> set[str]:

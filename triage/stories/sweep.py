@@ -6,7 +6,6 @@ that was killed goes on where it was; a run that was killed goes on with its own
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from triage.environments.interpreters import torch_of
 from triage.environments.machine import runs_that_fit, usable_cores
+from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK
 from triage.model.sweep import Cluster, Fate, ScriptResult, SweepReport
 from triage.probe.forkclient import CannotForkError
 from triage.probe.lending import ADDRESS, Lender
@@ -40,7 +40,6 @@ PAGE_SHARE = 30.0  # times as long as making one took, if that is more
 GOING_ON = "it is still going on"
 WORTH_WARMING = 3  # scripts to be screened
 MOST_TRIES = 3  # of a process whose machine went away
-EXIT_NOTHING, EXIT_FAILING, EXIT_INTERRUPTED = 0, 1, 130
 
 
 @dataclass(frozen=True)
@@ -245,15 +244,15 @@ class _Sweeping:
         )
 
     def _redactor(self) -> Redactor:
-        return redactor_here(os.environ, Path.cwd(), redact=self.settings.redact)
+        return redactor_here(Path.cwd(), redact=self.settings.redact)
 
 
 def exit_code(report: SweepReport) -> int:
     """Of the contract: 0 where nothing fails, or nothing new; what could not be run was not seen to pass."""
     if report.against is not None:
-        return EXIT_FAILING if report.against.new or report.against.changed else EXIT_NOTHING
+        return EXIT_NOTHING if report.against.new or report.against.changed else EXIT_OK
     fine = (Fate.PASSES, Fate.ROUNDING)
-    return EXIT_NOTHING if all(result.fate in fine for result in report.results) else EXIT_FAILING
+    return EXIT_OK if all(result.fate in fine for result in report.results) else EXIT_NOTHING
 
 
 def _results(scripts: Sequence[Script], failing: Sequence[Member], clusters: Sequence[Cluster]) -> list[ScriptResult]:

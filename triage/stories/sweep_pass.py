@@ -11,6 +11,7 @@ from pathlib import Path
 from triage.environments.files import JOURNAL
 from triage.errors import TriageError
 from triage.model.stage import Symptom
+from triage.probe.launch import text_of
 from triage.report.store import load_report
 from triage.report.titles import title
 from triage.stories.bisect_subject import face_of
@@ -112,10 +113,7 @@ def _facts(directory: Path) -> Facts:
 
 def _last_words(log: Path) -> str:
     """What triage said when it ended without a report, on one line."""
-    with contextlib.suppress(OSError):
-        text = log.read_text(encoding="utf-8", errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        said = next((number for number, line in enumerate(lines) if line.startswith("triage: ")), None)
-        told = lines[said : said + 2] if said is not None else lines[-1:]
-        return " ".join(line.removeprefix("triage: ").removeprefix("why:").strip() for line in told)[:400]
-    return ""
+    lines = [line.strip() for line in text_of(log).splitlines() if line.strip()]
+    said = next((number for number, line in enumerate(lines) if line.startswith("triage: ")), None)
+    told = lines[said : said + 2] if said is not None else lines[-1:]
+    return " ".join(line.removeprefix("triage: ").removeprefix("why:").strip() for line in told)[:400]

@@ -21,8 +21,8 @@ from triage.judge.skeleton import short_type
 from triage.locate.doors import by_compile
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
-from triage.probe.launch import Cancel
-from triage.probe.run import Probe, text_of
+from triage.probe.launch import Cancel, text_of
+from triage.probe.run import Probe
 from triage.probe.target import Target, check_module, check_named, check_package, check_program
 from triage.trial.runner import ForkServerRunner
 

@@ -5,6 +5,7 @@ The other side is the agent's `hooks/turns`; both look into one file that has a 
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import time
 from collections.abc import Iterator, Mapping
@@ -114,15 +115,10 @@ def in_turns(
     session: Session, target: Target, overlay: Mapping[Path, bytes], path: Path, count: int
 ) -> Iterator[Turns]:
     """At most `count` processes, each with a thread that waits for it; whatever goes wrong here, those end."""
-    with ThreadPoolExecutor(max(1, count), thread_name_prefix="turns") as pool:
-        turns = Turns(session, target, overlay, path, pool)
-        try:
-            yield turns
-        except BaseException:
-            session.cancel.set()
-            raise
-        finally:
-            turns.close()
+    with contextlib.ExitStack() as stack:
+        turns = Turns(session, target, overlay, path, stack.enter_context(session.pool(max(1, count))))
+        stack.callback(turns.close)
+        yield turns
 
 
 def _limit(session: Session) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
 
@@ -135,7 +134,7 @@ class _Trials:
     def _groups(self, program: Program, files: Files) -> list[Iterator[Change]]:
         guilty = guilty_lines(self.found, self.conclusion, files)
         below = self._below()
-        error = self.conclusion.outcome.exception if self.conclusion.outcome is not None else None
+        error = self.conclusion.error
         outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
         message = error.message if error is not None else ""
         settings = of_settings(program, self.found.cures or self._unasked(), message)
@@ -199,12 +198,8 @@ class _Trials:
 
     def _run_together(self, changes: Sequence[Change]) -> list[Probe]:
         self._runs += len(changes)
-        with ThreadPoolExecutor(len(changes), thread_name_prefix="way-round") as pool:
-            try:
-                probes = list(pool.map(self._asked, changes))
-            except BaseException:
-                self.found.session.cancel.set()
-                raise
+        with self.found.session.pool(len(changes)) as pool:
+            probes = list(pool.map(self._asked, changes))
         if len(changes) > 1:  # two runs of one script may be in each other's way
             crowded = [probe.outcome.failed and self._fails_otherwise(probe) for probe in probes]
             for index, change in enumerate(changes):

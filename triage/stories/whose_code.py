@@ -195,7 +195,6 @@ def _capital(text: str) -> str:
 
 
 def _reads_values(conclusion: Conclusion) -> bool:
-    error = conclusion.outcome.exception if conclusion.outcome is not None else None
-    inner = error.innermost() if error is not None else None
+    inner = conclusion.error.innermost() if conclusion.error is not None else None
     kinds = [short_type(each.type) for each in (inner, inner.cause if inner else None) if each is not None]
     return any(kind in _FAILED_READING for kind in kinds)

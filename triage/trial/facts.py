@@ -18,8 +18,9 @@ from triage.probe import interpret
 from triage.probe.events import read_events, read_stacks
 from triage.probe.forkclient import ForkExit, ForkRequest
 from triage.probe.graphs import read_graphs
+from triage.probe.launch import text_of
 from triage.probe.notes import agent_notes
-from triage.probe.run import Probe, text_of
+from triage.probe.run import Probe
 
 _WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
 

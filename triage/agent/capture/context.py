@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from typing import Any, Dict, List
 
 from .. import compat
@@ -79,7 +80,7 @@ def _by_environment(module: Any, name: str, variables: List[str]) -> List[str]:
     found = []
     for key in surroundings.settings_of(module, variables):
         try:
-            found.append("%s.%s = %r" % (name, key, getattr_dotted(module, key)))
+            found.append("%s.%s = %r" % (name, key, attrgetter(key)(module)))
         except AttributeError:  # a name of the file that is no setting
             continue
     return found
@@ -89,15 +90,7 @@ def _is_default(module: Any, name: str, line: str) -> bool:
     """Whether a setting was set to what it is by default, as `config.patch` does when it restores."""
     key = line[len(name) + 1 : line.index(" = ")]
     default = compat.default_setting(module, key)
-    return not isinstance(default, compat.Missing) and default == getattr_dotted(module, key)
-
-
-def getattr_dotted(module: Any, key: str) -> Any:
-    """A setting by its dotted name, e.g. `triton.cudagraphs`."""
-    value = module
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
+    return not isinstance(default, compat.Missing) and default == attrgetter(key)(module)
 
 
 def _relevant(line: str) -> bool:

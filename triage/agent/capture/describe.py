@@ -10,18 +10,21 @@ other symbolic scalar stays an input of kind int, float or bool whose value is w
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import values
 from .arguments import Arguments
 from .context import current_context
-from .inputs import Inputs
+from .inputs import Inputs, graph_node
 from .modules import inlined
 from .own_backend import carried
-from .source import where
 from .targets import printable
 
 __all__ = ["current_context", "graph_case"]
+
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
 
 def graph_case(
@@ -222,14 +225,6 @@ class _Body:
         )
 
 
-def graph_node(name: str, kind: str, target: str, args: List[Any], kwargs: Dict[str, Any], out: List[Any], **rest: Any):
-    """A GraphNode dictionary."""
-    node = {"name": name, "kind": kind, "target": target, "args": args, "kwargs": kwargs, "out": out}
-    node.update({"multi": False, "where": "", "opaque": ""})
-    node.update(rest)
-    return node
-
-
 def recorded(node: Any) -> Any:
     """What tracing recorded as a node's value: fake tensors and symbolic scalars."""
     for key in ("example_value", "val", "tensor_meta"):
@@ -272,3 +267,20 @@ def _module_type(gm: Any, target: str) -> str:
         return type(gm.get_submodule(target)).__name__
     except Exception:
         return "unknown"
+
+
+def where(node: Any) -> str:
+    """`train.py:31 in forward: y = self.lin(x)`: the innermost line that is the user's; empty where unknown."""
+    found = ""
+    lines = str(node.meta.get("stack_trace") or "").splitlines()
+    for index, line in enumerate(lines):
+        frame = _FRAME.match(line)
+        if frame is None or _in_torch(frame["file"]):
+            continue
+        code = lines[index + 1].strip() if index + 1 < len(lines) and not _FRAME.match(lines[index + 1]) else ""
+        found = "%s:%s in %s: %s" % (os.path.basename(frame["file"]), frame["line"], frame["function"], code)
+    return found.rstrip(": ")
+
+
+def _in_torch(file: str) -> bool:
+    return "/torch/" in file.replace(os.sep, "/") and "site-packages" in file

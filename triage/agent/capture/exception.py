@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 
-from . import checks, elsewhere
+from . import checks
 
 MESSAGE_LIMIT = 24_000
 FRAME_LIMIT = 80
@@ -18,6 +18,12 @@ _OURS = ("torch", "functorch", "torchgen", "triage")
 # Dynamo, a graph that is interpreted, and symbolic shapes (torch/fx/experimental/symbolic_shapes.py, torch/_dynamo/guards.py).
 _USER_STACK = re.compile(r"from user code:|Original traceback:|User [Ss]tack(?: \(most recent call last\))?:\n")
 _USER_CODE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+
+# Of a traceback in another process.
+_TOLD_BY = ("concurrent.futures.process._RemoteTraceback", "multiprocessing.pool.RemoteTraceback")
+_IN_A_MESSAGE = re.compile(r"\nOriginal Traceback \(most recent call last\):\n|terminated with the following error:\n")
+_START = "Traceback (most recent call last):\n"
+_FRAMES = re.compile(r'^ +File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 def describe(error, phase, swallowed=False, depth=0, in_graph=False):
@@ -112,11 +118,24 @@ def _frames(error):
 
 
 def _elsewhere(error):
-    """Lines of the process that raised it, where that was another one."""
+    """File, line and function of each frame in the process that raised `error`, outermost first; none where it was this one.
+
+    Only the text comes back to the one that asked: `concurrent.futures` and `multiprocessing.pool` raise the worker's exception
+    from one that holds it; a DataLoader and `torch.multiprocessing.spawn` write it into the message (torch/_utils.py,
+    torch/multiprocessing/spawn.py).
+    """
+    cause = error.__cause__
     try:
-        return elsewhere.lines_of(error)[-FRAME_LIMIT // 2 :]
-    except Exception:  # its text could not be read
+        if "%s.%s" % (type(cause).__module__, type(cause).__qualname__) in _TOLD_BY:
+            text = str(cause)
+        else:
+            told = str(error)
+            found = _IN_A_MESSAGE.search(told)
+            text = told[found.start() :] if found is not None else ""
+    except Exception:  # it could not be read
         return []
+    last = text.rpartition(_START)[2]  # of a chain, the one that ended it
+    return [(file, int(line), function) for file, line, function in _FRAMES.findall(last)][-FRAME_LIMIT // 2 :]
 
 
 def _signal_handlers():

@@ -22,7 +22,7 @@ class Inputs:
         self._inputs: List[Dict[str, Any]] = []
         self._sizes: List[Tuple[str, str, int]] = []  # (name, tensor input, dimension)
         self._names: Dict[str, str] = {}
-        self._storages: Dict[int, str] = {}
+        self._storages: Dict[Any, str] = {}
         self._held: Dict[int, str] = {}
         nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
         seen = [_Placeholder(node, examples, real, index) for index, node in enumerate(nodes)]
@@ -39,12 +39,9 @@ class Inputs:
     def size_nodes(self) -> List[Dict[str, Any]]:
         """Nodes that read symbolic sizes off the tensors they belong to."""
         return [
-            {
-                "name": name, "kind": "call_method", "target": "size", "args": [{"ref": tensor}, dimension], "kwargs": {},
-                "out": [None], "multi": False, "where": "", "opaque": "",
-            }
+            graph_node(name, "call_method", "size", [{"ref": tensor}, dimension], {}, [None])
             for name, tensor, dimension in self._sizes
-        ]  # fmt: skip
+        ]
 
     def held(self, node: Any, tensor: Any) -> str:
         """A parameter, buffer or constant of the graph module itself, once per tensor."""
@@ -113,14 +110,8 @@ class Inputs:
         return entry
 
     def _base(self, name: str, tensor: Any) -> Optional[str]:
-        if not values.is_real(tensor):
-            return None
-        try:
-            storage = tensor.untyped_storage()
-            address = storage.data_ptr() if storage.nbytes() else 0
-        except Exception:
-            return None
-        if not address:
+        address = compat.address_of(tensor) if values.is_real(tensor) else None
+        if address is None:
             return None
         owner = self._storages.setdefault(address, name)
         return None if owner == name else owner
@@ -222,3 +213,11 @@ def _dimensions(placeholders: List[_Placeholder]) -> Dict[str, Tuple[str, int]]:
                 if text is not None:
                     found.setdefault(text, (item.name, dimension))
     return found
+
+
+def graph_node(name: str, kind: str, target: str, args: List[Any], kwargs: Dict[str, Any], out: List[Any], **rest: Any):
+    """A GraphNode dictionary."""
+    node = {"name": name, "kind": kind, "target": target, "args": args, "kwargs": kwargs, "out": out}
+    node.update({"multi": False, "where": "", "opaque": ""})
+    node.update(rest)
+    return node

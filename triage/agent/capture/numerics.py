@@ -5,23 +5,14 @@ here as well.
 """
 
 import warnings
+from operator import attrgetter
 from typing import Any, Callable, Iterator, List, Tuple
 
 Row = Tuple[str, Callable[[Any], Any], Any]  # the statement that sets it, what reads it, and what it is by default
 
 
-def _at(path: str) -> Callable[[Any], Any]:
-    def read(torch: Any) -> Any:
-        value = torch
-        for part in path.split("."):
-            value = getattr(value, part)
-        return value
-
-    return read
-
-
 def _flag(path: str, default: bool) -> Row:
-    return "torch.%s = %%s" % path, _at(path), default
+    return "torch.%s = %%s" % path, attrgetter(path), default
 
 
 def _attention(kind: str) -> Row:
@@ -36,7 +27,7 @@ def _attention(kind: str) -> Row:
 _PRODUCTS: Tuple[Row, ...] = (
     ('torch.set_float32_matmul_precision("%s")', lambda torch: torch.get_float32_matmul_precision(), "highest"),
     _flag("backends.cuda.matmul.allow_tf32", False),
-    ('torch.backends.cuda.matmul.fp32_precision = "%s"', _at("backends.cuda.matmul.fp32_precision"), "none"),
+    ('torch.backends.cuda.matmul.fp32_precision = "%s"', attrgetter("backends.cuda.matmul.fp32_precision"), "none"),
 )
 _OTHERS: Tuple[Row, ...] = (
     _flag("backends.cuda.matmul.allow_fp16_reduced_precision_reduction", True),

@@ -6,6 +6,7 @@ A copy may be in double precision, or have nudged values. Invariant: nothing tha
 import math
 import os
 
+from .. import compat
 from ..capture import values
 from ..compat import gpu
 from . import memory, modes, rule
@@ -29,7 +30,7 @@ class Copier:
             for item in arguments:
                 if isinstance(item, torch.Tensor):
                     self._check(item)
-                    key = self._key(item)
+                    key = compat.address_of(item) or ("empty", id(item))
                     if key not in self.bases:
                         self._count(item)
                         self.bases[key] = self._base(item)
@@ -65,11 +66,6 @@ class Copier:
             raise CannotCopyError("an input is a %s" % type(item).__name__)
         if item.is_conj() or item.is_neg():
             raise CannotCopyError("an input is a lazy conjugate")
-
-    @staticmethod
-    def _key(item):
-        storage = item.untyped_storage()
-        return (str(item.device), storage.data_ptr()) if storage.nbytes() else ("empty", id(item))
 
     def _base(self, item):
         """The whole storage, copied, as one dimension of the item's dtype."""

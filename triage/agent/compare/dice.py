@@ -20,9 +20,9 @@ class Draw:
 
     def __init__(self, torch, name, func, args, kwargs, result):
         self.name = name
-        self.dtypes = [item.dtype for item in _tensors(torch, (args, kwargs))]
+        self.dtypes = [item.dtype for item in compat.tensors_in((args, kwargs))]
         self.default = torch.get_default_dtype()
-        self.kind = (_distribution(func), *(_form(item) for item in _tensors(torch, (result,))))
+        self.kind = (_distribution(func), *(_form(item) for item in compat.tensors_in(result)))
 
 
 class Dice:
@@ -36,13 +36,8 @@ class Dice:
 
     def watch(self):
         """A mode in which every operation begins with that state; who draws is kept in `draws`, from now on."""
-        dice, self.draws = self, []
-
-        class Watched(compat.dispatch_mode()):
-            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-                return dice.call(func, args, kwargs or {}, dice.draws)
-
-        return Watched()
+        self.draws = []
+        return compat.dispatching(lambda func, args, kwargs: self.call(func, args, kwargs, self.draws))
 
     def call(self, func, args, kwargs, draws=None):
         """The operation's result, drawn from that state."""
@@ -131,18 +126,6 @@ def _distribution(func):
 
 def _form(tensor):
     return (str(tensor.dtype), tuple(int(size) for size in tensor.shape), tuple(int(step) for step in tensor.stride()))
-
-
-def _tensors(torch, values):
-    found = []
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found += _tensors(torch, value)
-        elif isinstance(value, dict):
-            found += _tensors(torch, value.values())
-    return found
 
 
 def _states(torch):

@@ -59,16 +59,15 @@ def doubled(torch, call=None, single=False):
     `single` all in the graph is of single precision, so numbers are what eager makes of them (`scalars.py`).
     """
 
-    class Doubled(compat.dispatch_mode()):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            if str(func).startswith("aten.view.dtype") or "quantize" in str(func):
-                raise NotDoubleError("%s reads bits" % func)
-            wide = _with_doubles(torch, args), _with_doubles(torch, kwargs or {})
-            if single:
-                wide = scalars.rounded(name_of(func), _is_exact(name_of(func), *wide), *wide)
-            return func(*wide[0], **wide[1]) if call is None else call(func, *wide, (args, kwargs or {}))
+    def in_double(func, args, kwargs):
+        if str(func).startswith("aten.view.dtype") or "quantize" in str(func):
+            raise NotDoubleError("%s reads bits" % func)
+        wide = _with_doubles(torch, args), _with_doubles(torch, kwargs)
+        if single:
+            wide = scalars.rounded(name_of(func), _is_exact(name_of(func), *wide), *wide)
+        return func(*wide[0], **wide[1]) if call is None else call(func, *wide, (args, kwargs))
 
-    return Doubled()
+    return compat.dispatching(in_double)
 
 
 def _with_doubles(torch, value):
@@ -85,13 +84,10 @@ def _with_doubles(torch, value):
 def nudged(torch, rough, dice=None):
     """A mode in which eager gives what else it might have given. `rough` nudges further; `dice` says what is drawn."""
 
-    class Nudged(compat.dispatch_mode()):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            if dice is None:
-                return _nudged(torch, rough, func, args, kwargs or {})
-            return _nudged(torch, rough, _Thrown(dice, func), args, kwargs or {})
+    def call(func, args, kwargs):
+        return _nudged(torch, rough, func if dice is None else _Thrown(dice, func), args, kwargs)
 
-    return Nudged()
+    return compat.dispatching(call)
 
 
 def _nudged(torch, rough, func, args, kwargs):
@@ -138,12 +134,7 @@ def unchanged():
     """A mode that changes nothing. Where a result is another one under it, no mode can be trusted: `linalg_pinv` of complex
     numbers loses a conjugation when it is dispatched to Python (torch 2.13).
     """
-
-    class Unchanged(compat.dispatch_mode()):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            return func(*args, **(kwargs or {}))
-
-    return Unchanged()
+    return compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs))
 
 
 class Overflows(object):
@@ -153,22 +144,14 @@ class Overflows(object):
         self.torch, self.found, self.counts = torch, [], {}
 
     def mode(self):
-        overflows = self
-
-        class Watched(compat.dispatch_mode()):
-            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-                return overflows.call(func, args, kwargs or {})
-
-        return Watched()
+        return compat.dispatching(self.call)
 
     def call(self, func, args, kwargs, plain=None):
-        from torch.utils import _pytree
-
         name = str(getattr(func, "overloadpacket", func))
         self.counts[name] = self.counts.get(name, 0) + 1
-        finite = name_of(func) not in UNWRITTEN and all(map(self._finite, _pytree.tree_flatten((args, kwargs))[0]))
+        finite = name_of(func) not in UNWRITTEN and all(map(self._finite, compat.flattened((args, kwargs))[0]))
         result = func(*args, **kwargs)
-        if finite and not all(map(self._finite, _pytree.tree_flatten(result)[0])):
+        if finite and not all(map(self._finite, compat.flattened(result)[0])):
             self.found.append((name, self.counts[name]))
         return result
 
@@ -181,17 +164,16 @@ class Overflows(object):
 def surrounded(torch, byte):
     """A mode in which every new tensor lies between bytes of this value, and what was not written holds them."""
 
-    class Surrounded(compat.dispatch_mode()):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            result = func(*args, **(kwargs or {}))
-            if name_of(func) in UNWRITTEN:
-                return _of_bytes(torch, result, byte)
-            schema = getattr(func, "_schema", None)
-            if schema is None or _is_view(schema) or any(written(argument) for argument in schema.arguments):
-                return result
-            return _each(torch, result, lambda tensor: _placed(torch, tensor, byte))
+    def call(func, args, kwargs):
+        result = func(*args, **kwargs)
+        if name_of(func) in UNWRITTEN:
+            return _of_bytes(torch, result, byte)
+        schema = getattr(func, "_schema", None)
+        if schema is None or _is_view(schema) or any(written(argument) for argument in schema.arguments):
+            return result
+        return _each(torch, result, lambda tensor: _placed(torch, tensor, byte))
 
-    return Surrounded()
+    return compat.dispatching(call)
 
 
 def _of_bytes(torch, tensor, byte):

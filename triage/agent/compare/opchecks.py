@@ -91,7 +91,8 @@ class _Checker(object):
         with self.torch.no_grad():
             real = [self._spelled(item, True) for item in compat.flattened(operator(*args, **kwargs))[0]]
         try:
-            fake = [self._spelled(item, True) for item in compat.fake_results(operator, *put_back(copier.copies()[0]))]
+            _, results = compat.fake_call(operator, *put_back(copier.copies()[0]))
+            fake = [self._spelled(item, True) for item in results]
         except Exception:
             return  # opcheck has said why
         if len(real) != len(fake) or any("?" not in b and a != b for a, b in zip(real, fake)):  # noqa: B905 - Python 3.9

@@ -6,6 +6,7 @@ all digits of the last one. Where its check fails with results that are as right
 
 import functools
 
+from .. import compat
 from . import modes, randomness
 
 
@@ -15,8 +16,8 @@ def rounding_otherwise(torch, function):
     @functools.wraps(function)
     def run(*args, **kwargs):
         try:
-            given = _tensors_of(torch, (args, kwargs, _state_of(torch, function)))
-            before = [(tensor, _version(tensor)) for tensor in given]
+            given = compat.tensors_in((args, kwargs, _state_of(torch, function)))
+            before = [(tensor, compat.version_of(tensor)) for tensor in given]
         except Exception:  # arguments of a kind that nothing is known of
             return function(*args, **kwargs)
         result = function(*args, **kwargs)
@@ -29,37 +30,22 @@ def rounding_otherwise(torch, function):
 
 
 def _nudged(torch, result, before):
-    from torch.utils import _pytree
-
-    known = {_place(tensor) for tensor, _ in before}
+    known = {_memory(tensor) for tensor, _ in before}
     put_back = randomness.kept(torch)  # the program's own random numbers are as they were
 
     def change(value):
-        if not isinstance(value, torch.Tensor) or isinstance(value, torch.nn.Parameter) or _place(value) in known:
+        if not isinstance(value, torch.Tensor) or isinstance(value, torch.nn.Parameter) or _memory(value) in known:
             return value
         return modes.shaken(torch, value, False)
 
     try:
         for tensor, version in before:
-            if version != _version(tensor):  # by `.data`, which autograd does not take for a change
+            if version != compat.version_of(tensor):  # by `.data`, which autograd does not take for a change
                 tensor.data.copy_(modes.shaken(torch, tensor.data, False))
-        return _pytree.tree_map(change, result)
+        leaves, put_back_leaves = compat.flattened(result)
+        return put_back_leaves([change(leaf) for leaf in leaves])
     finally:
         put_back()
-
-
-def _tensors_of(torch, given):
-    from torch.utils import _pytree
-
-    return [item for item in _pytree.tree_flatten(given)[0] if isinstance(item, torch.Tensor)]
-
-
-def _version(tensor):
-    """How often it was written into; None where that is not counted, as under inference_mode."""
-    try:
-        return tensor._version
-    except Exception:
-        return None
 
 
 def _state_of(torch, function):
@@ -67,8 +53,5 @@ def _state_of(torch, function):
     return list(module.state_dict(keep_vars=True).values()) if isinstance(module, torch.nn.Module) else []
 
 
-def _place(tensor):
-    try:
-        return tensor.untyped_storage().data_ptr()
-    except Exception:  # no memory of its own, or an older torch
-        return id(tensor)
+def _memory(tensor):
+    return compat.address_of(tensor) or id(tensor)

@@ -62,12 +62,12 @@ class Runner:
             if seed is not None:
                 torch.manual_seed(OTHER_SEED + seed)
             with self._as_called(double), mode or contextlib.nullcontext():
-                versions = [_version(argument) for argument in arguments]
+                versions = [compat.version_of(argument) for argument in arguments]
                 given = self._gather(function(*arguments), arguments)
                 given.written = {
                     name + AFTER
                     for name, argument, before in zip(self.names, arguments, versions)  # noqa: B905 - not in Python 3.9
-                    if _version(argument) != before
+                    if compat.version_of(argument) != before
                 }
                 if self.gradients:
                     with self._casts_of_backward(double):
@@ -112,7 +112,7 @@ class Runner:
         storages = collections.OrderedDict()
         for name, argument in zip(self.names, arguments):  # noqa: B905 - not in Python 3.9
             if isinstance(argument, self.torch.Tensor):
-                storages.setdefault(_address(argument), name)
+                storages.setdefault(compat.address_of(argument), name)
         for index, item in enumerate(flat(result)):
             name = "output %d" % index
             if isinstance(item, self.torch.Tensor):
@@ -169,7 +169,7 @@ def _kept(torch, item):
 
 
 def _facts(item, storages):
-    owner = storages.get(_address(item))
+    owner = storages.get(compat.address_of(item))
     return {
         "dtype": str(item.dtype).split(".")[-1],
         "shape": tuple(int(size) for size in item.shape),
@@ -183,22 +183,6 @@ def _facts(item, storages):
 def _has_grad_fn(item):
     """Whether a backward pass goes on from it. Compiled code may return what requires a gradient, and has nowhere to send it."""
     return bool(item.requires_grad) and not item.is_leaf
-
-
-def _version(item):
-    """How often a tensor was written to in place; None where nobody counts (an inference tensor, no tensor)."""
-    try:
-        return item._version
-    except (AttributeError, RuntimeError):
-        return None
-
-
-def _address(item):
-    try:
-        storage = item.untyped_storage()
-        return (str(item.device), storage.data_ptr()) if storage.nbytes() else None
-    except Exception:
-        return None
 
 
 def flat(result):

@@ -22,9 +22,17 @@ def compile_id():
         return "?"
 
 
-def making(maker, watch):
-    """A function that makes functions (as those of `convert_frame` do before 2.3), and has `watch` wrap each that it makes."""
+def watch_frames(convert_frame, inner, outer):
+    """Have `inner` wrap what compiles a frame, and `outer` what goes on without it where that raises."""
+    if hasattr(convert_frame, "ConvertFrame"):
+        for kind, watch in ((convert_frame.ConvertFrameAssert, inner), (convert_frame.ConvertFrame, outer)):
+            kind.__call__ = watch(kind.__call__)
+        return
+    for name, watch in (("convert_frame_assert", inner), ("convert_frame", outer)):  # before 2.3: they make functions
+        setattr(convert_frame, name, _making(getattr(convert_frame, name), watch))
 
+
+def _making(maker, watch):
     @functools.wraps(maker)
     def make(*args, **kwargs):
         return watch(maker(*args, **kwargs))

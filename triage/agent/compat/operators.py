@@ -103,8 +103,3 @@ def fake_call(operator, args, kwargs):
     args, kwargs = put_back(inputs)
     with mode:
         return inputs, flattened(operator(*args, **kwargs))[0]
-
-
-def fake_results(operator, args, kwargs):
-    """What the fake kernel of an operator gives, as a list of leaves."""
-    return fake_call(operator, args, kwargs)[1]

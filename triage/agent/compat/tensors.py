@@ -13,6 +13,19 @@ def flattened(tree):
     return flat, lambda leaves: tree_unflatten(leaves, spec)
 
 
+def tensors_in(tree):
+    """The tensors in nested containers, in order; also in dataclasses and other lists and dictionaries, as models return."""
+    for leaf in flattened(tree)[0]:
+        if isinstance(leaf, sys.modules["torch"].Tensor):
+            yield leaf
+        elif isinstance(leaf, dict):
+            yield from tensors_in(dict(leaf))
+        elif isinstance(leaf, (list, tuple)):
+            yield from tensors_in(list(leaf))
+        elif hasattr(leaf, "__dataclass_fields__") and not isinstance(leaf, type):
+            yield from tensors_in(dict(vars(leaf)))
+
+
 def copy_graph(gm):
     """A GraphModule with the same parameters and a graph of its own."""
     import copy
@@ -58,11 +71,33 @@ def base_of(tensor):
         return None
 
 
-def dispatch_mode():
-    """The base class of modes that see every ATen operation."""
+def address_of(tensor):
+    """Where its memory lies, as a key that views of one memory share; None where it has none, or does not tell."""
+    try:
+        storage = tensor.untyped_storage()
+        address = storage.data_ptr() if storage.nbytes() else 0
+        return (str(tensor.device), address) if address else None
+    except Exception:
+        return None
+
+
+def version_of(value):
+    """How often a tensor was written to in place; None where nobody counts (an inference tensor, no tensor)."""
+    try:
+        return value._version
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def dispatching(call):
+    """A mode under which every ATen operation is `call(func, args, kwargs)`."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    return TorchDispatchMode
+    class Dispatching(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return call(func, args, kwargs or {})
+
+    return Dispatching()
 
 
 def tracing_modes_off():

@@ -67,12 +67,7 @@ class Breaks(object):
 
     def watch_frames(self, module):
         """See which frames are given up."""
-        if hasattr(module, "ConvertFrame"):
-            module.ConvertFrameAssert.__call__ = self._inner(module.ConvertFrameAssert.__call__)
-            module.ConvertFrame.__call__ = self._outer(module.ConvertFrame.__call__)
-            return
-        for name, watch in (("convert_frame_assert", self._inner), ("convert_frame", self._outer)):  # before 2.3
-            setattr(module, name, compat.making(getattr(module, name), watch))
+        compat.watch_frames(module, self._inner, self._outer)
 
     def watch_exceptions(self, module):
         """See what is given up for a break in a loop, before 2.9: `raise SkipFrame(...) from error`, which never gets far."""

@@ -17,37 +17,27 @@ class CallClock(object):
         self.first = None
         self.later = []
         self._local = threading.local()
-        self._settle = recorder.config.get(
-            "settle"
-        )  # calls and seconds without a compile, after which the program is ended
+        # Calls and seconds without a compile, after which the program is ended.
+        self._settle = recorder.config.get("settle")
         self._graphs, self._steady, self._since = -1, 0, time.monotonic()
-        enter, leave = recorder.enter, recorder.leave
+        recorder.at_enter.append(self._entered)
+        recorder.at_leave.append(self._left)
 
-        def timed_enter(what, *call):
-            enter(what, *call)
-            if what == "calls":
-                depth = getattr(self._local, "depth", 0)
-                self._local.depth = depth + 1
-                if depth == 0:
-                    self._local.began = time.perf_counter()
+    def _entered(self, what):
+        if what == "calls" and self.recorder.depth(what) == 1:
+            self._local.began = time.perf_counter()
 
-        def timed_leave(what):
-            if what == "calls":
-                self._local.depth = getattr(self._local, "depth", 1) - 1
-                if self._local.depth == 0:
-                    self._ended(time.perf_counter() - self._local.began)
-            leave(what)
-            if what == "calls" and self._local.depth == 0 and self._settle and self._settled():
-                recorder.leave_early()
-
-        recorder.enter, recorder.leave = timed_enter, timed_leave
-
-    def _ended(self, seconds):
+    def _left(self, what):
+        if what != "calls" or self.recorder.depth(what):
+            return
+        seconds = time.perf_counter() - self._local.began
         self.calls += 1
         if self.first is None:
             self.first = seconds
         elif len(self.later) < KEPT:
             self.later.append(seconds)
+        if self._settle and self._settled():
+            self.recorder.leave_early()
 
     def _settled(self):
         """Whether nothing was compiled for so many calls and for so long that nothing more is to be expected."""

@@ -2,6 +2,8 @@
 
 import contextlib
 
+from .. import compat
+
 
 class Call(object):
     """Holds the function and its arguments; a tensor of an autograd graph is held without that, which may be gone by then."""
@@ -19,7 +21,7 @@ class Call(object):
                 stack.enter_context(mode())
             result = self.function(*self.args, **self.kwargs)
         if self.backward:
-            total = _total(self.torch, result)
+            total = _total(result)
             if total is not None:
                 total.backward()
 
@@ -31,21 +33,11 @@ def _modes(torch):
     else:
         grad = torch.is_grad_enabled()
         made = [lambda: torch.set_grad_enabled(grad)]
-    for device, (on, dtype) in _autocasts(torch).items():
+    for device in ("cpu", "cuda"):
+        on, dtype = compat.autocast_of(device)
         if on:
             made.append(lambda device=device, dtype=dtype: torch.autocast(device, dtype=dtype))
     return made
-
-
-def _autocasts(torch):
-    found = {}
-    try:  # with the device since 2.4
-        for device in ("cpu", "cuda"):
-            found[device] = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
-    except TypeError:
-        found["cuda"] = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
-        found["cpu"] = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
-    return found
 
 
 def _detached(torch, value):
@@ -60,20 +52,7 @@ def _detached(torch, value):
     return value
 
 
-def _total(torch, value):
+def _total(value):
     """The sum of what gradients can be sent back from; None where there is nothing."""
-    parts = [item.sum() for item in _tensors(torch, value) if item.requires_grad and not item.is_complex()]
+    parts = [item.sum() for item in compat.tensors_in(value) if item.requires_grad and not item.is_complex()]
     return sum(parts[1:], parts[0]) if parts else None
-
-
-def _tensors(torch, value):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(torch, item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(torch, item)
-    elif hasattr(value, "__dataclass_fields__"):  # what models of libraries return
-        yield from _tensors(torch, dict(vars(value)))

@@ -57,12 +57,7 @@ def patch_convert_frame(module, recorder):
 
         return outer_call
 
-    if hasattr(module, "ConvertFrame"):
-        module.ConvertFrameAssert.__call__ = watch_inner(module.ConvertFrameAssert.__call__)
-        module.ConvertFrame.__call__ = watch_outer(module.ConvertFrame.__call__)
-    else:  # before 2.3 they were functions that make functions
-        module.convert_frame_assert = compat.making(module.convert_frame_assert, watch_inner)
-        module.convert_frame = compat.making(module.convert_frame, watch_outer)
+    compat.watch_frames(module, watch_inner, watch_outer)
 
 
 def patch_output_graph(module, recorder):
@@ -74,7 +69,7 @@ def patch_output_graph(module, recorder):
         example_inputs = args[0] if args else kwargs.get("example_inputs") or self.example_inputs()  # 2.1 passes none
         number = recorder.graphs
         recorder.graphs += 1
-        graph_id = _compile_id()
+        graph_id = compat.compile_id()
         recorder.breadcrumb("compile graph %s" % graph_id)
         recorder.operators()
         kept = recorder.comparer.keep(gm, graph_id) if recorder.comparer is not None else None
@@ -131,7 +126,7 @@ def _seeing(inner, recorder):
     @functools.wraps(inner)
     def inner_compile(gm, example_inputs, *args, **kwargs):
         backward = bool(kwargs.get("is_backward"))
-        graph_id = _compile_id()
+        graph_id = compat.compile_id()
         recorder.breadcrumb("inductor compiles %s graph %s" % ("backward" if backward else "forward", graph_id))
         number = recorder.graphs
         recorder.graphs += 1
@@ -256,13 +251,3 @@ def _backend_name(output_graph):
             break
         function = deeper
     return getattr(function, "__name__", type(function).__name__)
-
-
-def _compile_id():
-    """Dynamo's own name of the graph, `frame/recompile`, e.g. 0/1."""
-    guards = sys.modules.get("torch._guards")
-    try:
-        found = guards.CompileContext.current_compile_id()
-        return str(found).strip("[]") if found is not None else "?"
-    except Exception:
-        return "?"

@@ -37,6 +37,10 @@ class Recorder:
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
         self.turns = None  # measures steps in turns with other processes, where the probe asks for it
+        self.at_enter, self.at_leave = (
+            [],
+            [],
+        )  # functions that are told `calls` or `backwards` once that has begun, has ended
         self.at_end = []  # functions that tell what they know once the program has ended
         self._ids = 0
         self._told_ranks = bool(config.get("explain"))  # a question in each call, for the ladder alone
@@ -137,9 +141,9 @@ class Recorder:
 
         Nor does a backward pass inside a call: AOTAutograd runs one while it traces. `call` is (function, args, kwargs).
         """
-        depth, outermost = getattr(self._local, what, 0), not self.inside()
+        depth, outermost = self.depth(what), not self.inside()
         setattr(self._local, what, depth + 1)
-        if depth == 0 and not (what == "backwards" and getattr(self._local, "calls", 0)):
+        if depth == 0 and not (what == "backwards" and self.depth("calls")):
             setattr(self, what, getattr(self, what) + 1)
             if not self._told_ranks and rank() is not None:
                 self._told_ranks = True
@@ -149,10 +153,16 @@ class Recorder:
                 self.turns.begins(call)
             if outermost and self.config.get("timed"):
                 self._local.began = self.now(), time.process_time(), self.graphs
+        for told in self.at_enter:
+            told(what)
+
+    def depth(self, what):
+        """In how many `calls`, or `backwards`, one inside the other, this thread is."""
+        return getattr(self._local, what, 0)
 
     def inside(self):
         """Whether this thread is in a call of a compiled function, or in a backward pass."""
-        return bool(getattr(self._local, "calls", 0) or getattr(self._local, "backwards", 0))
+        return bool(self.depth("calls") or self.depth("backwards"))
 
     def comparing(self):
         """Whether this thread compares a call: what it runs, and what that raises, is not the program's."""
@@ -198,6 +208,8 @@ class Recorder:
             self._steps[what].add(seconds, worked, compiled=self.graphs > began[2])
             if self.turns is not None and not self.turns.named:
                 self.turns.took(what, seconds)
+        for told in self.at_leave:
+            told(what)
 
     def now(self):
         """Seconds. A GPU has done by then what it was told."""

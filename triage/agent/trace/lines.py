@@ -69,7 +69,7 @@ class Tracer(object):
         self.frozen = None
 
     def start(self):
-        self._watch_calls()
+        self.recorder.at_leave.append(self._left)
         sys.addaudithook(self._audit)
         atexit.register(self.write)
         self._write_before_leaving()
@@ -201,21 +201,16 @@ class Tracer(object):
 
     # -- the compiled call ----------------------------------------------------------------------------------------
 
-    def _watch_calls(self):
+    def _left(self, what):
         """What was executed is settled when the failing call has returned: what comes after it was never reached."""
-        leave, number = self.recorder.leave, self.config.get("calls") or 0
-
-        def leaving(what):
-            leave(what)
-            if what != "calls" or not number or self.recorder.calls < number or self.frozen is not None:
-                return
-            if not getattr(self.recorder._local, "calls", 0):
-                self.frozen = {file: sorted(lines) for file, lines in self.lines.items()}
-                self._mark_callers()
-                if self._is_child():
-                    self._put()
-
-        self.recorder.leave = leaving
+        number = self.config.get("calls")
+        if what != "calls" or not number or self.recorder.calls < number or self.frozen is not None:
+            return
+        if not self.recorder.depth(what):
+            self.frozen = {file: sorted(lines) for file, lines in self.lines.items()}
+            self._mark_callers()
+            if self._is_child():
+                self._put()
 
     def _mark_callers(self):
         """Frames that are still running: the lines they stand on were reached."""

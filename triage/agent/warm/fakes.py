@@ -21,40 +21,39 @@ def measure():
     """For the rest of this process: a line of JSON for each call whose fake result is another than the real one."""
     import torch
 
-    class Measuring(compat.dispatch_mode()):
-        def __init__(self):
-            super().__init__()
-            self.known, self.told = set(), 0
+    compat.dispatching(_Measuring(torch).call).__enter__()
 
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
-            before = self._fake(func, args, kwargs)
-            result = func(*args, **kwargs)
-            if before is not None:
-                given, fake = before
-                real = _described(torch, result, compat.flattened((args, kwargs))[0])
-                if _differ(real, fake):
-                    self.told += 1
-                    _write({"operation": str(func), "given": given, "real": real, "fake": fake})
-            return result
 
-        def _fake(self, func, args, kwargs):
-            """(what it is given, what it gives fakes of that); None where that is not asked, or not to be told."""
-            flat = compat.flattened((args, kwargs))[0]
-            if self.told >= MOST_TOLD or len(self.known) >= MOST or not _asked(torch, func, flat):
-                return None
-            given = _given(torch, flat)
-            key = (str(func), json.dumps(given))
-            if key in self.known:
-                return None
-            self.known.add(key)
-            try:
-                inputs, results = compat.fake_call(func, args, kwargs)
-                return given, _described(torch, results, inputs)
-            except Exception:
-                return None  # it raises: then its own name is in the error
+class _Measuring(object):
+    def __init__(self, torch):
+        self.torch, self.known, self.told = torch, set(), 0
 
-    Measuring().__enter__()
+    def call(self, func, args, kwargs):
+        before = self._fake(func, args, kwargs)
+        result = func(*args, **kwargs)
+        if before is not None:
+            given, fake = before
+            real = _described(self.torch, result, compat.flattened((args, kwargs))[0])
+            if _differ(real, fake):
+                self.told += 1
+                _write({"operation": str(func), "given": given, "real": real, "fake": fake})
+        return result
+
+    def _fake(self, func, args, kwargs):
+        """(what it is given, what it gives fakes of that); None where that is not asked, or not to be told."""
+        flat = compat.flattened((args, kwargs))[0]
+        if self.told >= MOST_TOLD or len(self.known) >= MOST or not _asked(self.torch, func, flat):
+            return None
+        given = _given(self.torch, flat)
+        key = (str(func), json.dumps(given))
+        if key in self.known:
+            return None
+        self.known.add(key)
+        try:
+            inputs, results = compat.fake_call(func, args, kwargs)
+            return given, _described(self.torch, results, inputs)
+        except Exception:
+            return None  # it raises: then its own name is in the error
 
 
 def mend(calls):

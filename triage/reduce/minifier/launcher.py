@@ -22,8 +22,8 @@ from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome
 from triage.probe.graphs import graph_of
-from triage.probe.launch import Exit, Launch, launch
-from triage.probe.run import ProbeRequest, run_probe, text_of
+from triage.probe.launch import Exit, Launch, launch, text_of
+from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.staging import AGENT, environment, harvest_neutral, make_stage
 from triage.probe.target import Target
 from triage.reduce.minifier.checkpoints import OURS, Checkpoint, collect, is_launcher, without_settings

@@ -35,7 +35,7 @@ class LocalEngine:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-def run_here(work: Work, cancel: Cancel) -> Done:
+def run_here(work: Work, cancel: Cancel | None = None) -> Done:
     """Run it on this machine, to its end or its limit. Whatever goes wrong is told, not raised: the others go on."""
     try:
         work.log.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,6 @@ import time
 from typing import Any
 
 from triage.errors import UsageError
-from triage.probe.launch import Cancel
 from triage.sweep.engines.interface import Done, Work, imported
 from triage.sweep.engines.local import run_here
 
@@ -55,7 +54,7 @@ class RayEngine:
         self._running: dict[Any, tuple[Work, float]] = {}
 
     def submit(self, work: Work) -> None:
-        task = self._ray.remote(_run).options(
+        task = self._ray.remote(run_here).options(
             num_cpus=work.cores, max_retries=0
         )  # what is lost is run again by who asked
         self._running[task.remote(work)] = (work, time.monotonic())
@@ -92,10 +91,6 @@ class RayEngine:
                 _, left = self._ray.wait(left, num_returns=len(left), timeout=seconds)
         self._running = {}
         self._ray.shutdown()
-
-
-def _run(work: Work) -> Done:
-    return run_here(work, Cancel())
 
 
 def _check_reachable(address: str | None) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from triage.errors import UsageError
-from triage.probe.launch import Cancel
 from triage.sweep.engines.interface import Done, Work, imported
 from triage.sweep.engines.local import run_here
 
@@ -53,7 +52,7 @@ class SlurmEngine:
             name="triage",
             **self._parameters,
         )
-        self._running[work.name] = (self._executor.submit(_run, work), work, time.monotonic())
+        self._running[work.name] = (self._executor.submit(run_here, work), work, time.monotonic())
 
     def wait(self, seconds: float | None = None) -> Done | None:
         end = math.inf if seconds is None else time.monotonic() + seconds
@@ -86,7 +85,3 @@ def _told(job: Any, work: Work, seconds: float) -> Done:
         words = str(error).strip().splitlines() or [""]
         return Done(work.name, None, seconds, lost=lost, error=f"{state}: {words[0]}")
     return done
-
-
-def _run(work: Work) -> Done:
-    return run_here(work, Cancel())

@@ -1,0 +1,149 @@
+"""How a walk along the ladder ends early: hangs, a spent budget, an interrupt."""
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from walk_machine import RUNGS, SITE, Machine, error, go, walk_of
+
+from triage.judge.signature import signature_of
+from triage.locate.ladder import suspect
+from triage.locate.walk import Walk
+from triage.model.outcome import Outcome
+from triage.model.rungs import LADDER
+from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.launch import Cancel
+from triage.probe.run import Probe, ProbeRequest
+from triage.session.clock import BudgetSpentError, Clock
+from triage.session.events import Event
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Callable[..., Walk]:
+    return walk_of(tmp_path)
+
+
+def test_nor_is_one_that_hangs_uncompiled(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(OutcomeKind.HANG) for rung in RUNGS}, seconds=300.0)
+    conclusion = go(walk(machine))
+    assert (conclusion.stage, conclusion.symptom) == (Stage.SCRIPT, Symptom.HANG)
+    assert machine.visited() == ["as_is", "uncompiled"]
+
+
+def test_a_hang_is_not_repeated(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    conclusion = go(walk(machine))
+    assert (conclusion.stage, conclusion.symptom) == (Stage.INDUCTOR, Symptom.HANG)
+    assert [request.rung for request in machine.requests].count("inductor") == 0  # as_is stands for it
+
+
+def test_a_probe_cut_by_the_budget_is_no_hang(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    found = walk(machine, budget=100.0)
+    with pytest.raises(BudgetSpentError):
+        found.first()
+    assert found.seen == {} and not found.conclusion().settled
+
+
+def test_a_hang_that_is_known_from_an_earlier_run_takes_nothing_of_the_budget(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    found = walk(machine, budget=100.0)
+    found.probe = lambda request, cancel: machine(replace(request, timeout=300.0), cancel)  # as it was then
+    assert found.first().outcome.kind is OutcomeKind.HANG
+
+
+def test_a_spent_budget_leaves_what_was_seen(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS[4:]})
+    found = walk(machine, budget=100.0)
+    found.first()
+    found.session.clock = Clock(0.001)
+    time.sleep(0.01)
+    with pytest.raises(BudgetSpentError):
+        found.settle()
+    assert found.conclusion().symptom is Symptom.EXCEPTION and not found.conclusion().settled
+
+
+def test_an_interrupt_ends_the_probes_that_run(walk: Callable[..., Walk]) -> None:
+    machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS[4:]})
+    cancels: list[Cancel] = []
+
+    def probe(request: ProbeRequest, cancel: Cancel) -> Probe:
+        if request.name == "as_is":
+            return machine(request, cancel)
+        cancels.append(cancel)
+        if len(cancels) == 1:
+            raise KeyboardInterrupt
+        return machine(request, cancel)
+
+    found = walk(machine, jobs=2)
+    found.probe = probe
+    found.first()
+    with pytest.raises(KeyboardInterrupt):
+        found.settle()
+    assert cancels[0].is_set() and found.seen["inductor"]
+
+
+def test_what_goes_on_is_told(walk: Callable[..., Walk]) -> None:
+    heard: list[Event] = []
+    go(walk(Machine({"inductor": itertools.repeat(error())}), heard=heard))
+    kinds = [event.kind for event in heard if event.kind != "probe_facts"]
+    assert kinds[:4] == ["probe_started", "ladder", "probe_ended", "probe_started"]
+    assert kinds.count("probe_started") == kinds.count("probe_ended")
+    assert {event.facts["face"] for event in heard if event.kind == "probe_ended"} == {"same", None}
+
+
+@pytest.mark.parametrize(
+    ("stack", "stage"), [("_dynamo/symbolic_convert.py", 1), ("_inductor/sizevars.py", 4), ("", 4)]
+)
+def test_a_hang_is_looked_for_where_its_stack_points(stack: str, stage: int) -> None:
+    outcome = Outcome(OutcomeKind.HANG, 300.0, detail="compile frame 0", stacks=f'File "{SITE}/{stack}", line 3')
+    signature = signature_of(outcome)
+    assert signature is not None
+    assert suspect(signature, outcome) is LADDER[stage].stage
+
+
+def test_rungs_below_a_hang_are_given_many_times_what_passes(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        seconds = request.timeout if found.outcome.failed else 8.0
+        return replace(found, outcome=replace(found.outcome, seconds=seconds))
+
+    found = walk(machine)
+    found.probe = probe
+    assert go(found).symptom is Symptom.HANG
+    assert [(request.rung, request.timeout) for request in machine.requests] == [
+        (None, 300.0),
+        ("uncompiled", 300.0),
+        ("aot_eager_decomp_partition", 160.0),
+    ]
+
+
+def test_an_interrupt_among_seeded_runs_ends_them(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.cycle([error(), None])})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        if request.seed is not None:
+            raise KeyboardInterrupt
+        return machine(request, cancel)
+
+    found = walk(machine)
+    found.probe = probe
+    with pytest.raises(KeyboardInterrupt):
+        go(found)
+    assert found.session.cancel.is_set()
+
+
+def test_where_the_script_hangs_the_other_runs_print_no_graphs(walk: Callable[..., Walk]) -> None:
+    machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
+    go(walk(machine))
+    first, *others = machine.requests
+    assert first.verbose_logs and others
+    assert not any(request.verbose_logs or "+dynamo" in request.extra_env["TORCH_LOGS"] for request in others)
+    machine = Machine({"inductor": itertools.repeat(error())})
+    go(walk(machine))
+    assert all(request.verbose_logs for request in machine.requests)
