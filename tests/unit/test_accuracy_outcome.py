@@ -488,6 +488,18 @@ def test_eager_that_is_not_sure_of_itself_is_no_measure(walk: Callable[..., Walk
     assert (found.stage, found.symptom) == (Stage.NONE, Symptom.NONDETERMINISTIC) and found.unsteady
 
 
+def test_the_order_of_writes_is_told_in_place_of_memory() -> None:
+    def told(*by: str | None) -> str:
+        events = [
+            {"e": "unsteady", "graph": "0/0", "item": f"output {n}", "unordered": one} for n, one in enumerate(by)
+        ]
+        notes = replace(agent_notes(events), compared=1)
+        return str(comparison_note(Probe("p", None, Outcome(OutcomeKind.OK), None, notes, Path("x"))))
+
+    assert "when index_put writes in another order" in told("index_put", "index_put")
+    assert "memory that the program never wrote" in told("index_put", None)
+
+
 class Tracing(Checking):
     """Its check fails on every rung that compiles."""
 

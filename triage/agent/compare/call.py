@@ -11,7 +11,7 @@ operation with a path of its own below autograd) is not used.
 import contextlib
 
 from .. import compat
-from . import dice, measure, memory, modes, randomness, roundoff, rule, scalars
+from . import dice, measure, memory, modes, randomness, repeats, roundoff, rule, scalars
 from .copies import CannotCopyError, Copier
 from .run import AFTER, GRADIENT, Runner
 
@@ -35,7 +35,8 @@ class Call:
         self.smallest = rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
-        self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote
+        self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote, or by `unordered`
+        self.unordered = {}  # what hangs on the order of writes to one place, and the operations that write so
         self.by_chance = []  # (name, reason) of what could not be compared, since it hangs on random numbers that are others
         self._dice = None  # says what is drawn, where eager and compiled are to draw the same
         self._drawn = ()
@@ -147,8 +148,10 @@ class Call:
     # -- how sure eager is of itself ------------------------------------------------------------------------------
 
     def _sure_of(self, names, eager):
-        """The names of what eager gives again whatever lies in memory that nobody wrote."""
-        self.names = steady = names
+        """The names of what eager gives again whatever lies in memory that nobody wrote, in whatever order places are written."""
+        self.names = names
+        self.unordered = self._unordered(names)
+        self.names = steady = [name for name in names if name not in self.unordered]
         for byte in memory.FILLINGS:
             with memory.fresh_memory_filled(byte):
                 steady = self._same(eager, self._eager(around=byte), steady)
@@ -156,12 +159,24 @@ class Call:
         one, other = (self._surrounded(byte) for byte in memory.FILLINGS)
         if one is not None and other is not None:
             steady = self._same(one, other, steady)
-        self.unsteady = [name for name in names if name not in steady]
+        self.unsteady = [name for name in self.names if name not in steady]
         if self.unsteady:
             self._without_own_randomness()
+        self.unsteady += self.unordered
         unchanged = self._eager(mode=modes.unchanged())
         self.measured = self._same(eager, unchanged, steady) == steady
         return steady
+
+    def _unordered(self, names):
+        """What is another value where places that are written several times are written in another order, and by what."""
+        writes = []
+        with repeats.in_order(self.torch):
+            one = self._eager(mode=modes.written_in_order(writes, reverse=False))
+            if not writes:
+                return {}
+            other = self._eager(mode=modes.written_in_order(writes, reverse=True))
+        same = self._same(one, other, names)
+        return {name: ", ".join(writes) for name in names if name not in same}
 
     def _without_own_randomness(self):
         """What eager gives otherwise each time although memory holds the same hangs on numbers that nobody can draw again."""

@@ -159,7 +159,9 @@ class Comparer:
     def _note(self, call, found, kept, graph, number):
         """What a call left to say beside what is wrong: that eager is no measure for a value, or that one rounds otherwise."""
         for name in call.unsteady:
-            self.recorder.channel.say("unsteady", graph=graph["id"], call=number, item=name)
+            self.recorder.channel.say(
+                "unsteady", graph=graph["id"], call=number, item=name, unordered=call.unordered.get(name)
+            )
         for name, reason in call.by_chance:
             self.recorder.channel.say("by_chance", graph=graph["id"], call=number, item=name, reason=reason)
         # Beside wrong values, whichever the check looks at; what is wrong with no value is told with no graph's rounding.
