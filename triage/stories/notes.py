@@ -66,6 +66,7 @@ def _of_other_wrong_values(found: Findings, conclusion: Conclusion) -> Told:
     told = conclusion.wrong.graph if conclusion.wrong is not None else None
     speaks = apart is not None and told == (apart.wrong.graph if apart.wrong is not None else None)
     return [
+        found.traced,
         another_operation(found.diverging, shown),
         another_failure(found.also_wrong, conclusion.passing, only=conclusion.wrong is None),
         wrong_besides(apart if speaks else None),
