@@ -229,7 +229,7 @@ def test_what_a_wrong_number_is_made_into_is_traced_back_to_it(tmp_path: Path, w
     (told,) = found.walk.checked.notes.wrongs
     assert (told.item, told.kind, told.file) == ("result of aten.floor_divide", "values", "graph.json")
     assert [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
-    assert found.traced.endswith(f"Without, output 0 is wrong: {wrong.wrongness.words()}.")
+    assert found.traced.endswith(f"Given the compiled one, output 0 is wrong ({wrong.wrongness.words()}).")
 
 
 @pytest.mark.parametrize(
