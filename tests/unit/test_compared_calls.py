@@ -491,15 +491,32 @@ def test_an_input_that_eager_writes_its_old_values_to_is_changed_by_both() -> No
 def test_what_is_small_is_compared_as_that_where_it_is_asked_where_a_wrong_value_begins() -> None:
     x = torch.full((64,), 1e-6)
 
-    def found(off: float, *, fine: bool) -> list[str]:
+    def found(off: float, **how: bool) -> list[bool]:
+        """Of each that is wrong, whether that is told as small."""
         gm = torch.fx.symbolic_trace(lambda x: (torch.atanh(x),))
-        made = call.Call(torch, None, kept.Kept(torch, gm), (x,), False, fine=fine)
+        made = call.Call(torch, None, kept.Kept(torch, gm), (x,), False, **how)
         with made.as_it_began():
-            return [facts["kind"] for facts in made.wrong((torch.atanh(x) * (1 + off),), (x,))]
+            return [facts.get("small", False) for facts in made.wrong((torch.atanh(x) * (1 + off),), (x,))]
 
-    assert found(0.013, fine=False) == []
-    assert found(0.013, fine=True) == ["values"]
+    assert found(0.013) == []
+    assert found(0.013, fine=True) == [False]
     assert found(1e-6, fine=True) == []
+    assert found(0.013, checked=True) == [True]  # a check of the program's own fails, maybe by this
+    assert found(1e3, checked=True) == [False]
+    assert found(1e-6, checked=True) == []
+
+
+def test_a_gradient_is_not_compared_so_finely_where_a_check_fails() -> None:
+    gm = torch.fx.symbolic_trace(lambda x: (x * 1e-7,))
+    x = leaf(8)
+
+    def compiled(x: Any) -> tuple[Any, ...]:
+        y = x * 1.1e-7
+        return (y + (x.detach() * 1e-7 - y.detach()),)
+
+    made = call.Call(torch, compiled, kept.Kept(torch, gm), (x,), True, checked=True)
+    with made.as_it_began():
+        assert made.wrong(compiled(x), (x,)) == []
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,9 @@ def _traced(found: Findings, probe: Probe) -> Alone | None:
     alone = _alone(found, probe, case, wrong, "that graph gives") if case is not None else None
     if alone is None:
         return None
-    return alone._replace(note=f"{alone.note} Given the compiled one, {wrong.item} is wrong ({wrong.wrongness.words()}).")
+    return alone._replace(
+        note=f"{alone.note} Given the compiled one, {wrong.item} is wrong ({wrong.wrongness.words()})."
+    )
 
 
 def _may_follow(wrong: WrongResult) -> bool:

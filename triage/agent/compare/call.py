@@ -22,17 +22,18 @@ SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
 
 class Call:
     """`signs`: those of zeros are looked at, too, where nothing else is wrong. `doubtful`: eager is asked whether it is sure of
-    itself also where nothing is off. `fine`: small tensors are compared as what they are.
+    itself also where nothing is off. `fine`: small tensors are compared as what they are; `checked`: those that are no gradients,
+    since a check of the program's own fails, and may look at them.
     """
 
-    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False, fine=False):
+    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False, fine=False, checked=False):
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
         self.held = kept.held()
         self.to_begin = randomness.kept(torch)
         self.once = 1  # how much it adds to the calls that were compared
         self.signs, self.doubtful = signs, doubtful
-        self.smallest = rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
+        self.fine, self.checked = fine, checked
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
         self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote, or by `unordered`
@@ -93,7 +94,7 @@ class Call:
 
     def _wrong(self, eager, compiled):
         self._both = eager, compiled
-        suspects = measure.suspicious(self.torch, eager, compiled, self.smallest)
+        suspects = measure.suspicious(self.torch, eager, compiled, self._smallest)
         asked = suspects or (list(eager.tensors) if self.doubtful else [])
         steady = self._sure_of(asked, eager) if asked else []
         steady = [name for name in steady if name in suspects]
@@ -198,7 +199,7 @@ class Call:
         return [
             name
             for name, left, right in found
-            if left is not None and measure.same_again(self.torch, left, right, self.smallest)
+            if left is not None and measure.same_again(self.torch, left, right, self._smallest(name))
         ]
 
     # -- what is wrong --------------------------------------------------------------------------------------------
@@ -218,16 +219,24 @@ class Call:
             if facts is not None:
                 if name in compiled.absent - eager.absent:
                     facts["words"] = "no gradient compiled, eager has one"
+                if not self.fine and self._smallest(name) < rule.SMALLEST_SIZE:
+                    facts["small"] = self._values(name, eager, compiled, reference, more, rule.SMALLEST_SIZE) is None
                 found.append(self._named(name, eager, self._as_mutation(name, eager, compiled) or facts))
         return found
 
-    def _values(self, name, eager, compiled, reference, varied):
+    def _smallest(self, name):
+        """Tensors that are smaller throughout count as of this size."""
+        fine = self.fine or (self.checked and not name.startswith(GRADIENT))
+        return rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
+
+    def _values(self, name, eager, compiled, reference, varied, smallest=None):
         others = [given.tensors.get(name) for given in varied]
         exact = reference.tensors.get(name) if reference is not None else None
         if name not in compiled.tensors or any(other is None for other in others):
             return None
+        smallest = smallest or self._smallest(name)
         return measure.wrong_value(
-            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured, self.smallest
+            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured, smallest
         )
 
     def _wrong_with_the_same_numbers(self, names, eager):
@@ -262,7 +271,7 @@ class Call:
             reason = "of %s, which compiled code draws in another way" % ", ".join(others)
             self._not_redrawn([name for name in names if name not in sure], reason)
             names = sure
-        suspects = measure.suspicious(self.torch, eager, compiled, self.smallest)
+        suspects = measure.suspicious(self.torch, eager, compiled, self._smallest)
         return self._wrong_values([name for name in names if name in suspects], eager, compiled)
 
     def _not_redrawn(self, names, reason):

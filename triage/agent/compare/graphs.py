@@ -81,7 +81,8 @@ class Comparer:
         try:
             # A program's own eager run may have read what nobody wrote, where the one that is compared here happens not to.
             doubtful = self.own_check and number == 1
-            return Call(self.torch, compiled, kept, args, self.gradients, self.signs, doubtful, self.fine)
+            how = self.gradients, self.signs, doubtful, self.fine, self.own_check
+            return Call(self.torch, compiled, kept, args, *how)
         except Exception as error:
             self._not_compared(graph["id"], error)
             return None
