@@ -24,6 +24,7 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe import interpret
+from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
 from triage.stories.comparison import (
     comparison_note,
@@ -231,6 +232,18 @@ def test_a_comparison_that_did_not_end_is_no_proof_of_rounding(walk: Callable[..
 def test_eager_that_is_not_sure_of_itself_is_no_measure(walk: Callable[..., Walk]) -> None:
     found = checked(walk, AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",)))[0].conclusion()
     assert (found.stage, found.symptom) == (Stage.NONE, Symptom.NONDETERMINISTIC) and found.unsteady
+
+
+def test_the_order_of_writes_is_told_in_place_of_memory() -> None:
+    def told(*by: str | None) -> str:
+        events = [
+            {"e": "unsteady", "graph": "0/0", "item": f"output {n}", "unordered": one} for n, one in enumerate(by)
+        ]
+        notes = replace(agent_notes(events), compared=1)
+        return str(comparison_note(Probe("p", None, Outcome(OutcomeKind.OK), None, notes, Path("x"))))
+
+    assert "when index_put writes in another order" in told("index_put", "index_put")
+    assert "memory that the program never wrote" in told("index_put", None)
 
 
 class Tracing(Checking):

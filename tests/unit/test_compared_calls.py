@@ -1,6 +1,7 @@
 """One call of a compiled graph, judged in this process: nothing of it reaches the program, and it is judged as it was made."""
 
 import importlib
+import math
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +13,9 @@ from triage.agent import boot
 torch = pytest.importorskip("torch")
 boot.load_agent()
 compat = importlib.import_module(f"{boot.PACKAGE}.compat")
-call, copies, graphs, incoming, kept, roundoff, run = (
+call, copies, graphs, incoming, kept, repeats, roundoff, run = (
     importlib.import_module(f"{boot.PACKAGE}.compare.{name}")
-    for name in ("call", "copies", "graphs", "incoming", "kept", "roundoff", "run")
+    for name in ("call", "copies", "graphs", "incoming", "kept", "repeats", "roundoff", "run")
 )
 
 LOW = {"device_type": "cpu", "dtype": torch.bfloat16}
@@ -409,6 +410,70 @@ def test_integers_that_no_rounding_moves_are_none() -> None:
     assert made.rounding() is None
 
 
+def put(place: int) -> Any:
+    """Writes where indices say, and the same with the write of this place as the last one."""
+    index = torch.tensor([0, 3, 1, 3])
+
+    def written(x: Any) -> tuple[Any, ...]:
+        z = torch.zeros(4)
+        z[index] = x * 2
+        z[3] = x[place] * 2
+        return (z,)
+
+    return written
+
+
+def graph_of_writes(repeated: int) -> Any:
+    def graph(x: Any) -> tuple[Any, ...]:
+        return (torch.zeros(4).index_put((torch.tensor([0, 3, 1, repeated]),), x * 2),)
+
+    return torch.fx.symbolic_trace(graph)
+
+
+def test_what_hangs_on_the_order_of_writes_to_one_place_is_no_measure() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    made, wrong = judged(put(1), graph_of_writes(3), x)
+    assert (wrong, made.unsteady, made.unordered) == ([], ["output 0"], {"output 0": "index_put"})
+    made, wrong = judged(put(1), graph_of_writes(2), x)
+    assert [facts["item"] for facts in wrong] == ["output 0"] and not made.unordered
+
+
+def index_tensors(*sizes: tuple[int, ...]) -> list[Any]:
+    """None for a dimension that is taken whole; each place is written once."""
+    return [None if size is None else torch.randperm(12)[: math.prod(size)].reshape(size) for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "values"),
+    [
+        ([(3,)], (3, 12, 12)),
+        ([(3,)], (12, 12)),  # broadcast
+        ([(3,), (3,)], (3, 12)),
+        ([None, (2, 3)], (12, 2, 3, 12)),
+        ([None, (3,)], (3, 12)),
+        ([(4, 1), None, (3,)], (4, 3, 12)),  # in front of the result, as the dimensions are apart
+        ([(3,)], ()),
+    ],
+)
+def test_the_other_order_writes_the_same_where_no_place_is_written_twice(sizes: Any, values: tuple[int, ...]) -> None:
+    args = (torch.zeros(12, 12, 12), index_tensors(*sizes), torch.randn(values))
+    other = repeats.turned("index_put", args)
+    assert torch.equal(torch.ops.aten.index_put(*args), torch.ops.aten.index_put(*other))
+    assert repeats.turned("index_put", (*args, True)) is None
+
+
+def test_so_do_other_operations_that_write() -> None:
+    where, source = torch.tensor([[2, 0, 1], [0, 1, 2]]), torch.randn(3, 5)
+    for name, function, args in (
+        ("scatter", torch.scatter, (torch.zeros(3, 4), 1, where, source)),
+        ("index_copy", torch.index_copy, (torch.zeros(3, 5), 0, where[0], source)),
+        ("put", torch.put, (torch.zeros(3, 4), where[0], source[0, :3])),
+    ):
+        other = repeats.turned(name, args)
+        assert not torch.equal(other[-1], args[-1])
+        assert torch.equal(function(*args), function(*other))
+
+
 def test_an_input_that_eager_writes_its_old_values_to_is_changed_by_both() -> None:
     def graph(kept: Any, line: Any) -> tuple[Any, ...]:
         kept.copy_(line)
@@ -426,15 +491,32 @@ def test_an_input_that_eager_writes_its_old_values_to_is_changed_by_both() -> No
 def test_what_is_small_is_compared_as_that_where_it_is_asked_where_a_wrong_value_begins() -> None:
     x = torch.full((64,), 1e-6)
 
-    def found(off: float, *, fine: bool) -> list[str]:
+    def found(off: float, **how: bool) -> list[bool]:
+        """Of each that is wrong, whether that is told as small."""
         gm = torch.fx.symbolic_trace(lambda x: (torch.atanh(x),))
-        made = call.Call(torch, None, kept.Kept(torch, gm), (x,), False, fine=fine)
+        made = call.Call(torch, None, kept.Kept(torch, gm), (x,), False, **how)
         with made.as_it_began():
-            return [facts["kind"] for facts in made.wrong((torch.atanh(x) * (1 + off),), (x,))]
+            return [facts.get("small", False) for facts in made.wrong((torch.atanh(x) * (1 + off),), (x,))]
 
-    assert found(0.013, fine=False) == []
-    assert found(0.013, fine=True) == ["values"]
+    assert found(0.013) == []
+    assert found(0.013, fine=True) == [False]
     assert found(1e-6, fine=True) == []
+    assert found(0.013, checked=True) == [True]  # a check of the program's own fails, maybe by this
+    assert found(1e3, checked=True) == [False]
+    assert found(1e-6, checked=True) == []
+
+
+def test_a_gradient_is_not_compared_so_finely_where_a_check_fails() -> None:
+    gm = torch.fx.symbolic_trace(lambda x: (x * 1e-7,))
+    x = leaf(8)
+
+    def compiled(x: Any) -> tuple[Any, ...]:
+        y = x * 1.1e-7
+        return (y + (x.detach() * 1e-7 - y.detach()),)
+
+    made = call.Call(torch, compiled, kept.Kept(torch, gm), (x,), True, checked=True)
+    with made.as_it_began():
+        assert made.wrong(compiled(x), (x,)) == []
 
 
 @pytest.mark.parametrize(

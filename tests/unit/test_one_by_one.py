@@ -202,6 +202,60 @@ def test_an_operation_of_several_results_is_found_by_the_one_that_is_wrong(tmp_p
     assert found.walk.checked.notes.wrongs[0].operation == "aten.sort"
 
 
+NAN = WrongResult("0/0", 1, "output 0", "forward", "nan", sense="compiled", dtype="float32", file="graph.json")
+TRUTH = replace(NAN, kind="values", sense="", dtype="bool")
+
+
+def traced(tmp_path: Path, compiler: Compiler, wrong: WrongResult, *, silent: bool = False) -> Any:
+    """What is taken for wrong in the place of this value, where the script's check fails or nothing is raised."""
+    found = asked(tmp_path, Compiler(alone=False))
+    found.runner, found.traced, found.silent = compiler, "", None
+    found.walk.checked = replace(found.walk.checked, notes=AgentNotes(wrongs=(wrong,)))
+    if not silent:
+        one_by_one.trace_back(cast("Findings", found))
+        return found
+    walk = found.walk
+    failed = Outcome(OutcomeKind.WRONG_RESULT, exception=RaisedException("WrongResult", "", phase="compare"))
+    walk.compared, walk.checked = replace(walk.checked, outcome=failed, notes=AgentNotes(wrongs=(wrong,))), None
+    walk.rungs, walk.top, walk.seen, walk.comparison = LADDER, len(LADDER) - 1, {LADDER[-1].name: []}, None
+    walk.announce = lambda *_: None
+    one_by_one.trace_silent(cast("Findings", found))
+    return found
+
+
+@pytest.mark.parametrize("wrong", [NAN, replace(NAN, kind="inf"), TRUTH, replace(TRUTH, dtype="int64")])
+def test_what_a_wrong_number_is_made_into_is_traced_back_to_it(tmp_path: Path, wrong: WrongResult) -> None:
+    found = traced(tmp_path, Compiler(), wrong)
+    (told,) = found.walk.checked.notes.wrongs
+    assert (told.item, told.kind, told.file) == ("result of aten.floor_divide", "values", "graph.json")
+    assert [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
+    assert found.traced.endswith(f"Given the compiled one, output 0 is wrong ({wrong.wrongness.words()}).")
+
+
+@pytest.mark.parametrize(
+    ("compiler", "wrong"),
+    [
+        (Compiler(alone=False), NAN),  # each operation is right on eager's values: several make it together
+        (Compiler(elsewhere=True), NAN),
+        (Compiler(), replace(NAN, kind="values")),  # the operation alone looks like that
+        (Compiler(), replace(TRUTH, direction="backward")),
+        (Compiler(), replace(NAN, kind="strides")),
+    ],
+)
+def test_else_it_is_told_as_it_is(tmp_path: Path, compiler: Compiler, wrong: WrongResult) -> None:
+    found = traced(tmp_path, compiler, wrong)
+    assert found.walk.checked.notes.wrongs == (wrong,) and (found.alone, found.traced) == (None, "")
+
+
+def test_so_it_is_in_a_script_that_raises_nothing_until_the_graph_does_not_answer(tmp_path: Path) -> None:
+    found = traced(tmp_path, Compiler(), NAN, silent=True)
+    assert found.walk.compared.notes.wrong.item == "result of aten.floor_divide" and found.alone is not None
+    assert found.walk.seen[LADDER[-1].name][0].signature.wrong.kind == "values"
+    one_by_one.believe_silent(cast("Findings", found))
+    assert found.walk.compared.notes.wrongs == (NAN,) and (found.alone, found.traced) == (None, "")
+    assert found.walk.seen[LADDER[-1].name][0].outcome.kind is OutcomeKind.WRONG_RESULT
+
+
 def silent(tmp_path: Path, compiler: Compiler) -> Any:
     """A script that raises nothing, compared, and what is thought of it then."""
     found = asked(tmp_path, Compiler(alone=False))  # nothing is doubted by that

@@ -232,6 +232,7 @@ def test_nothing_is_compared_behind_another_door():
         (concluded(COMPARED), Comparison(gradients=False)),
         (concluded(COMPARED, direction=Direction.BACKWARD), Comparison(gradients=True)),
         (concluded(CHECK, wrong=WrongResult("0/0", 0, "output 0", "forward")), Comparison(gradients=False)),
+        (concluded(CHECK, wrong=WrongResult("0/0", 0, "output 0", "forward", small=True)), Comparison(fine=True)),
     ],
 )
 def test_what_candidates_are_compared_on(conclusion, compared):

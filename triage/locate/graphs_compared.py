@@ -35,6 +35,7 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
             stage=Stage.NONE,
             symptom=Symptom.NONDETERMINISTIC,
             unsteady=probe.notes.unsteady,
+            unordered=probe.notes.unordered,
             failures=found.failures,
             direction=None,
         )

@@ -108,8 +108,9 @@ class WrongResult:
     `words` tells what differs where that is no number (a gradient is None); where it is a fact that both have (strides, ...),
     `compiled_is` and `eager_is` are that of each. Errors are the largest distances from the double-precision reference
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
-    nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`. `file` has the
-    graph as it was called then.
+    nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`. `small`: it
+    is so small throughout that it counts only where small tensors are compared as what they are. `file` has the graph as it was
+    called then.
     """
 
     graph: str
@@ -133,6 +134,7 @@ class WrongResult:
     eager: float | None = None
     compiled: float | None = None
     exact: float | None = None
+    small: bool = False
     file: str = ""
 
     @property

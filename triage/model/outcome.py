@@ -166,7 +166,8 @@ class AgentNotes:
     # Values of compiled graphs that were found wrong, the first found first; that first which a check is known to look at.
     wrongs: tuple[WrongResult, ...] = ()
     rounding: Rounding | None = None  # what eager's rounding explains, the furthest off
-    unsteady: tuple[str, ...] = ()  # values that eager itself gives otherwise when unwritten memory holds others
+    unsteady: tuple[str, ...] = ()  # values that eager itself gives otherwise when unwritten memory holds others, or
+    unordered: tuple[str, ...] = ()  # by these operations alone, which write several times to one place, in no order
     by_chance: tuple[str, ...] = ()  # values that hang on random numbers which differ compiled, each with its reason
     without_dropout: bool = False  # dropout was switched off in graphs that were compared
     compared: int = 0  # calls of compiled graphs that were compared with eager

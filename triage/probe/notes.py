@@ -81,10 +81,17 @@ def agent_notes(events: list[Event]) -> AgentNotes:
         main_ended=root is not None and any(event.get("pid") == root for event in of["main_ended"]),
         wrongs=tuple(wrongs),
         rounding=rounding[-1] if rounding else None,
+        unordered=_unordered(of["unsteady"]),
         checked=operator_checks(events),
         steps=max(_decoded(Steps, of["steps"]), key=lambda steps: steps.calls, default=None),
         **facts,
     )
+
+
+def _unordered(unsteady: list[Event]) -> tuple[str, ...]:
+    """The operations in whose order of writes all lies for which eager is no measure; none where memory decides as well."""
+    by = [str(event.get("unordered") or "") for event in unsteady]
+    return tuple(dict.fromkeys(by)) if all(by) else ()
 
 
 def _decoded(kind: type[T], events: Iterable[Event], part: Callable[[Event], Any] = lambda event: event) -> Iterator[T]:

@@ -87,7 +87,7 @@ def comparison_of(
     doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}
     for way in forms_of(problem.signature.wrong):
         for case in _cases(problem.cases[:CASES]):
-            form = replace(way, fine=_any_size(case, problem.signature.wrong) and way.compares_values)
+            form = replace(way, fine=_any_size(case, problem) and way.compares_values)
             if budget.spent() or time.monotonic() > end:
                 return None
             graph = (case.graph_id, case.level)
@@ -114,9 +114,10 @@ def comparison_of(
     return None
 
 
-def _any_size(case: GraphCase, wrong: Wrongness | None) -> bool:
+def _any_size(case: GraphCase, problem: Problem) -> bool:
     """Whether what is wrong may be small: gradients of the script's own are, of a mean over many elements. A NaN is not."""
-    return case.backward and begins_with(case) and (wrong is None or wrong.kind != "nan")
+    wrong = problem.signature.wrong
+    return problem.small or (case.backward and begins_with(case) and (wrong is None or wrong.kind != "nan"))
 
 
 def needs_its_dtype(result: CandidateResult) -> bool:

@@ -50,6 +50,7 @@ class Problem:
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
     own_rung: str | None = None  # of the program's own backend, above `rung`, where it was seen to fail the same way
     operation_only: bool = False  # one that is left alone is all that is asked for
+    small: bool = False  # what is wrong is small throughout
     door: bool = False  # it fails in another door of the compiler than torch.compile
     met: tuple[Met, ...] = ()  # other failures, known before: as `Reduction.siblings`
     include_data: bool = False  # scripts of other failures may hold values that the program had

@@ -44,6 +44,7 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
     facts: dict[str, Any] = {"compared": notes.compared, "not_compared": list(notes.not_compared[:20])}
     if notes.unsteady:
         facts["unsteady"] = list(notes.unsteady[:20])
+        facts["unordered"] = list(notes.unordered[:20])
     if notes.by_chance:
         facts["by_chance"] = list(notes.by_chance[:20])
     if notes.wrong is None:
@@ -219,8 +220,16 @@ def _what_a_check_can_ask(rounding: Rounding, step: tuple[str, int] | None) -> s
     )
 
 
-def unsteady_note(names: Sequence[str], unwritten: Sequence[GraphNode] = ()) -> str:
-    """Why nobody is blamed for what eager does not give twice. `unwritten`: what gives memory with whatever lies in it."""
+def unsteady_note(probe: Probe) -> str:
+    """Why nobody is blamed for what eager does not give twice: it hangs on memory that nobody wrote, or on an order of writes."""
+    names, unwritten, writes = probe.notes.unsteady, unwritten_memory(probe), probe.notes.unordered
+    if writes:
+        return (
+            f"Eager itself gives something else for {', '.join(names[:3])} when {some(writes, MOST_NAMED)} writes in another "
+            "order: an index is in there several times, with several values, and which of them stays is not defined. With "
+            "several threads it may be another one each time. So it is no measure for the compiler. Have each index once, or say "
+            "what becomes of several values: `index_put_` with `accumulate=True`, `scatter_reduce`."
+        )
     note = f"Eager itself gives something else for {', '.join(names[:3])} when other values lie in memory that the program never "
     if not unwritten:
         return note + (
@@ -248,7 +257,7 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
         more = notes.stopped_early and notes.graphs < graphs
         return NOT_COMPARED_AFTER.format(graphs - notes.graphs, notes.wrong.call, notes.wrong.graph) if more else None
     if notes.unsteady:
-        return unsteady_note(notes.unsteady, unwritten_memory(probe))
+        return unsteady_note(probe)
     if probe.outcome.failed:
         kind = describe_outcome(probe.outcome).replace("_", " ")
         ended = f" The run that compares ended early: {kind}."

@@ -25,6 +25,7 @@ from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import Probe
 from triage.reduce.compare import comparison_of
 from triage.reduce.prepared import failing_source, prepared
+from triage.stories import one_by_one
 from triage.stories.captured import captured
 from triage.stories.findings import Asked, Findings
 from triage.stories.limits import seconds_for
@@ -63,7 +64,10 @@ def asked(found: Findings) -> bool:
         walk.visit([UNCOMPILED])
         return False
     walk.confirm_beside()
-    wrong = not is_script_check(walk.start.outcome) or comparing.check_first(walk)
+    wrong = not is_script_check(walk.start.outcome)
+    if not wrong:
+        wrong = comparing.check_first(walk)
+        one_by_one.trace_back(found)
     if (wrong or comparing.compiled_nothing_again(walk)) and walk.heard_of_graph(_answers(found)):
         return True
     forget(found)

@@ -107,9 +107,12 @@ def _comparison_blames_nothing(conclusion: Conclusion, face: str) -> str | None:
             "random numbers: it compares random streams that torch.compile does not keep, not a compiler bug."
         )
     if conclusion.unsteady:
+        when = "memory that nobody wrote holds other values"
+        if conclusion.unordered:
+            when = "what is written to one place several times is written in another order"
         return (
-            f"The script's own check fails with {face}, but eager gives something else itself when memory that nobody wrote "
-            "holds other values: no part of the compiler is blamed."
+            f"The script's own check fails with {face}, but eager gives something else itself when {when}: no part of the "
+            "compiler is blamed."
         )
     if conclusion.rounding is None:
         return None

@@ -22,11 +22,11 @@ def compare(found: Findings) -> None:
     if comparing.worth_comparing(found.walk):
         with found.session.timed("compare"):
             wrong = comparing.compare(found.walk)
-        if wrong is None and found.runner is not None:
+        if found.runner is not None:
             from triage.stories import one_by_one  # with all the engines
 
             with found.session.timed("compare"):
-                one_by_one.doubt_silent(found)
+                (one_by_one.doubt_silent if wrong is None else one_by_one.trace_silent)(found)
 
 
 def locate(found: Findings) -> None:
@@ -119,6 +119,7 @@ def _check_comparison(found: Findings) -> None:
         doubt_rounding(found)
         with found.session.timed("compare"):
             one_by_one.doubt_operations(found)
+            one_by_one.trace_back(found)
     elif wrong_before.worth_looking(found.walk):
         with found.session.timed("compare"):
             one_by_one.look_before(found)

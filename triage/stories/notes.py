@@ -21,7 +21,6 @@ from triage.stories.comparison import (
     comparison_note,
     rounding_notes,
     unsteady_note,
-    unwritten_memory,
     wrong_besides,
 )
 from triage.stories.findings import Findings
@@ -54,7 +53,7 @@ def _of_comparing(found: Findings, conclusion: Conclusion) -> Told:
 
 def _of_rounding(found: Findings, conclusion: Conclusion) -> Told:
     if conclusion.unsteady and found.walk.checked is not None:
-        return [unsteady_note(conclusion.unsteady, unwritten_memory(found.walk.checked))]
+        return [unsteady_note(found.walk.checked)]
     if conclusion.rounding is None:
         return []
     return rounding_notes(found.walk, conclusion.rounding, amplified=conclusion.amplified)
@@ -67,6 +66,7 @@ def _of_other_wrong_values(found: Findings, conclusion: Conclusion) -> Told:
     told = conclusion.wrong.graph if conclusion.wrong is not None else None
     speaks = apart is not None and told == (apart.wrong.graph if apart.wrong is not None else None)
     return [
+        found.traced,
         another_operation(found.diverging, shown),
         another_failure(found.also_wrong, conclusion.passing, only=conclusion.wrong is None),
         wrong_besides(apart if speaks else None),

@@ -18,12 +18,13 @@ from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult, RefusedError
 from triage.judge.signature import signature_of
 from triage.locate import comparing, wrong_before
-from triage.locate.conclude import rung_that_shows
+from triage.locate.conclude import is_comparison, rung_that_shows
 from triage.model import trees
-from triage.model.accuracy import RESULT_OF, Comparison, WrongResult
+from triage.model.accuracy import RESULT_OF, Comparison, Rounding, WrongResult
 from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND
+from triage.model.stage import OutcomeKind
 from triage.probe.graphs import read_graphs
 from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
@@ -64,6 +65,14 @@ def doubted(found: Findings, probe: Probe, besides: Sequence[WrongResult] = ()) 
     case = next((case for case in without(cases, besides) if len(case.nodes) <= MOST), None)
     if case is None:
         return None
+    left = "what else that graph gives is" if besides else "that graph gives"
+    return _alone(found, probe, case, rounding, left)
+
+
+def _alone(found: Findings, probe: Probe, case: GraphCase, of: WrongResult | Rounding, left: str) -> Alone | None:
+    """The operation of the case by which the call of this value differs. `left`: what of it agrees without, as words."""
+    runner = found.runner
+    assert runner is not None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
     whole = observed(Candidate(_returning_changes(case), VALUES), runner)
     apart, names = _apart(whole.case)
@@ -77,20 +86,20 @@ def doubted(found: Findings, probe: Probe, besides: Sequence[WrongResult] = ()) 
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
         if node is not None and alone is not None and _agrees_without(found, *differing, node):
             item = f"{RESULT_OF}{operator_name(node)}"
-            told = replace(wrong, graph=rounding.graph, call=rounding.call, item=item, file=rounding.file)
+            told = replace(wrong, graph=of.graph, call=of.call, item=item, file=of.file)
             note = (
-                f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {rounding.graph}. "
-                f"With eager's result in its place {'what else that graph gives is' if besides else 'that graph gives'} "
-                "what eager gives."
+                f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {of.graph}. "
+                f"With eager's result in its place {left} what eager gives."
             )
             return Alone(_wrong(probe, told), alone.case, note)
     return None
 
 
 def _wrong(probe: Probe, told: WrongResult) -> Probe:
-    """The comparing run with that value as the wrong one; a script that passes fails by it."""
+    """The comparing run with that value as the wrong one; a script that raises nothing fails by it."""
     notes = replace(probe.notes, wrongs=(told,), rounding=None)
-    outcome = with_comparison(probe.outcome, notes)
+    passed = replace(probe.outcome, kind=OutcomeKind.OK) if is_comparison(probe.outcome) else probe.outcome
+    outcome = with_comparison(passed, notes)
     signature = probe.signature if outcome is probe.outcome else signature_of(outcome)
     return replace(probe, notes=notes, outcome=outcome, signature=signature)
 
@@ -107,10 +116,11 @@ def doubt_silent(found: Findings) -> None:
 
 def believe_silent(found: Findings) -> None:
     """No more than rounding is wrong after all: the script cannot show such an operation, and neither did its graph."""
-    silent, found.silent, found.alone = found.silent, None, None
+    silent, found.silent, found.alone, found.traced = found.silent, None, None, ""
     if silent is not None:
         comparing.give_back(found.walk, silent.passed, silent.compared)
-        found.notes.remove(silent.note)
+        found.notes = [note for note in found.notes if note != silent.note]
+        comparing.take(found.walk, silent.compared)  # where something else is wrong that it shows
 
 
 def doubt_operations(found: Findings) -> None:
@@ -133,6 +143,47 @@ def doubt_the_rest(found: Findings, probe: Probe, besides: Sequence[WrongResult]
     found.alone, found.cases = alone.case, (alone.case, *without(found.cases, besides))
     found.notes.append(alone.note)
     return alone.probe
+
+
+def trace_back(found: Findings) -> None:
+    """Where a check fails by a NaN, an infinity or a whole number: take the operation that it comes of for what is wrong.
+
+    What others make of a wrong number may be wrong in another way (0 * inf, `isfinite`), so the one to blame would be told as
+    another failure when it is asked alone.
+    """
+    probe = found.walk.checked
+    alone = _traced(found, probe) if probe is not None else None
+    if alone is not None:
+        found.walk.checked, found.alone, found.traced = alone.probe, alone.case, alone.note
+
+
+def trace_silent(found: Findings) -> None:
+    """As that, of a script that raises nothing."""
+    walk = found.walk
+    probe = walk.compared
+    alone = _traced(found, probe) if probe is not None else None
+    if alone is not None and probe is not None and comparing.take(walk, alone.probe):
+        found.alone, found.traced, found.silent = alone.case, alone.note, Silent(walk.start, probe, "")
+
+
+def _traced(found: Findings, probe: Probe) -> Alone | None:
+    wrong = probe.notes.wrong
+    if wrong is None or found.alone is not None or found.runner is None or not _may_follow(wrong):
+        return None
+    cases = read_graphs([path for path in probe.graphs if path.name == wrong.file]).cases
+    case = next((case for case in cases if 1 < len(case.nodes) <= MOST), None)
+    alone = _alone(found, probe, case, wrong, "that graph gives") if case is not None else None
+    if alone is None:
+        return None
+    return alone._replace(
+        note=f"{alone.note} Given the compiled one, {wrong.item} is wrong ({wrong.wrongness.words()})."
+    )
+
+
+def _may_follow(wrong: WrongResult) -> bool:
+    """Whether it may come of a number that is wrong in another way."""
+    whole = not wrong.dtype.startswith(("float", "bfloat", "complex"))
+    return wrong.direction == "forward" and (wrong.kind in ("nan", "inf") or (wrong.kind == "values" and whole))
 
 
 def look_before(found: Findings) -> None:

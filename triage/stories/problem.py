@@ -32,7 +32,12 @@ def comparison_for(conclusion: Conclusion) -> Comparison:
     wrong = conclusion.signature.wrong
     found = conclusion.wrong is not None or is_comparison(conclusion.outcome)
     backward = conclusion.direction is Direction.BACKWARD or not found
-    return Comparison(gradients=backward, signs=wrong is not None and wrong.kind == "zero_sign")
+    signs = wrong is not None and wrong.kind == "zero_sign"
+    return Comparison(gradients=backward, signs=signs, fine=_is_small(conclusion))
+
+
+def _is_small(conclusion: Conclusion) -> bool:
+    return conclusion.wrong is not None and conclusion.wrong.small
 
 
 def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
@@ -58,6 +63,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         own_rung=_own_rung(found, conclusion),
         door=conclusion.door is not None,
         operation_only=found.session.settings.operation_only,
+        small=_is_small(conclusion),
     )
 
 

@@ -11,7 +11,7 @@ operation with a path of its own below autograd) is not used.
 import contextlib
 
 from .. import compat
-from . import dice, measure, memory, modes, randomness, roundoff, rule, scalars
+from . import dice, measure, memory, modes, randomness, repeats, roundoff, rule, scalars
 from .copies import CannotCopyError, Copier
 from .run import AFTER, GRADIENT, Runner
 
@@ -22,20 +22,22 @@ SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
 
 class Call:
     """`signs`: those of zeros are looked at, too, where nothing else is wrong. `doubtful`: eager is asked whether it is sure of
-    itself also where nothing is off. `fine`: small tensors are compared as what they are.
+    itself also where nothing is off. `fine`: small tensors are compared as what they are; `checked`: those that are no gradients,
+    since a check of the program's own fails, and may look at them.
     """
 
-    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False, fine=False):
+    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False, fine=False, checked=False):
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
         self.held = kept.held()
         self.to_begin = randomness.kept(torch)
         self.once = 1  # how much it adds to the calls that were compared
         self.signs, self.doubtful = signs, doubtful
-        self.smallest = rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
+        self.fine, self.checked = fine, checked
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
-        self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote
+        self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote, or by `unordered`
+        self.unordered = {}  # what hangs on the order of writes to one place, and the operations that write so
         self.by_chance = []  # (name, reason) of what could not be compared, since it hangs on random numbers that are others
         self._dice = None  # says what is drawn, where eager and compiled are to draw the same
         self._drawn = ()
@@ -92,7 +94,7 @@ class Call:
 
     def _wrong(self, eager, compiled):
         self._both = eager, compiled
-        suspects = measure.suspicious(self.torch, eager, compiled, self.smallest)
+        suspects = measure.suspicious(self.torch, eager, compiled, self._smallest)
         asked = suspects or (list(eager.tensors) if self.doubtful else [])
         steady = self._sure_of(asked, eager) if asked else []
         steady = [name for name in steady if name in suspects]
@@ -147,8 +149,10 @@ class Call:
     # -- how sure eager is of itself ------------------------------------------------------------------------------
 
     def _sure_of(self, names, eager):
-        """The names of what eager gives again whatever lies in memory that nobody wrote."""
-        self.names = steady = names
+        """The names of what eager gives again whatever lies in memory that nobody wrote, in whatever order places are written."""
+        self.names = names
+        self.unordered = self._unordered(names)
+        self.names = steady = [name for name in names if name not in self.unordered]
         for byte in memory.FILLINGS:
             with memory.fresh_memory_filled(byte):
                 steady = self._same(eager, self._eager(around=byte), steady)
@@ -156,12 +160,24 @@ class Call:
         one, other = (self._surrounded(byte) for byte in memory.FILLINGS)
         if one is not None and other is not None:
             steady = self._same(one, other, steady)
-        self.unsteady = [name for name in names if name not in steady]
+        self.unsteady = [name for name in self.names if name not in steady]
         if self.unsteady:
             self._without_own_randomness()
+        self.unsteady += self.unordered
         unchanged = self._eager(mode=modes.unchanged())
         self.measured = self._same(eager, unchanged, steady) == steady
         return steady
+
+    def _unordered(self, names):
+        """What is another value where places that are written several times are written in another order, and by what."""
+        writes = []
+        with repeats.in_order(self.torch):
+            one = self._eager(mode=modes.written_in_order(writes, reverse=False))
+            if not writes:
+                return {}
+            other = self._eager(mode=modes.written_in_order(writes, reverse=True))
+        same = self._same(one, other, names)
+        return {name: ", ".join(writes) for name in names if name not in same}
 
     def _without_own_randomness(self):
         """What eager gives otherwise each time although memory holds the same hangs on numbers that nobody can draw again."""
@@ -183,7 +199,7 @@ class Call:
         return [
             name
             for name, left, right in found
-            if left is not None and measure.same_again(self.torch, left, right, self.smallest)
+            if left is not None and measure.same_again(self.torch, left, right, self._smallest(name))
         ]
 
     # -- what is wrong --------------------------------------------------------------------------------------------
@@ -203,16 +219,24 @@ class Call:
             if facts is not None:
                 if name in compiled.absent - eager.absent:
                     facts["words"] = "no gradient compiled, eager has one"
+                if not self.fine and self._smallest(name) < rule.SMALLEST_SIZE:
+                    facts["small"] = self._values(name, eager, compiled, reference, more, rule.SMALLEST_SIZE) is None
                 found.append(self._named(name, eager, self._as_mutation(name, eager, compiled) or facts))
         return found
 
-    def _values(self, name, eager, compiled, reference, varied):
+    def _smallest(self, name):
+        """Tensors that are smaller throughout count as of this size."""
+        fine = self.fine or (self.checked and not name.startswith(GRADIENT))
+        return rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
+
+    def _values(self, name, eager, compiled, reference, varied, smallest=None):
         others = [given.tensors.get(name) for given in varied]
         exact = reference.tensors.get(name) if reference is not None else None
         if name not in compiled.tensors or any(other is None for other in others):
             return None
+        smallest = smallest or self._smallest(name)
         return measure.wrong_value(
-            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured, self.smallest
+            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured, smallest
         )
 
     def _wrong_with_the_same_numbers(self, names, eager):
@@ -247,7 +271,7 @@ class Call:
             reason = "of %s, which compiled code draws in another way" % ", ".join(others)
             self._not_redrawn([name for name in names if name not in sure], reason)
             names = sure
-        suspects = measure.suspicious(self.torch, eager, compiled, self.smallest)
+        suspects = measure.suspicious(self.torch, eager, compiled, self._smallest)
         return self._wrong_values([name for name in names if name in suspects], eager, compiled)
 
     def _not_redrawn(self, names, reason):

@@ -81,7 +81,8 @@ class Comparer:
         try:
             # A program's own eager run may have read what nobody wrote, where the one that is compared here happens not to.
             doubtful = self.own_check and number == 1
-            return Call(self.torch, compiled, kept, args, self.gradients, self.signs, doubtful, self.fine)
+            how = self.gradients, self.signs, doubtful, self.fine, self.own_check
+            return Call(self.torch, compiled, kept, args, *how)
         except Exception as error:
             self._not_compared(graph["id"], error)
             return None
@@ -159,7 +160,9 @@ class Comparer:
     def _note(self, call, found, kept, graph, number):
         """What a call left to say beside what is wrong: that eager is no measure for a value, or that one rounds otherwise."""
         for name in call.unsteady:
-            self.recorder.channel.say("unsteady", graph=graph["id"], call=number, item=name)
+            self.recorder.channel.say(
+                "unsteady", graph=graph["id"], call=number, item=name, unordered=call.unordered.get(name)
+            )
         for name, reason in call.by_chance:
             self.recorder.channel.say("by_chance", graph=graph["id"], call=number, item=name, reason=reason)
         # Beside wrong values, whichever the check looks at; what is wrong with no value is told with no graph's rounding.

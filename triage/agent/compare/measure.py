@@ -18,8 +18,8 @@ def close(torch, eager, compiled, smallest=rule.SMALLEST_SIZE):
     return not bool(_apart(torch, one, other, eager.dtype, smallest=smallest).any())
 
 
-def suspicious(torch, eager, compiled, smallest=rule.SMALLEST_SIZE):
-    """Names whose values or metadata are not those of eager, in the order they were given."""
+def suspicious(torch, eager, compiled, smallest):
+    """Names whose values or metadata are not those of eager, in the order they were given; `smallest` by name."""
     found = []
     for name, one in eager.tensors.items():
         other = compiled.tensors.get(name)
@@ -29,7 +29,7 @@ def suspicious(torch, eager, compiled, smallest=rule.SMALLEST_SIZE):
             continue
         facts = name in eager.facts and rule.metadata_difference(eager.facts[name], compiled.facts[name])
         same = one.shape == other.shape and one.dtype == other.dtype
-        if facts or not same or not close(torch, one, other, smallest):
+        if facts or not same or not close(torch, one, other, smallest(name)):
             found.append(name)
     return found
 

@@ -6,7 +6,7 @@ memory that nobody wrote holds something else. Both see ATen operations, of the 
 """
 
 from .. import compat
-from . import memory, rule, scalars
+from . import memory, repeats, rule, scalars
 
 DOUBLE = dict.fromkeys(("float16", "bfloat16", "float32"), "float64")
 DOUBLE.update(complex32="complex128", complex64="complex128")
@@ -99,8 +99,8 @@ def _nudged(torch, rough, func, args, kwargs):
         other = _other_way(torch, name, func, args, kwargs)
         if other is not None:
             return other
-    if name in ("index_put", "scatter") and not any(kwargs.values()):
-        args = _other_order(torch, name, args)
+    if not any(kwargs.values()):
+        args = repeats.turned(name, args) or args
     if schema is None or _is_view(schema) or _is_exact(name, args, kwargs):
         return func(*args, **kwargs)
     mutable = any(written(argument) for argument in schema.arguments)
@@ -135,6 +135,20 @@ def unchanged():
     numbers loses a conjugation when it is dispatched to Python (torch 2.13).
     """
     return compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs))
+
+
+def written_in_order(writes, reverse):
+    """A mode that adds to `writes` the names of the operations which write where indices say; `reverse` turns their order."""
+
+    class Ordered(compat.dispatch_mode()):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs, name = kwargs or {}, name_of(func)
+            other = None if any(kwargs.values()) else repeats.turned(name, args)
+            if other is not None and name not in writes:
+                writes.append(name)
+            return func(*(other if other is not None and reverse else args), **kwargs)
+
+    return Ordered()
 
 
 class Overflows(object):
@@ -267,20 +281,3 @@ def _other_way(torch, name, func, args, kwargs):
     if name in ("argmax", "argmin"):
         return last - result
     return type(result)((result[0], last - result[1])) if type(result) is tuple else (result[0], last - result[1])
-
-
-def _other_order(torch, name, args):
-    """Writes to the same place in another order: which of them stays is not defined."""
-    try:
-        if name == "index_put" and not (len(args) > 3 and args[3]):
-            indices, values = args[1], args[2]
-            one = all(item is not None and item.dim() == 1 and item.dtype != torch.bool for item in indices)
-            if one and values.dim() and values.shape[0] == indices[0].shape[0]:
-                return (args[0], [item.flip([0]) for item in indices], values.flip([0]), *args[3:])
-        if name == "scatter" and len(args) > 3 and isinstance(args[3], torch.Tensor) and args[2].dim():
-            where, source = args[2], args[3]
-            source = source[tuple(slice(0, size) for size in where.shape)]
-            return (args[0], args[1], where.flip([args[1]]), source.flip([args[1]]), *args[4:])
-    except Exception:
-        return args
-    return args
