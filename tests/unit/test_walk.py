@@ -389,6 +389,14 @@ def test_what_goes_on_is_told(walk: Callable[..., Walk]) -> None:
     assert {event.facts["face"] for event in heard if event.kind == "probe_ended"} == {"same", None}
 
 
+def test_how_a_run_ended_is_told_by_what_tells_most(walk: Callable[..., Walk]) -> None:
+    heard: list[Event] = []
+    text = "RuntimeError when making fake tensor call\n  Explanation: add(...): got RuntimeError('no such size')"
+    go(walk(Machine({"inductor": itertools.repeat(error(message=text))}), heard=heard))
+    told = [event.facts["message"] for event in heard if event.kind == "probe_ended"]
+    assert "no such size" in told and text[:20] not in str(told)
+
+
 def test_a_check_that_depends_on_the_random_stream_is_not_blamed(walk: Callable[..., Walk]) -> None:
     check = RaisedException(
         "AssertionError", "masks differ", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught"

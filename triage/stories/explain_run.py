@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from triage.judge.signature import headline
+from triage.judge.signature import first_words, headline
 from triage.model.outcome import Outcome
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
 from triage.session.session import Session
@@ -40,7 +40,7 @@ def announced(session: Session, request: ProbeRequest, rung: str) -> Probe:
 def ended_facts(outcome: Outcome) -> Mapping[str, object]:
     """How a run ended, as listeners are told."""
     error = outcome.exception
-    facts = {"exception": error.type, "message": error.message} if error is not None else {}
+    facts = {"exception": error.type, "message": first_words(error.message)} if error is not None else {}
     return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
 
 
@@ -51,4 +51,4 @@ def failure_of(outcome: Outcome) -> str | None:
     if outcome.exception is None:
         return outcome.detail or outcome.kind.value
     inner = outcome.exception.innermost()
-    return clip(headline(inner.type, first_line(inner.message)), 200)
+    return clip(headline(inner.type, first_words(inner.message)), 200)
