@@ -61,7 +61,8 @@ def asked(found: Findings) -> bool:
     walk = found.walk
     if walk.failed_beside():
         walk.visit([UNCOMPILED])
-        return False
+        if walk.conclusion().fails_uncompiled or walk.spoiled is not None:
+            return False
     walk.confirm_beside()
     wrong = not is_script_check(walk.start.outcome) or comparing.check_first(walk)
     if (wrong or comparing.compiled_nothing_again(walk)) and walk.heard_of_graph(_answers(found)):
