@@ -328,11 +328,14 @@ def test_what_passed_beside_a_first_run_that_is_interrupted_is_told(
         assert report.verdict.summary.startswith("Nothing is known yet: interrupted when") and rows[0][1] == "not_run"
 
 
-@pytest.mark.parametrize(("message", "asks"), [("bad operand", False), ("no such file", True)])
-def test_no_graph_is_asked_where_the_uncompiled_run_beside_has_failed_as_the_script_did(
-    walk: Callable[..., Walk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, asks: bool
+@pytest.mark.parametrize(
+    ("message", "again", "asks"),
+    [("bad operand", True, False), ("no such size", True, False), ("no such size", False, True)],
+)
+def test_no_graph_is_asked_where_the_uncompiled_run_beside_has_failed_and_does_so_alone(
+    walk: Callable[..., Walk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, again: bool, asks: bool
 ) -> None:
-    also = itertools.repeat(error(message=message))
+    also = itertools.repeat(error(message=message)) if again else [error(message=message), None, None]
     machine = Compiling(tmp_path, {"inductor": itertools.repeat(error()), "uncompiled": also})
     found = walk(machine, jobs=2)
 

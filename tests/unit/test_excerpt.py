@@ -53,6 +53,18 @@ def test_a_line_of_torch_is_no_line_of_the_users() -> None:
     assert line_of(Outcome(OutcomeKind.EXCEPTION, exception=error)) is None
 
 
+def test_of_a_cell_that_a_program_runs_its_line_is_told_and_not_that_which_runs_it() -> None:
+    runs, cell = Frame("/home/me/nb.py", 23, "run", "exec(cell)"), Frame("<cell 5>", 1, "<module>")
+    traced = Frame("<cell 4>", 6, "kalman")
+    error = RaisedException("Unsupported", "no", (runs, cell, *frames("a")), user_code=(traced,))
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=error)
+    assert line_of(outcome) == traced and traced.told == "<cell 4>:6 in kalman"
+    generated = replace(error, frames=(runs, *frames("a")))  # sympy's, say: the line that calls it tells more
+    assert line_of(replace(outcome, exception=generated)) == runs
+    own = Frame("/home/me/net.py", 3, "f", "g(x)")
+    assert line_of(replace(outcome, exception=replace(error, user_code=(traced, own)))) == own
+
+
 def test_a_program_that_is_no_file_has_lines_too() -> None:
     text = "import torch\n\ndef mix(x):\n    return torch.lerp(x, x, 1j)\nmix(torch.ones(2))\n"
     called, inner = Frame("<string>", 5, "<module>"), Frame("<string>", 4, "mix")

@@ -26,7 +26,6 @@ from triage.reduce.interface import Reduction
 from triage.reduce.verifying import Count, as_it_is
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter, Event
-from triage.session.session import open_session
 from triage.session.settings import Settings
 from triage.stories import run as story
 from triage.stories import run_files
@@ -262,34 +261,6 @@ def test_a_reader_that_has_gone_is_no_error() -> None:
         ["/bin/sh", "-c", command], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
-
-
-def test_run_directories_are_never_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()  # an empty one was made for us
-    names = []
-    for _ in range(3):
-        session = open_session(Settings(out=Path("out")), "train", tmp_path, Emitter())
-        session.emit("run_started")
-        names.append(session.directory.name)
-    assert names == ["out", "out-2", "out-3"]
-
-
-def test_the_newest_run_has_a_name(tmp_path: Path) -> None:
-    for _ in range(2):
-        session = open_session(Settings(), "train", tmp_path, Emitter())
-    runs = tmp_path / "triage-out"
-    assert (runs / "latest").resolve() == session.directory and session.directory.parent == runs
-    assert (runs / ".gitignore").read_text() == "*\n"
-
-
-@pytest.mark.parametrize("out", ["file", "file/run"])
-def test_a_directory_that_cannot_be_made_is_the_users_to_change(tmp_path: Path, out: str) -> None:
-    (tmp_path / "file").touch()
-    if out == "file":  # taken by a file: the next name is used, and the file stays
-        assert open_session(Settings(out=Path(out)), "train", tmp_path, Emitter()).directory.name == "file-2"
-        return
-    with pytest.raises(UsageError, match="cannot be made"):
-        open_session(Settings(out=Path(out)), "train", tmp_path, Emitter())
 
 
 def test_an_interrupt_while_the_reproducer_is_written_counts_once_it_is() -> None:

@@ -14,7 +14,7 @@ from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, pl
 from triage.judge.asking import StopReductionError
 from triage.judge.judgement import RefusedError
 from triage.judge.oracle import SignatureOracle
-from triage.model.graphcase import Context, GraphCase
+from triage.model.graphcase import Context, GraphCase, GraphInput
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph import engine as graph_engine
@@ -274,6 +274,18 @@ def test_where_nothing_fails_the_same_way_a_sentence_says_so():
     assert "fails the same way" in found.reason
     nothing, _ = reduce(lambda graph: None)
     assert isinstance(nothing, NoReduction) and "no graph was captured" in nothing.reason
+
+
+def test_a_graph_whose_failing_operation_cannot_be_written_is_not_searched():
+    schedule = GraphInput("schedule", kind="opaque", value="an input of type Schedule")
+    graph = case([tensor("x", 8), schedule], [op("y", "torch.ops.own.noise", "%x", "%schedule", out=meta(8))], "y")
+    asked = replace(problem(graph), signature=replace(planted(), message="no autograd formula for own.noise.default"))
+    runner = FreeRunner(target("torch.ops.own.noise"), 1)
+    found = NativeEngine(render=runner.render).reduce(
+        asked, runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None
+    )
+    assert isinstance(found, NoReduction) and found.reason.startswith("own.noise, which the failure names")
+    assert not runner.asked
 
 
 def test_another_failure_is_never_followed():

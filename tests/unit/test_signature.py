@@ -301,6 +301,11 @@ def test_what_a_worker_raised_is_told(first: str, raised: str, told: str):
     assert one_line(FailureSignature(OutcomeKind.EXCEPTION, "ValueError", "", message=text)) == f"ValueError: {told}"
 
 
+def test_why_a_module_that_the_compiler_wrote_is_refused_is_told() -> None:
+    text = "Failed to import /tmp/torchinductor_u/ab/cab4.py\nSyntaxError: invalid syntax (cab4.py, line 37)"
+    assert first_words(text) == "SyntaxError: invalid syntax, in the generated code"
+
+
 def test_what_a_program_calls_two_inputs_is_not_what_fails() -> None:
     text = "not yet handled. input {} and input {} share storage but are not differentiable views of each other."
     own = text.format("0 (G['averaged']._parameters['w'])", "2 (list(L['model'].parameters())[0])")

@@ -95,6 +95,14 @@ def test_what_goes_on_is_told(walk: Callable[..., Walk]) -> None:
     assert {event.facts["face"] for event in heard if event.kind == "probe_ended"} == {"same", None}
 
 
+def test_how_a_run_ended_is_told_by_what_tells_most(walk: Callable[..., Walk]) -> None:
+    heard: list[Event] = []
+    text = "RuntimeError when making fake tensor call\n  Explanation: add(...): got RuntimeError('no such size')"
+    go(walk(Machine({"inductor": itertools.repeat(error(message=text))}), heard=heard))
+    told = [event.facts["message"] for event in heard if event.kind == "probe_ended"]
+    assert "no such size" in told and text[:20] not in str(told)
+
+
 @pytest.mark.parametrize(
     ("stack", "stage"), [("_dynamo/symbolic_convert.py", 1), ("_inductor/sizevars.py", 4), ("", 4)]
 )

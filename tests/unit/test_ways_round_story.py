@@ -90,17 +90,19 @@ def test_steps_before_the_failure_show_what_compiling_gives():
 
 
 @pytest.mark.parametrize(
-    ("kind", "ended", "graphs", "leads"),
+    ("kind", "ended", "graphs", "calls", "leads"),
     [
-        ("setting", OutcomeKind.OK, 1, True),
-        ("setting", OutcomeKind.OK, 0, False),  # it has switched the compiler off
-        ("call", OutcomeKind.OK, 0, True),  # the call was all of the function
-        ("call", OutcomeKind.EXCEPTION, 1, False),
-        ("backend", OutcomeKind.HANG, 1, False),
+        ("setting", OutcomeKind.OK, 1, 1, True),
+        ("setting", OutcomeKind.OK, 0, 1, False),  # it has switched the compiler off
+        ("call", OutcomeKind.OK, 0, 1, True),  # the call was all of the function
+        ("call", OutcomeKind.OK, 0, 0, False),  # the program went on from its checkpoint, and had nothing left to do
+        ("function", OutcomeKind.OK, 0, 0, True),  # nothing is compiled there any more
+        ("call", OutcomeKind.EXCEPTION, 1, 1, False),
+        ("backend", OutcomeKind.HANG, 1, 1, False),
     ],
 )
-def test_what_leads_round_a_failure(kind: str, ended: OutcomeKind, graphs: int, leads: bool):
-    assert leads_round(kind, ended, AgentNotes(graphs=graphs)) is leads
+def test_what_leads_round_a_failure(kind: str, ended: OutcomeKind, graphs: int, calls: int, leads: bool):
+    assert leads_round(kind, ended, AgentNotes(graphs=graphs, calls=calls)) is leads
 
 
 def files_of(folder: Path, *frames: Frame) -> Files:
@@ -248,3 +250,6 @@ def test_a_note_says_with_how_many_changes_the_script_fails_in_another_way():
         "3 changed programs were run (backend), and with none the script passes; with 1 of them it fails in another way."
     )
     assert _notes(None, [(change, probe)], [], True, 0) == []
+    idle = SimpleNamespace(outcome=Outcome(OutcomeKind.OK), notes=AgentNotes())
+    (told,) = _notes(None, [(change, probe), (change, idle)], [], False, 0)
+    assert told.endswith("(backend), and none is known to help; with 1 of them it compiled nothing.")

@@ -129,6 +129,8 @@ _WORKER = re.compile(
     r"(?:Caught (?P<type>\w+) (?P<place>in [^\n]+)\.\nOriginal Traceback"
     r"|\s*-- (?P<process>Process \d+) terminated with the following error:\nTraceback)"
 )
+# `torch/_inductor/runtime/compile_tasks.py`: Python refuses the module that Inductor wrote, whose name is another each time.
+_WRITTEN = re.compile(r"Failed to import \S+\.py\n(?P<said>\w+: .+?)(?: \(\w+\.py, line \d+\))?(?:\n|\Z)")
 _CALLED_WITH_TEXT = re.compile(r"(?P<type>\w+)\(\[?(?P<quote>['\"])(?P<said>.*)(?P=quote)\]?\)")
 _GENERATED = re.compile(r"^kernel, \S+\.cpp:\d+, ")  # where a check of a compiled kernel stands: in a file that is gone
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
@@ -158,8 +160,15 @@ def first_words(message: str) -> str:
 
 
 def _of_another(message: str) -> str:
-    """What is told of another exception, in a call with fake tensors, in the program, in a worker; empty where of none."""
-    return _of_fake_tensors(message) or _observed(message) or _of_worker(message)
+    """What is told of another exception, in a call with fake tensors, in the program, in a worker, in a module that the compiler
+    wrote; empty where of none.
+    """
+    return _of_fake_tensors(message) or _observed(message) or _of_worker(message) or _of_written(message)
+
+
+def _of_written(message: str) -> str:
+    found = _WRITTEN.match(message)
+    return f"{found['said']}, in the generated code" if found is not None else ""
 
 
 def _of_worker(message: str) -> str:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict
 
 from triage.environments.machine import runs_that_fit, usable_cores
+from triage.judge.signature import first_words
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.leftovers import compiled_nothing
 from triage.model.accuracy import Comparison
@@ -243,6 +244,6 @@ def ended_facts(rung: Rung, probe: Probe, judged: Probe) -> dict[str, object]:
         "outcome": judged.outcome.kind,
         "signal": probe.outcome.signal,
         "seconds": round(probe.outcome.seconds, 2),
-        "message": clip(judged.signature.message, 200) if judged.signature else "",
+        "message": clip(first_words(judged.signature.message), 200) if judged.signature else "",
         "exception": judged.signature.exception_type if judged.signature else None,
     }

@@ -161,10 +161,18 @@ class Walk(Visits):
         return found
 
     def failed_beside(self) -> bool:
-        """Whether the uncompiled run begun beside the first one has ended, and failed as that did: no graph is to blame."""
+        """Whether the uncompiled run begun beside the first one has ended, and failed: it is to be looked at before any graph.
+
+        One that failed otherwise may have done so by the one beside it, and is forgotten here: it is asked again, alone.
+        """
         ahead = self._ahead.get(UNCOMPILED.name)
         failed = ahead.failed if ahead is not None else None
-        return failed is not None and looks_alike(failed, self.start)
+        if failed is None or looks_alike(failed, self.start):
+            return failed is not None
+        if may_be_in_the_way(failed.outcome):
+            return False
+        del self._ahead[UNCOMPILED.name]
+        return True
 
     def confirm_beside(self) -> None:
         """Begin with the runs of the script that any conclusion needs, and return: uncompiled, and below the suspected rung.

@@ -162,6 +162,7 @@ class AgentNotes:
     tests: int = 0  # that a session of pytest or unittest was about to run
     main_ended: bool = False  # the main thread of the first process came to its end; other threads may have gone on
     distributed: bool = False  # a process called a compiled function as a member of a process group
+    calls: int = 0  # of compiled functions, as far as a process came to its end
     backwards: int = 0  # backward passes begun outside of compiled calls
     # Values of compiled graphs that were found wrong, the first found first; that first which a check is known to look at.
     wrongs: tuple[WrongResult, ...] = ()

@@ -36,7 +36,7 @@ _TEXTS: dict[str, tuple[str, Callable[[Event], Iterable[str]]]] = {
     "not_compared": ("not_compared", lambda event: [f"graph {event.get('graph')}: {event.get('reason')}"]),
     "graph_missing": ("missing", lambda event: [f"graph {event.get('graph')}: {event.get('reason')}"]),
 }
-_COUNTED = ("graphs", "graph_breaks", "recompiles", "backwards", "compared")  # in the event `end`
+_COUNTED = ("graphs", "graph_breaks", "recompiles", "calls", "backwards", "compared")  # in the event `end`
 
 _ENDS = ("uncaught", "test")
 _IN_GRAPH = re.compile(r"\b(?:compile|run|compiles \w+|of the \w+) graph (\S+)$")

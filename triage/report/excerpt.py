@@ -29,9 +29,22 @@ def line_of(outcome: Outcome, typed: str | None = None) -> Frame | None:
     `typed`: the program's text, where it is no file.
     """
     if outcome.exception is not None:
-        return user_frame(outcome.exception) or (_typed_line(outcome.exception, typed) if typed else None)
+        error = outcome.exception
+        return _executed_line(error) or user_frame(error) or (_typed_line(error, typed) if typed else None)
     found = next(filter(is_user_frame, reversed(program_thread(outcome.stacks))), None)
     return replace(found, code=code_at(found)) if found is not None else None
+
+
+def _executed_line(error: RaisedException) -> Frame | None:
+    """The same of a program that runs texts as modules (cells of a notebook): its own line, the `exec`, tells nothing."""
+    if not any(_named_text(frame) and frame.function == "<module>" for frame in error.frames):
+        return None
+    traced = [*error.user_code, *error.innermost().user_code]
+    return next(filter(_named_text, reversed(traced)), None) if not any(map(is_user_frame, traced)) else None
+
+
+def _named_text(frame: Frame) -> bool:
+    return frame.file.startswith("<") and not frame.file.startswith("<frozen ") and frame.file not in NO_FILE
 
 
 def _typed_line(error: RaisedException, text: str) -> Frame | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
 from triage.probe.staging import prune_headers
 from triage.session.clock import BudgetSpentError, Clock
+from triage.session.directory import RunDirectory, check_writable, make_directory
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
 
@@ -42,6 +42,7 @@ class Session:
     # Of the run that this one goes on with: verdicts on candidates, and what fresh processes showed.
     recalled: Mapping[str, Verdict] = field(default_factory=dict)
     verified: Mapping[str, Any] = field(default_factory=dict)
+    place: RunDirectory | None = None  # the directory, where this run is the first in it
 
     def probe_timeout(self) -> float:
         """The limit of one probe: the setting, or what is left of the budget. Raises BudgetSpentError where that is nothing."""
@@ -75,6 +76,16 @@ class Session:
             shutil.rmtree(self.kernels, ignore_errors=True)
 
     @contextlib.contextmanager
+    def unless_misused(self) -> Iterator[None]:
+        """Where what goes on inside shows that the command meant nothing (UsageError), nothing of the run is left."""
+        try:
+            yield
+        except UsageError:
+            if self.place is not None:
+                self.place.forget()
+            raise
+
+    @contextlib.contextmanager
     def timed(self, step: str) -> Iterator[None]:
         """Add the time spent inside to `timings[step]`, in seconds."""
         began = time.monotonic()
@@ -92,9 +103,9 @@ def open_session(settings: Settings, label: str, cwd: Path, emit: Emitter) -> Se
 
     Raises UsageError where it cannot be made.
     """
-    directory = _make_directory(settings.out, label, cwd)
-    emit.add(Journal(directory / JOURNAL))
-    return Session(directory, settings, emit, Clock(settings.budget), neutral_store())
+    place = make_directory(settings.out, label, cwd)
+    emit.add(Journal(place.path / JOURNAL))
+    return Session(place.path, settings, emit, Clock(settings.budget), neutral_store(), place=place)
 
 
 def reopen_session(
@@ -102,7 +113,7 @@ def reopen_session(
 ) -> Session:
     """Go on in the directory of an earlier run. Raises UsageError where it cannot be written."""
     try:
-        _check_writable(directory)
+        check_writable(directory)
     except OSError as error:
         raise UsageError(
             what=f"The run directory {directory} cannot be written.",
@@ -113,50 +124,6 @@ def reopen_session(
     return Session(
         directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled, verified=verified
     )
-
-
-def _make_directory(out: Path | None, label: str, cwd: Path) -> Path:
-    wanted = out if out is not None else cwd / "triage-out" / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
-    wanted = wanted if wanted.is_absolute() else cwd / wanted
-    for number in range(1, 1000):
-        path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
-        try:
-            if out is not None and path.is_dir() and not any(path.iterdir()):
-                _check_writable(path)
-                return path  # an empty directory that the person made for us
-            path.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UsageError(
-                what=f"The run directory {path} cannot be made.",
-                why=str(error),
-                next="Choose a directory you may write to: triage run --out DIR script.py",
-            ) from error
-        if out is None:
-            _point_latest(path)
-        return path
-    raise UsageError(
-        what=f"{wanted} exists a thousand times.", why="Runs are never overwritten.", next="Use --out DIR."
-    )
-
-
-def _check_writable(path: Path) -> None:
-    probe = path / ".triage-write-test"
-    probe.touch()
-    probe.unlink()
-
-
-def _point_latest(path: Path) -> None:
-    """`latest` names the newest run. Without links (Windows) there is none."""
-    with contextlib.suppress(OSError):
-        link = path.parent / "latest"
-        fresh = path.parent / f".latest-{os.getpid()}"
-        fresh.symlink_to(path.name)
-        fresh.replace(link)
-        ignore = path.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")  # run directories never show up in the user's git status
 
 
 def neutral_store() -> Path | None:

@@ -121,12 +121,13 @@ def explain(
     check_syntax(target)
     marks = measuring.marks(target)
     session = open_session(settings, target.label, Path.cwd(), emit)
-    target = replace(target, stdin=stdin.take(session.directory))
+    with session.unless_misused():
+        target = replace(target, stdin=stdin.take(session.directory))
     emit("run_started", directory=str(session.directory), command=list(command), python=target.python, cwd=target.cwd)
     watch = _Watch(session, target, whole)
     found = Explanation(0, (), (), times.compile_time((), target.cwd), command, complete=False)
     try:
-        with _caches(wanted=warm) as caches:
+        with session.unless_misused(), _caches(wanted=warm) as caches:
             seen = watch.run("as_is", caches=caches)
             check_started(seen.probe, target, "explain")
             found = _read(seen, command, target.cwd)

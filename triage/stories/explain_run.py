@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from triage.judge.signature import headline
+from triage.judge.signature import first_words, headline
 from triage.model.outcome import Outcome
-from triage.model.text import clip, first_line
+from triage.model.text import clip
 from triage.probe.events import Event, events_in
 from triage.probe.run import Probe, ProbeRequest, run_probe
 from triage.probe.target import Target
@@ -46,7 +46,7 @@ def events_of(session: Session, name: str) -> list[Event]:
 def ended_facts(outcome: Outcome) -> Mapping[str, object]:
     """How a run ended, as listeners are told."""
     error = outcome.exception
-    facts = {"exception": error.type, "message": error.message} if error is not None else {}
+    facts = {"exception": error.type, "message": first_words(error.message)} if error is not None else {}
     return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
 
 
@@ -57,4 +57,4 @@ def failure_of(outcome: Outcome) -> str | None:
     if outcome.exception is None:
         return outcome.detail or outcome.kind.value
     inner = outcome.exception.innermost()
-    return clip(headline(inner.type, first_line(inner.message)), 200)
+    return clip(headline(inner.type, first_words(inner.message)), 200)

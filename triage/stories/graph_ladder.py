@@ -62,7 +62,8 @@ def asked(found: Findings) -> bool:
     walk = found.walk
     if walk.failed_beside():
         walk.visit([UNCOMPILED])
-        return False
+        if walk.conclusion().fails_uncompiled or walk.spoiled is not None:
+            return False
     walk.confirm_beside()
     wrong = not is_script_check(walk.start.outcome)
     if not wrong:

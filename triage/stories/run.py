@@ -78,7 +78,8 @@ def run(
     asked = AskedTarget(found.target, found.runner if usable_cores() > 1 else None)
     if not settings.screen:
         asked.begin()
-    interrupted = _investigated(found, asked, screening)
+    with session.unless_misused():
+        interrupted = _investigated(found, asked, screening)
     with no_interrupts():
         session.cancel.set()
         asked.ended()
@@ -105,7 +106,8 @@ def _begun(
     """The run's directory, and findings with nothing in them yet; candidates have what runs them, if any are to come."""
     if earlier is None:
         session = open_session(settings, target.label, Path.cwd(), emit)
-        target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
+        with session.unless_misused():
+            target = replace(target, stdin=stdin.take(session.directory) if own_stdin else None)
         walk = Walk(session, target, probe=screening.run_probe)
     else:
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts, earlier.verified)

@@ -248,10 +248,15 @@ class _Trials:
 
 
 def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
-    """Whether a run that ended so shows that a change of this kind leads round the failure."""
+    """Whether a run that ended so shows that a change of this kind leads round the failure.
+
+    A program that found its work done by an earlier run calls nothing that it has compiled, whatever was changed.
+    """
     if ended is not OutcomeKind.OK or notes.wrong is not None:
         return False
-    return not compiles_nothing(notes) or kind in MAY_COMPILE_NOTHING
+    if not compiles_nothing(notes):
+        return True
+    return kind in MAY_COMPILE_NOTHING and (notes.calls > 0 or kind == "function")  # what that leaves is not watched
 
 
 def planned(groups: Sequence[Iterator[Change]]) -> list[Change]:
@@ -306,7 +311,11 @@ def _notes(
     if tried:
         kinds = ", ".join(sorted({change.kind for change, _ in tried}, key=KINDS.index))
         late = sum(probe.outcome.kind is OutcomeKind.HANG for _, probe in tried)
-        told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and with none the script passes"
+        idle = sum(probe.outcome.kind is OutcomeKind.OK and compiles_nothing(probe.notes) for _, probe in tried)
+        shown = (
+            f"none is known to help; with {idle} of them it compiled nothing" if idle else "with none the script passes"
+        )
+        told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and {shown}"
         told += f"; with {otherwise} of them it fails in another way" if otherwise else ""
         told += f"; of {late} of them nothing is known: they had not ended in the time there was" if late else ""
         return [told + (". There was no time for others." if left else ".")]

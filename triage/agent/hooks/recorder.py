@@ -266,7 +266,11 @@ class Recorder:
         share = gpu.share()
         if share is not None:
             self.channel.say("device", share=share)
-        passes = {"backwards": self.backwards, "compared": self.comparer.calls if self.comparer is not None else 0}
+        passes = {
+            "calls": self.calls,
+            "backwards": self.backwards,
+            "compared": self.comparer.calls if self.comparer is not None else 0,
+        }
         utils = sys.modules.get("torch._dynamo.utils")
         counters = getattr(utils, "counters", None)
         if counters is not None:

@@ -1,0 +1,97 @@
+"""Where a run writes: a directory of its own, never an earlier one's, gone again where the command meant nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.errors import UsageError
+
+LATEST = "latest"
+IGNORE = ".gitignore"
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """A directory that was made for one run, or lay there empty; `before` is the run that `latest` named until then."""
+
+    path: Path
+    made: bool
+    named_latest: bool = False
+    before: str | None = None
+
+    def forget(self) -> None:
+        """Nothing of the run is left: no directory but one that the person had made, and the earlier run is the latest again."""
+        for inside in () if self.made else list(self.path.iterdir()):
+            shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
+        if self.made:
+            shutil.rmtree(self.path, ignore_errors=True)
+        if not self.named_latest:
+            return
+        folder = self.path.parent
+        with contextlib.suppress(OSError):  # another run may have begun since
+            if (folder / LATEST).readlink().name == self.path.name:
+                _point_latest(folder, self.before)
+            if {entry.name for entry in folder.iterdir()} == {IGNORE}:
+                shutil.rmtree(folder)
+
+
+def make_directory(out: Path | None, label: str, cwd: Path) -> RunDirectory:
+    """`out`, or one named after the program and the time; a name that is taken gets a number.
+
+    Raises UsageError where it cannot be made.
+    """
+    wanted = out if out is not None else cwd / "triage-out" / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+    wanted = wanted if wanted.is_absolute() else cwd / wanted
+    for number in range(1, 1000):
+        path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            if out is not None and path.is_dir() and not any(path.iterdir()):
+                check_writable(path)
+                return RunDirectory(path, made=False)  # an empty directory that the person made for us
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(
+                what=f"The run directory {path} cannot be made.",
+                why=str(error),
+                next="Choose a directory you may write to: triage run --out DIR script.py",
+            ) from error
+        return RunDirectory(path, made=True) if out is not None else _named(path)
+    raise UsageError(
+        what=f"{wanted} exists a thousand times.", why="Runs are never overwritten.", next="Use --out DIR."
+    )
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError where no file can be made there."""
+    probe = path / ".triage-write-test"
+    probe.touch()
+    probe.unlink()
+
+
+def _named(path: Path) -> RunDirectory:
+    """`latest` names the newest run. Without links (Windows) there is none."""
+    before = None
+    with contextlib.suppress(OSError):
+        before = str((path.parent / LATEST).readlink())
+    with contextlib.suppress(OSError):
+        _point_latest(path.parent, path.name)
+        ignore = path.parent / IGNORE
+        if not ignore.exists():
+            ignore.write_text("*\n")  # run directories never show up in the user's git status
+    return RunDirectory(path, made=True, named_latest=True, before=before)
+
+
+def _point_latest(folder: Path, name: str | None) -> None:
+    if name is None:
+        (folder / LATEST).unlink()
+        return
+    fresh = folder / f".latest-{os.getpid()}"
+    fresh.symlink_to(name)
+    fresh.replace(folder / LATEST)
