@@ -270,7 +270,9 @@ def test_of_those_that_pass_the_one_that_is_measured_as_clearly_cheaper_comes_fi
     runs: tuple[AgentNotes, ...], compared: bool, first: int | None
 ):
     trials = SimpleNamespace(_comparison=object() if compared else None)
-    passed = [(change, SimpleNamespace(notes=notes)) for change, notes in zip(changes("call", *"ab"), runs, strict=False)]
+    passed = [
+        (change, SimpleNamespace(notes=notes)) for change, notes in zip(changes("call", *"ab"), runs, strict=False)
+    ]
     found = _Trials._best_first(trials, passed)
     assert sorted(map(id, found)) == sorted(map(id, passed))
     assert (passed.index(found[0]) if found else None) == first
