@@ -102,6 +102,28 @@ def _assigns(kind: ast.ClassDef) -> bool:
     return not all(isinstance(item, Function | ast.Pass | ast.Expr) for item in kind.body)
 
 
+class Methods:
+    """The methods of the script's classes that are called on `self`, and that nothing in the script replaces."""
+
+    def __init__(self, script: Script, times: Counter[str]) -> None:
+        self._script, self._times = script, times
+        self._set = {target.attr for target, _ in _kept(script) if isinstance(target, ast.Attribute)}
+        self._set |= {
+            str(node.value) for node in script.nodes if isinstance(node, ast.Constant)
+        }  # setattr(x, "name", f)
+
+    def fits(self, call: ast.Call) -> bool:
+        """False where a method of the class that it stands in is called with other arguments than it takes."""
+        callee = call.func
+        if not (isinstance(callee, ast.Attribute) and ast.unparse(callee.value) == "self"):
+            return True
+        if self._times[callee.attr] != 1 or callee.attr in self._set:
+            return True
+        kind = next((above for above in self._script.above(call) if isinstance(above, ast.ClassDef)), None)
+        method = _methods(kind).get(callee.attr) if kind is not None else None
+        return method is None or takes(method.args, call, bound=1)
+
+
 def is_module(kind: ast.ClassDef) -> bool:
     """Whether `torch.nn.Module` is its only base."""
     return len(kind.bases) == 1 and ast.unparse(kind.bases[0]) in MODULE

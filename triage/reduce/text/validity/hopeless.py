@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import ast
 import bisect
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from triage.reduce.text.code.names import KNOWN, Occurrences
 from triage.reduce.text.code.nodes import own_nodes
-from triage.reduce.text.code.own_names import Modules, fits_known, is_module, known_definitions, spreads, times_bound
+from triage.reduce.text.code.own_names import (
+    Methods,
+    Modules,
+    fits_known,
+    is_module,
+    known_definitions,
+    spreads,
+    times_bound,
+)
 from triage.reduce.text.code.script import Definition, Function, Script
 
 _LEAST_ARGUMENTS = {
@@ -26,6 +35,9 @@ _LEAST_ARGUMENTS = {
     "isinstance getattr map",
     3: "torch.nn.Conv1d torch.nn.Conv2d torch.nn.Conv3d torch.nn.Bilinear",
 }  # a function's own number is the largest it stands at
+# Functions of torch take something, but for those that ask it for a state, switch one, or stand above a definition.
+_FUNCTION = re.compile(r"torch\.(?:(?:func|linalg|fft|special|nn\.functional)\.)?[a-z]\w*")
+_NEEDS_NOTHING = re.compile(r"torch\.(?:compile|finfo|(?:get|is|are|has)_\w+|\w*(?:_grad|_mode|seed))")
 _MOST_NEEDED = max(_LEAST_ARGUMENTS)
 _LEAST = {name: least for least, names in _LEAST_ARGUMENTS.items() for name in names.split()}
 _NO_SEQUENCES = frozenset({"range", "len", "print", "int", "float", "list", "tuple", "dict", "object", "type", "zip"})
@@ -35,14 +47,20 @@ _DEEP = 3  # functions that return what functions return
 def misfit_calls(script: Script) -> Iterator[str]:
     """Calls of own functions and modules that do not fit their parameters, and of some others that need more than they have."""
     known, times = known_definitions(script), times_bound(script)
-    modules = Modules(script, times)
+    modules, methods = Modules(script, times), Methods(script, times)
     for call in script.calls:
         given = len(call.args) + len(call.keywords)
         name = ast.unparse(call.func) if given < _MOST_NEEDED else ""
-        if given < _LEAST.get(name, 0) and times[name.split(".")[0]] == name.startswith("torch.") and not spreads(call):
+        if given < _least(name) and times[name.split(".")[0]] == name.startswith("torch.") and not spreads(call):
             yield f"{name}() is given {given or 'nothing'}"
-        elif not fits_known(call, known) or not modules.fits(call):
+        elif not (fits_known(call, known) and modules.fits(call) and methods.fits(call)):
             yield f"{ast.unparse(call.func)} does not take these arguments"
+
+
+def _least(name: str) -> int:
+    """How many arguments it needs at least, as far as that is known."""
+    takes_some = _FUNCTION.fullmatch(name) and not _NEEDS_NOTHING.fullmatch(name)
+    return _LEAST.get(name, 1 if takes_some else 0)
 
 
 def bare_modules(script: Script) -> Iterator[str]:
