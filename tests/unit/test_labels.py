@@ -98,6 +98,11 @@ def wrong(kind: str) -> dict[str, object]:
             {"verdict": failing(Stage.INDUCTOR, Symptom.CRASH)},
             ("high priority", PT2, "oncall: cpu inductor", "module: inductor", "module: crash"),
         ),
+        # What is to be mended is the operator's fake kernel, which Inductor only believed.
+        (
+            {"verdict": failing(Stage.INDUCTOR, Symptom.CRASH), "fake_wrong": {"operation": "aten.x", "kind": "dtype"}},
+            ("high priority", PT2, "module: pt2-dispatcher", "module: fakeTensor", "module: crash"),
+        ),
         # Wrong results.
         (wrong("values"), ("high priority", PT2, "module: decompositions", "module: correctness (silent)")),
         (

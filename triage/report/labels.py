@@ -65,7 +65,13 @@ def _of_shapes(report: TriageReport) -> bool:
 
 def _of_dispatcher(report: TriageReport) -> bool:
     """What PT2's dispatcher is: AOTAutograd, functionalization, fake tensors, custom operators."""
-    return report.verdict.stage is Stage.AOT_AUTOGRAD or _part("fake tensors", "functionalization")(report)
+    parts = _part("fake tensors", "functionalization")(report)
+    return report.verdict.stage is Stage.AOT_AUTOGRAD or parts or _by_fake(report)
+
+
+def _by_fake(report: TriageReport) -> bool:
+    """Whether an operator's fake (meta) kernel is what must change: the stage that fails only believed it."""
+    return report.fake_wrong is not None
 
 
 def _of_dynamo(report: TriageReport) -> bool:
@@ -74,7 +80,7 @@ def _of_dynamo(report: TriageReport) -> bool:
 
 def _of_cpp(report: TriageReport) -> bool:
     """Whether the C++ that Inductor writes for the CPU is wrong: it does not build, or its kernel crashes."""
-    if report.verdict.stage is not Stage.INDUCTOR or not cpu_only(report.environment):
+    if report.verdict.stage is not Stage.INDUCTOR or _by_fake(report) or not cpu_only(report.environment):
         return False
     raised = report.signature is not None and report.signature.exception_type in (
         "CppCompileError",
@@ -154,9 +160,9 @@ RULES = (
             _stage(Stage.DECOMP_PARTITION)(report) or _part("decompositions", "py_impl decomposition")(report)
         ),
     ),
-    Rule("module: inductor", _stage(Stage.INDUCTOR)),
+    Rule("module: inductor", lambda report: _stage(Stage.INDUCTOR)(report) and not _by_fake(report)),
     Rule("module: dynamic shapes", _of_shapes),
-    Rule("module: fakeTensor", _part("fake tensors")),
+    Rule("module: fakeTensor", lambda report: _part("fake tensors")(report) or _by_fake(report)),
     Rule("module: functionalization", _part("functionalization")),
     Rule("module: guards", _part("guards")),
     Rule("module: cuda graphs", _part("cudagraphs")),
