@@ -14,6 +14,7 @@ from triage.model.report import (
     KnownCause,
     ReportSignature,
     ReportVerdict,
+    Reproducer,
     SubsystemSearch,
     TriageReport,
     WayRound,
@@ -42,6 +43,10 @@ def failing(stage: Stage, symptom: Symptom = Symptom.EXCEPTION, door: str | None
 
 def raised(kind: str, *frames: str, message: str = "") -> ReportSignature:
     return ReportSignature(kind, message, frames)
+
+
+def reduced(*features: str) -> Reproducer:
+    return Reproducer("repro.py", True, 3, True, "source", "native", None, 9, 1, 1.0, False, features=features)
 
 
 def wrong(kind: str) -> dict[str, object]:
@@ -135,6 +140,11 @@ def wrong(kind: str) -> dict[str, object]:
             {"verdict": failing(Stage.DYNAMO), "signature": raised("E", "torch/_functorch/vmap.py:_flat_vmap")},
             (PT2, "module: dynamo", "module: functorch", "dynamo-functorch"),
         ),
+        (
+            {"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.func.jacfwd")},
+            (PT2, "module: dynamo", "module: functorch", "dynamo-functorch"),
+        ),
+        ({"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.autograd.grad")}, (PT2, "module: dynamo")),
         (
             {"culprit": Culprit("vis.pool.default"), "operator_checks": (OperatorCheck("vis::pool"),)},
             (PT2, "module: inductor", "module: custom-operators"),

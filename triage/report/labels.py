@@ -98,6 +98,12 @@ def _custom(report: TriageReport) -> bool:
     )
 
 
+def _transforms(report: TriageReport) -> bool:
+    """Whether a text that was reduced still transforms a function, which the last frames of torch need not show."""
+    made = report.reproducer
+    return made is not None and any(name.startswith("torch.func.") for name in made.features)
+
+
 def _of_triton(report: TriageReport) -> bool:
     """Whether Triton's own compiler fails below the text of a kernel that it has accepted."""
     return report.signature is not None and _TRITONS_PASSES.search(report.signature.message) is not None
@@ -179,9 +185,17 @@ RULES = (
     Rule("upstream triton", _of_triton),
     Rule(
         "module: functorch",
-        _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch|batch_norm|functional_call)"),
+        lambda report: (
+            _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch|batch_norm|functional_call)")(report)
+            or _transforms(report)
+        ),
     ),
-    Rule("dynamo-functorch", _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch)")),
+    Rule(
+        "dynamo-functorch",
+        lambda report: (
+            _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch)")(report) or _transforms(report)
+        ),
+    ),
     Rule("module: c10d", _operator(r"c10d")),
     Rule("module: dtensor", _frame(r"torch/distributed/(?:_?tensor)/")),
     Rule("module: fsdp", _frame(r"torch/distributed/.*fsdp")),
