@@ -127,8 +127,8 @@ def _text(phrase: str, names: Sequence[str], kind: str, stage: str) -> str:
     """The words of a query; empty where they would find everything."""
     everyday = len(names) == 1 and not _tells(names[0])  # `view`: of itself it finds everything
     if not phrase:
-        beside = [each for each in (kind, stage) if each]
-        return " ".join([*names, *(beside if everyday else beside[:1])] if len(names) == 1 else names)
+        apart = [each for each in (kind, stage) if each]
+        return " ".join([*names, *(apart if everyday else apart[:1])] if len(names) == 1 else names)
     common = _OF_PYTHON.search(phrase) is not None
     if _worth(phrase.split()) >= STRONG_PHRASE and not common:
         return f'("{phrase}" OR {_all(names)})' if names and not everyday else f'"{phrase}"'

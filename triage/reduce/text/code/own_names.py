@@ -152,19 +152,22 @@ class Modules:
 
     def fits(self, call: ast.Call) -> bool:
         """False where a call makes or calls one of these with other arguments than it takes."""
-        callee = call.func
-        if isinstance(callee, ast.Name) and callee.id in self._kinds:
-            method, name = self._kinds[callee.id], "__init__"
-        elif isinstance(callee, ast.Name) and callee.id in self._held:
-            method, name = self._held[callee.id], "forward"
-        elif isinstance(callee, ast.Attribute) and callee.attr in self._held and ast.unparse(callee.value) == "self":
-            method, name = self._held[callee.attr], "forward"
-        elif isinstance(callee, ast.Call) and (made := self._made(callee)) is not None:
-            method, name = made, "forward"
-        else:
-            return True
-        found = _methods(method).get(name)
+        made = self._kinds.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        found = _methods(made).get("__init__") if made is not None else self.forward(call)
         return found is None or takes(found.args, call, bound=1)
+
+    def forward(self, call: ast.Call) -> Function | None:
+        """What a call of one of these runs."""
+        callee = call.func
+        if isinstance(callee, ast.Attribute) and ast.unparse(callee.value) == "self":
+            kind = self._held.get(callee.attr)
+        else:
+            kind = self.kind(callee) if isinstance(callee, ast.Name | ast.Call) else None
+        return _methods(kind).get("forward") if kind is not None else None
+
+    def kind(self, value: ast.expr) -> ast.ClassDef | None:
+        """The class that a name or a call surely gives an object of."""
+        return self._made(value)
 
     def _made(self, value: ast.expr | None) -> ast.ClassDef | None:
         """The class of `A(1)`, `A(1).eval()`, `torch.compile(a)`; None where it is not known."""

@@ -41,6 +41,7 @@ _NEEDS_NOTHING = re.compile(r"torch\.(?:compile|finfo|(?:get|is|are|has)_\w+|\w*
 _MOST_NEEDED = max(_LEAST_ARGUMENTS)
 _LEAST = {name: least for least, names in _LEAST_ARGUMENTS.items() for name in names.split()}
 _NO_SEQUENCES = frozenset({"range", "len", "print", "int", "float", "list", "tuple", "dict", "object", "type", "zip"})
+_ITERATED = ("__iter__", "__getitem__")
 _DEEP = 3  # functions that return what functions return
 
 
@@ -106,6 +107,7 @@ def unset_attributes(script: Script) -> Iterator[str]:
 def bad_unpacking(script: Script) -> Iterator[str]:
     """Tuples and loops over what cannot be iterated over, or has another number of elements."""
     known, times = known_definitions(script), times_bound(script)
+    modules = Modules(script, times)
     for node in script.nodes:
         if isinstance(node, ast.For):
             values, count = node.iter, None
@@ -116,7 +118,7 @@ def bad_unpacking(script: Script) -> Iterator[str]:
             values, count = node.value, len(targets)
         else:
             continue
-        if _never_gives(values, count, known, times):
+        if _never_gives(values, count, known, times, modules):
             yield f"{ast.unparse(values)} does not give {'elements' if count is None else f'{count} elements'}"
 
 
@@ -145,13 +147,20 @@ def early_reads(script: Script) -> Iterator[str]:
 
 
 def _never_gives(
-    value: ast.expr | None, count: int | None, known: dict[str, Definition], times: Counter[str], depth: int = 0
+    value: ast.expr | None,
+    count: int | None,
+    known: dict[str, Definition],
+    times: Counter[str],
+    modules: Modules,
+    depth: int = 0,
 ) -> bool:
     """Whether a value surely has not so many elements, or (`count` is None) surely none that one could iterate over."""
     if value is None or isinstance(value, ast.Lambda):
         return True
     if isinstance(value, ast.Constant):
         return not isinstance(value.value, str | bytes) or (count is not None and len(value.value) != count)
+    if isinstance(value, ast.Name | ast.Call) and (kind := modules.kind(value)) is not None:
+        return not any(isinstance(item, Function) and item.name in _ITERATED for item in kind.body)
     if isinstance(value, ast.Name):
         own = isinstance(known.get(value.id), Function)
         return own or (value.id in _NO_SEQUENCES and not times[value.id])
@@ -159,12 +168,15 @@ def _never_gives(
         return (
             count is not None and len(value.elts) != count and not any(isinstance(i, ast.Starred) for i in value.elts)
         )
-    made = known.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
-    if not isinstance(made, ast.FunctionDef) or depth > _DEEP:
+    if not isinstance(value, ast.Call) or depth > _DEEP:
+        return False
+    made = known.get(value.func.id) if isinstance(value.func, ast.Name) else None
+    made = made or modules.forward(value)
+    if not isinstance(made, ast.FunctionDef):
         return False
     inner = list(own_nodes(made))
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inner):
         return False
     returned = [node.value for node in inner if isinstance(node, ast.Return)]
     # A local name may hide the definition of the same name, but such a name is bound twice and so not known.
-    return all(_never_gives(item, count, known, times, depth + 1) for item in returned)
+    return all(_never_gives(item, count, known, times, modules, depth + 1) for item in returned)
