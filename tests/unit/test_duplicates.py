@@ -169,6 +169,8 @@ def test_a_name_that_is_an_everyday_word_is_not_asked_for_alone() -> None:
         '"Cannot view a tensor with shape"'
     )
     assert query("RuntimeError", "'x'", op="aten.view.default") == "view RuntimeError inductor"
+    message = "Promotion for Float8 Types is not supported, attempted to promote Bool and Float8_e4m3fn"
+    assert query("RuntimeError", message) == '"Promotion for Float8 Types is not supported"'
     message = "empty_strided not supported on quantized tensors yet see https://github.com/pytorch/pytorch/issues/74540"
     assert query("RuntimeError", message) == '"not supported on quantized tensors yet"'
 

@@ -10,6 +10,7 @@ from triage.model.accuracy import Wrongness
 from triage.model.own_code import Finding, OperatorCheck
 from triage.model.report import (
     AblationRow,
+    Condition,
     Culprit,
     KnownCause,
     ReportSignature,
@@ -153,6 +154,15 @@ def wrong(kind: str) -> dict[str, object]:
             {"culprit": Culprit("aten.relu"), "operator_checks": (OperatorCheck("vis::pool"),)},
             (PT2, "module: inductor"),
         ),
+        (
+            {"conditions": (Condition("the dtype is float8_e4m3fn", "with float64 it passes"),)},
+            (PT2, "module: inductor", "module: floatx (formerly float8)"),
+        ),
+        (
+            {"conditions": (Condition("the dtype is complex64", "with float64 it passes"),)},
+            (PT2, "module: inductor", "module: complex"),
+        ),
+        ({"conditions": (Condition("the dtype is float32", "with float64 it passes"),)}, (PT2, "module: inductor")),
         # Other doors.
         ({"verdict": failing(Stage.NONE, door="torch.export")}, ("oncall: export",)),
         ({"verdict": failing(Stage.DYNAMO, door="torch.export")}, (PT2, "oncall: export", "module: dynamo")),

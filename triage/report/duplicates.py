@@ -92,6 +92,9 @@ _OF_PYTHON = re.compile(
 _FAKE_CALL = re.compile(r"got (\w+)\((['\"])(.*?)\2(?:\)|,)", re.DOTALL)
 _QUOTED = re.compile(r"(?s)'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\u2018[^\u2019\n]*\u2019|<[^<>\n]*>")
 _WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|[aA])(?:-[a-z]+)*")
+_DTYPE = re.compile(
+    r"(?:B?F|f|bf)loat\d+|(?:UI|u?i|I)nt\d+|[Cc]omplex\d+"
+)  # torch's own words, but which of them varies
 
 
 def duplicates_of(report: TriageReport, private: Collection[str] = ()) -> Duplicates | None:
@@ -196,6 +199,7 @@ def _runs(line: str, private: frozenset[str]) -> Iterator[list[str]]:
     for token in [*line.split(), "|"]:
         word = token.rstrip(".!?,:;")
         plain = _WORD.fullmatch(word) is not None and word not in private
+        plain = plain or (bool(run) and _DTYPE.fullmatch(word) is not None)
         if plain:
             run.append(word)
         if (not plain or word != token) and run:
@@ -209,7 +213,7 @@ def _trimmed(run: list[str]) -> list[str]:
     while kept and kept[0].lower() in _STOPS:
         kept.pop(0)
     kept = kept[:LONGEST_PHRASE]
-    while kept and kept[-1].lower() in _STOPS:
+    while kept and (kept[-1].lower() in _STOPS or _DTYPE.fullmatch(kept[-1])):
         kept.pop()
     return kept
 

@@ -57,6 +57,12 @@ def _wrong(*kinds: str) -> Callable[[TriageReport], bool]:
     return lambda report: _wrong_kind(report) in kinds
 
 
+def _dtype(pattern: str) -> Callable[[TriageReport], bool]:
+    """Whether the failure was shown to need tensors of such a dtype."""
+    found = re.compile(rf"the dtype is (?:{pattern})")
+    return lambda report: any(found.fullmatch(each.condition) for each in report.conditions)
+
+
 def _of_shapes(report: TriageReport) -> bool:
     static = any(row.setting == "dynamic=False" and row.outcome == "ok" for row in report.ablation)
     raised = report.signature is not None and _SHAPE_ERRORS.search(report.signature.exception_type) is not None
@@ -199,6 +205,10 @@ RULES = (
     Rule("module: c10d", _operator(r"c10d")),
     Rule("module: dtensor", _frame(r"torch/distributed/(?:_?tensor)/")),
     Rule("module: fsdp", _frame(r"torch/distributed/.*fsdp")),
+    Rule("module: complex", _dtype(r"complex\d+")),
+    Rule("module: bfloat16", _dtype("bfloat16")),
+    Rule("module: half", _dtype("float16")),
+    Rule("module: floatx (formerly float8)", _dtype(r"float[48]_\w+")),
     Rule("module: correctness (silent)", _silent),
     Rule("module: NaNs and Infs", _wrong("nan", "inf")),
     Rule("module: crash", _crash),
