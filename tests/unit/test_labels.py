@@ -46,8 +46,8 @@ def raised(kind: str, *frames: str, message: str = "") -> ReportSignature:
     return ReportSignature(kind, message, frames)
 
 
-def reduced(*features: str) -> Reproducer:
-    return Reproducer("repro.py", True, 3, True, "source", "native", None, 9, 1, 1.0, False, features=features)
+def reduced(*features: str, minimal: bool = True) -> Reproducer:
+    return Reproducer("repro.py", True, 3, True, "source", "native", None, 9, 1, 1.0, minimal, features=features)
 
 
 def wrong(kind: str) -> dict[str, object]:
@@ -146,6 +146,14 @@ def wrong(kind: str) -> dict[str, object]:
             (PT2, "module: dynamo", "module: functorch", "dynamo-functorch"),
         ),
         ({"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.autograd.grad")}, (PT2, "module: dynamo")),
+        (
+            {"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.nested.nested_tensor")},
+            (PT2, "module: dynamo", "module: nestedtensor"),
+        ),
+        (  # it may only be what was not taken away yet
+            {"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.nested.nested_tensor", minimal=False)},
+            (PT2, "module: dynamo"),
+        ),
         (
             {"culprit": Culprit("vis.pool.default"), "operator_checks": (OperatorCheck("vis::pool"),)},
             (PT2, "module: inductor", "module: custom-operators"),

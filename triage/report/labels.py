@@ -104,10 +104,14 @@ def _custom(report: TriageReport) -> bool:
     )
 
 
-def _transforms(report: TriageReport) -> bool:
-    """Whether a text that was reduced still transforms a function, which the last frames of torch need not show."""
-    made = report.reproducer
-    return made is not None and any(name.startswith("torch.func.") for name in made.features)
+def _uses(*prefixes: str) -> Callable[[TriageReport], bool]:
+    """Whether a text from which nothing more can be taken still uses something of torch so named."""
+
+    def uses(report: TriageReport) -> bool:
+        made = report.reproducer
+        return made is not None and made.minimal and any(name.startswith(prefixes) for name in made.features)
+
+    return uses
 
 
 def _of_triton(report: TriageReport) -> bool:
@@ -193,15 +197,20 @@ RULES = (
         "module: functorch",
         lambda report: (
             _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch|batch_norm|functional_call)")(report)
-            or _transforms(report)
+            or _uses("torch.func.")(report)
         ),
     ),
     Rule(
         "dynamo-functorch",
         lambda report: (
-            _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch)")(report) or _transforms(report)
+            _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch)")(report)
+            or _uses("torch.func.")(report)
         ),
     ),
+    Rule("dynamo-autograd-function", _uses("torch.autograd.Function")),
+    Rule("module: activation checkpointing", _uses("torch.utils.checkpoint.")),
+    Rule("module: distributions", _uses("torch.distributions.")),
+    Rule("module: nestedtensor", _uses("torch.nested.")),
     Rule("module: c10d", _operator(r"c10d")),
     Rule("module: dtensor", _frame(r"torch/distributed/(?:_?tensor)/")),
     Rule("module: fsdp", _frame(r"torch/distributed/.*fsdp")),
