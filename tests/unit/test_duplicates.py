@@ -164,6 +164,17 @@ def test_a_function_that_only_passes_an_error_on_is_not_asked_for(frame: str) ->
     assert query("KeyError", "'my_key'", frames[0], stage=Stage.DYNAMO) is None
 
 
+def test_a_name_that_is_an_everyday_word_is_not_asked_for_alone() -> None:
+    assert query("RuntimeError", "Cannot view a tensor with shape (3, 4)", op="aten.view") == (
+        '"Cannot view a tensor with shape"'
+    )
+    assert query("RuntimeError", "'x'", op="aten.view.default") == "view RuntimeError inductor"
+    message = "Promotion for Float8 Types is not supported, attempted to promote Bool and Float8_e4m3fn"
+    assert query("RuntimeError", message) == '"Promotion for Float8 Types is not supported"'
+    message = "empty_strided not supported on quantized tensors yet see https://github.com/pytorch/pytorch/issues/74540"
+    assert query("RuntimeError", message) == '"not supported on quantized tensors yet"'
+
+
 def test_a_fake_call_is_about_what_it_wraps() -> None:
     message = (
         "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function "

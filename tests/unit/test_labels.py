@@ -10,10 +10,12 @@ from triage.model.accuracy import Wrongness
 from triage.model.own_code import Finding, OperatorCheck
 from triage.model.report import (
     AblationRow,
+    Condition,
     Culprit,
     KnownCause,
     ReportSignature,
     ReportVerdict,
+    Reproducer,
     SubsystemSearch,
     TriageReport,
     WayRound,
@@ -42,6 +44,10 @@ def failing(stage: Stage, symptom: Symptom = Symptom.EXCEPTION, door: str | None
 
 def raised(kind: str, *frames: str, message: str = "") -> ReportSignature:
     return ReportSignature(kind, message, frames)
+
+
+def reduced(*features: str, minimal: bool = True) -> Reproducer:
+    return Reproducer("repro.py", True, 3, True, "source", "native", None, 9, 1, 1.0, minimal, features=features)
 
 
 def wrong(kind: str) -> dict[str, object]:
@@ -98,6 +104,11 @@ def wrong(kind: str) -> dict[str, object]:
             {"verdict": failing(Stage.INDUCTOR, Symptom.CRASH)},
             ("high priority", PT2, "oncall: cpu inductor", "module: inductor", "module: crash"),
         ),
+        # What is to be mended is the operator's fake kernel, which Inductor only believed.
+        (
+            {"verdict": failing(Stage.INDUCTOR, Symptom.CRASH), "fake_wrong": {"operation": "aten.x", "kind": "dtype"}},
+            ("high priority", PT2, "module: pt2-dispatcher", "module: fakeTensor", "module: crash"),
+        ),
         # Wrong results.
         (wrong("values"), ("high priority", PT2, "module: decompositions", "module: correctness (silent)")),
         (
@@ -131,6 +142,19 @@ def wrong(kind: str) -> dict[str, object]:
             (PT2, "module: dynamo", "module: functorch", "dynamo-functorch"),
         ),
         (
+            {"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.func.jacfwd")},
+            (PT2, "module: dynamo", "module: functorch", "dynamo-functorch"),
+        ),
+        ({"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.autograd.grad")}, (PT2, "module: dynamo")),
+        (
+            {"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.nested.nested_tensor")},
+            (PT2, "module: dynamo", "module: nestedtensor"),
+        ),
+        (  # it may only be what was not taken away yet
+            {"verdict": failing(Stage.DYNAMO), "reproducer": reduced("torch.nested.nested_tensor", minimal=False)},
+            (PT2, "module: dynamo"),
+        ),
+        (
             {"culprit": Culprit("vis.pool.default"), "operator_checks": (OperatorCheck("vis::pool"),)},
             (PT2, "module: inductor", "module: custom-operators"),
         ),
@@ -138,6 +162,15 @@ def wrong(kind: str) -> dict[str, object]:
             {"culprit": Culprit("aten.relu"), "operator_checks": (OperatorCheck("vis::pool"),)},
             (PT2, "module: inductor"),
         ),
+        (
+            {"conditions": (Condition("the dtype is float8_e4m3fn", "with float64 it passes"),)},
+            (PT2, "module: inductor", "module: floatx (formerly float8)"),
+        ),
+        (
+            {"conditions": (Condition("the dtype is complex64", "with float64 it passes"),)},
+            (PT2, "module: inductor", "module: complex"),
+        ),
+        ({"conditions": (Condition("the dtype is float32", "with float64 it passes"),)}, (PT2, "module: inductor")),
         # Other doors.
         ({"verdict": failing(Stage.NONE, door="torch.export")}, ("oncall: export",)),
         ({"verdict": failing(Stage.DYNAMO, door="torch.export")}, (PT2, "oncall: export", "module: dynamo")),

@@ -178,6 +178,21 @@ def test_what_the_failure_needs_is_kept_and_told():
     assert found.passing_difference == "It passes with float32 instead of bfloat16."
 
 
+def test_of_several_that_pass_the_one_whose_text_differs_least_is_the_nearest():
+    """Without its other arguments `where` is another operation."""
+
+    def judge(graph):
+        needs = any(item.meta is not None and item.meta.dtype == "bfloat16" for item in graph.inputs)
+        whole = any(len(node.args) == 3 for node in graph.nodes)
+        return failure("the planted failure") if needs and whole else None
+
+    low = meta(4, dtype="bfloat16")
+    inputs = [tensor("m", 4, dtype="bool"), tensor("x", 4, dtype="bfloat16"), tensor("y", 4, dtype="bfloat16")]
+    found, _ = reduce(judge, case(inputs, [op("z", "torch.where", "%m", "%x", "%y", out=low)], "z"))
+    assert isinstance(found, Reduction)
+    assert found.passing_difference == "It passes with float32 instead of bfloat16."
+
+
 def test_a_neighbour_that_was_only_cut_off_is_not_told_as_passing():
     class Hasty(FreeRunner):
         """Calls candidates passing that, run in full, are not."""

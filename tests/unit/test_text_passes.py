@@ -200,6 +200,21 @@ def test_a_number_never_becomes_zero():
     assert not any("(0" in text for text in results("a = f(8)\n", literals.propose))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a = x[1]\n", ["a = x[0]\n"]),
+        ("a = x[:, 1]\n", ["a = x[:, 0]\n"]),
+        ("a = x[1:]\n", []),  # a size
+        ("a = x[-1]\n", []),
+        ("x[1] = 2\n", ["x[1] = 1\n"]),
+        ("a = x[0]\n", []),
+    ],
+)
+def test_an_index_may_be_0(text: str, expected: list[str]):
+    assert results(text, literals.propose) == expected
+
+
 @pytest.mark.parametrize("condition", ['"relu" in str(x)', '"relu" not in x.name', 'x.name.startswith("relu")'])
 def test_a_text_that_is_looked_for_is_not_found_in_more(condition: str) -> None:
     assert results(f"if {condition}:\n    raise Error\n", literals.propose) == []

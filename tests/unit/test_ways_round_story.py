@@ -253,3 +253,31 @@ def test_a_note_says_with_how_many_changes_the_script_fails_in_another_way():
     idle = SimpleNamespace(outcome=Outcome(OutcomeKind.OK), notes=AgentNotes())
     (told,) = _notes(None, [(change, probe), (change, idle)], [], False, 0)
     assert told.endswith("(backend), and none is known to help; with 1 of them it compiled nothing.")
+
+
+def ran(step: float | None, graphs: int = 1) -> AgentNotes:
+    return AgentNotes(graphs=graphs, steps=Steps(calls=9, call=step) if step is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("runs", "compared", "first"),
+    [
+        ((ran(0.04), ran(0.01)), False, 1),
+        ((ran(0.04), ran(0.01)), True, 0),  # what results are compared in is not timed
+        ((ran(0.011), ran(0.01)), False, 0),  # so little says nothing
+        ((ran(None), ran(0.01)), False, 0),
+        ((ran(0.01, graphs=0), ran(0.04)), False, 1),  # nothing is compiled any more
+        ((ran(0.01), ran(0.01, graphs=0)), False, 0),
+        ((), False, None),
+    ],
+)
+def test_of_those_that_pass_the_one_that_is_measured_as_clearly_cheaper_comes_first(
+    runs: tuple[AgentNotes, ...], compared: bool, first: int | None
+):
+    trials = SimpleNamespace(_comparison=object() if compared else None)
+    passed = [
+        (change, SimpleNamespace(notes=notes)) for change, notes in zip(changes("call", *"ab"), runs, strict=False)
+    ]
+    found = _Trials._best_first(trials, passed)
+    assert sorted(map(id, found)) == sorted(map(id, passed))
+    assert (passed.index(found[0]) if found else None) == first

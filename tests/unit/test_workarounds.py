@@ -76,6 +76,22 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
     assert facts.doubt == doubt
 
 
+@pytest.mark.parametrize(
+    ("stage", "engine", "features"),
+    [
+        (Stage.DYNAMO, "native", ("torch.func.jacfwd",)),
+        (Stage.DYNAMO, "none", ()),  # not reduced: they tell nothing
+        (Stage.INDUCTOR, "native", ()),
+    ],
+)
+def test_what_dynamo_cannot_trace_is_told_by_its_names(stage: Stage, engine: str, features: tuple[str, ...]) -> None:
+    text = "import torch\ntorch.func.jacfwd(f)(x)\n"
+    made = Reproduced(text, engine, "source", None, 1, 1.0, minimal=False, complete=True, runs=3, verified_runs=3)
+    walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=Symptom.EXCEPTION, stage=stage, there=None))
+    facts = reproducer_facts(Findings(None, None, (), walk, reproduced=made))
+    assert facts is not None and facts.features == features
+
+
 @pytest.mark.parametrize(("outcome", "doubt"), [("ok", True), ("other_failure", False)])
 def test_a_reproducer_that_passes_on_the_rung_that_is_blamed_is_doubtful(outcome: str, doubt: bool) -> None:
     """The program raises something else there, and dies with the backend that it asks for."""

@@ -75,7 +75,7 @@ _TELLING_MODULES = words(
 # Messages that are known by a name of torch's which does not stand in them.
 _KNOWN_AS = ((re.compile(r"expected size -?\d+==-?\d+, stride"), "assert_size_stride"),)
 _STOPS = words(
-    """a an and are as at be but by can did do does for from got has have in is it its of on or such that the this to was when
+    """a an and are as at be but by can did do does for from got has have in is it its of on or see such that the this to was when
     where which while with"""
 )
 # Said of many failures: by torch, by Python, by the C++ compiler.
@@ -92,6 +92,9 @@ _OF_PYTHON = re.compile(
 _FAKE_CALL = re.compile(r"got (\w+)\((['\"])(.*?)\2(?:\)|,)", re.DOTALL)
 _QUOTED = re.compile(r"(?s)'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\u2018[^\u2019\n]*\u2019|<[^<>\n]*>")
 _WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|[aA])(?:-[a-z]+)*")
+_DTYPE = re.compile(
+    r"(?:B?F|f|bf)loat\d+|(?:UI|u?i|I)nt\d+|[Cc]omplex\d+"
+)  # torch's own words, but which of them varies
 
 
 def duplicates_of(report: TriageReport, private: Collection[str] = ()) -> Duplicates | None:
@@ -125,11 +128,13 @@ def _is_silent(report: TriageReport, signature: ReportSignature) -> bool:
 
 def _text(phrase: str, names: Sequence[str], kind: str, stage: str) -> str:
     """The words of a query; empty where they would find everything."""
+    everyday = len(names) == 1 and not _tells(names[0])  # `view`: of itself it finds everything
     if not phrase:
-        return " ".join([*names, kind or stage] if len(names) == 1 else names)
+        apart = [each for each in (kind, stage) if each]
+        return " ".join([*names, *(apart if everyday else apart[:1])] if len(names) == 1 else names)
     common = _OF_PYTHON.search(phrase) is not None
     if _worth(phrase.split()) >= STRONG_PHRASE and not common:
-        return f'("{phrase}" OR {_all(names)})' if names else f'"{phrase}"'
+        return f'("{phrase}" OR {_all(names)})' if names and not everyday else f'"{phrase}"'
     beside = [*names, kind] if kind and not common else names
     return f'"{phrase}" {_any(beside or [stage])}'
 
@@ -166,12 +171,17 @@ def _function(signature: ReportSignature) -> str:
     for frame in signature.frames:
         file, _, name = frame.rpartition(":")
         name, module = name.rpartition(".")[2], file.rpartition("/")[2].removesuffix(".py")
-        tells = name.isidentifier() and name not in _UNTELLING and not _PASSES_ON.search(name)
-        if tells and ("_" in name.strip("_") or len(name) > 7):
+        own = name.isidentifier() and name not in _UNTELLING and not _PASSES_ON.search(name)
+        if own and _tells(name):
             return name
         if module in _TELLING_MODULES:
             return module
     return ""
+
+
+def _tells(name: str) -> bool:
+    """Whether few texts have it that mean something else."""
+    return "_" in name.strip("_") or len(name) > 7
 
 
 def _phrase(message: str, private: frozenset[str]) -> str:
@@ -189,6 +199,7 @@ def _runs(line: str, private: frozenset[str]) -> Iterator[list[str]]:
     for token in [*line.split(), "|"]:
         word = token.rstrip(".!?,:;")
         plain = _WORD.fullmatch(word) is not None and word not in private
+        plain = plain or (bool(run) and _DTYPE.fullmatch(word) is not None)
         if plain:
             run.append(word)
         if (not plain or word != token) and run:
@@ -202,7 +213,7 @@ def _trimmed(run: list[str]) -> list[str]:
     while kept and kept[0].lower() in _STOPS:
         kept.pop(0)
     kept = kept[:LONGEST_PHRASE]
-    while kept and kept[-1].lower() in _STOPS:
+    while kept and (kept[-1].lower() in _STOPS or _DTYPE.fullmatch(kept[-1])):
         kept.pop()
     return kept
 

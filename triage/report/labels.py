@@ -57,6 +57,12 @@ def _wrong(*kinds: str) -> Callable[[TriageReport], bool]:
     return lambda report: _wrong_kind(report) in kinds
 
 
+def _dtype(pattern: str) -> Callable[[TriageReport], bool]:
+    """Whether the failure was shown to need tensors of such a dtype."""
+    found = re.compile(rf"the dtype is (?:{pattern})")
+    return lambda report: any(found.fullmatch(each.condition) for each in report.conditions)
+
+
 def _of_shapes(report: TriageReport) -> bool:
     static = any(row.setting == "dynamic=False" and row.outcome == "ok" for row in report.ablation)
     raised = report.signature is not None and _SHAPE_ERRORS.search(report.signature.exception_type) is not None
@@ -65,7 +71,13 @@ def _of_shapes(report: TriageReport) -> bool:
 
 def _of_dispatcher(report: TriageReport) -> bool:
     """What PT2's dispatcher is: AOTAutograd, functionalization, fake tensors, custom operators."""
-    return report.verdict.stage is Stage.AOT_AUTOGRAD or _part("fake tensors", "functionalization")(report)
+    parts = _part("fake tensors", "functionalization")(report)
+    return report.verdict.stage is Stage.AOT_AUTOGRAD or parts or _by_fake(report)
+
+
+def _by_fake(report: TriageReport) -> bool:
+    """Whether an operator's fake (meta) kernel is what must change: the stage that fails only believed it."""
+    return report.fake_wrong is not None
 
 
 def _of_dynamo(report: TriageReport) -> bool:
@@ -74,7 +86,7 @@ def _of_dynamo(report: TriageReport) -> bool:
 
 def _of_cpp(report: TriageReport) -> bool:
     """Whether the C++ that Inductor writes for the CPU is wrong: it does not build, or its kernel crashes."""
-    if report.verdict.stage is not Stage.INDUCTOR or not cpu_only(report.environment):
+    if report.verdict.stage is not Stage.INDUCTOR or _by_fake(report) or not cpu_only(report.environment):
         return False
     raised = report.signature is not None and report.signature.exception_type in (
         "CppCompileError",
@@ -90,6 +102,16 @@ def _custom(report: TriageReport) -> bool:
     return report.raised_in == "custom_op" or any(
         _op(report) == name or _op(report).startswith(f"{name}.") for name in own
     )
+
+
+def _uses(*prefixes: str) -> Callable[[TriageReport], bool]:
+    """Whether a text from which nothing more can be taken still uses something of torch so named."""
+
+    def uses(report: TriageReport) -> bool:
+        made = report.reproducer
+        return made is not None and made.minimal and any(name.startswith(prefixes) for name in made.features)
+
+    return uses
 
 
 def _of_triton(report: TriageReport) -> bool:
@@ -154,9 +176,9 @@ RULES = (
             _stage(Stage.DECOMP_PARTITION)(report) or _part("decompositions", "py_impl decomposition")(report)
         ),
     ),
-    Rule("module: inductor", _stage(Stage.INDUCTOR)),
+    Rule("module: inductor", lambda report: _stage(Stage.INDUCTOR)(report) and not _by_fake(report)),
     Rule("module: dynamic shapes", _of_shapes),
-    Rule("module: fakeTensor", _part("fake tensors")),
+    Rule("module: fakeTensor", lambda report: _part("fake tensors")(report) or _by_fake(report)),
     Rule("module: functionalization", _part("functionalization")),
     Rule("module: guards", _part("guards")),
     Rule("module: cuda graphs", _part("cudagraphs")),
@@ -173,12 +195,29 @@ RULES = (
     Rule("upstream triton", _of_triton),
     Rule(
         "module: functorch",
-        _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch|batch_norm|functional_call)"),
+        lambda report: (
+            _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch|batch_norm|functional_call)")(report)
+            or _uses("torch.func.")(report)
+        ),
     ),
-    Rule("dynamo-functorch", _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch)")),
+    Rule(
+        "dynamo-functorch",
+        lambda report: (
+            _frame(r"torch/_functorch/(?:vmap|eager_transforms|apis|pyfunctorch)")(report)
+            or _uses("torch.func.")(report)
+        ),
+    ),
+    Rule("dynamo-autograd-function", _uses("torch.autograd.Function")),
+    Rule("module: activation checkpointing", _uses("torch.utils.checkpoint.")),
+    Rule("module: distributions", _uses("torch.distributions.")),
+    Rule("module: nestedtensor", _uses("torch.nested.")),
     Rule("module: c10d", _operator(r"c10d")),
     Rule("module: dtensor", _frame(r"torch/distributed/(?:_?tensor)/")),
     Rule("module: fsdp", _frame(r"torch/distributed/.*fsdp")),
+    Rule("module: complex", _dtype(r"complex\d+")),
+    Rule("module: bfloat16", _dtype("bfloat16")),
+    Rule("module: half", _dtype("float16")),
+    Rule("module: floatx (formerly float8)", _dtype(r"float[48]_\w+")),
     Rule("module: correctness (silent)", _silent),
     Rule("module: NaNs and Infs", _wrong("nan", "inf")),
     Rule("module: crash", _crash),

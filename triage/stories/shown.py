@@ -31,7 +31,8 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
         return None
     conclusion = found.walk.conclusion()
     # Of a text that was not reduced they tell nothing.
-    of_dynamo = own_check_alone(found) and conclusion.stage is Stage.DYNAMO and made.engine != "none"
+    traced = own_check_alone(found) or conclusion.symptom is Symptom.EXCEPTION
+    of_dynamo = traced and conclusion.stage is Stage.DYNAMO and made.engine != "none"
     return Reproducer(
         path="repro.py",
         verified=made.verified,

@@ -1,7 +1,8 @@
 """The smallest change of the person's own program that leads round the failure: tried on the whole script, not on the reproducer.
 
 A change is run with other texts in the place of some files; nothing on disk is touched. What passes first, the cheapest kinds
-before the others, is the way round, and `workaround.patch` is that change for `git apply`. It is never applied here.
+before the others, is the way round, unless one that was run beside it is measured as clearly cheaper; `workaround.patch` is that
+change for `git apply`. It is never applied here.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from triage.culprit.ways_round.changes import (
     of_spellings,
     of_uses,
 )
-from triage.culprit.ways_round.cost import compiles_nothing, cost_in_words
+from triage.culprit.ways_round.cost import clearly_cheaper, compiles_nothing, cost_in_words
 from triage.culprit.ways_round.patch import patch_of
 from triage.judge.likeness import same_face
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, is_comparison
@@ -102,7 +103,7 @@ class _Trials:
             together, changes = parted(changes, self._side_by_side())
             probes = self._run_together(together)
             tried += zip(together, probes, strict=True)
-            passed = [pair for pair in tried if self._passes(*pair)]
+            passed = self._best_first([pair for pair in tried if self._passes(*pair)])
         failed = [(change, probe) for change, probe in tried if self._fails_still(probe)]
         self.found.no_ways_round = tuple(change.words for change, _ in failed)
         self.found.in_vain = tuple(change.words for change, probe in failed if not self._fails_otherwise(probe))
@@ -173,6 +174,14 @@ class _Trials:
         return WayRound(
             words, "backend", where=change.where if change is not None else None, cost=f"{told}; not measured"
         )
+
+    def _best_first(self, passed: Sequence[tuple[Change, Probe]]) -> list[tuple[Change, Probe]]:
+        """In their order, but for the one that all before it are clearly dearer than."""
+        best = 0
+        for place, (_, probe) in enumerate(passed):
+            if self._comparison is None and clearly_cheaper(probe.notes, passed[best][1].notes):
+                best = place
+        return [*passed[best : best + 1], *passed[:best], *passed[best + 1 :]]
 
     # -- running ------------------------------------------------------------------------------------------------------
 

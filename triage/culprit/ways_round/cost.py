@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from triage.model.outcome import AgentNotes, Steps
 
+CLEARLY = 1.5  # times as long
+
 
 def compiles_nothing(notes: AgentNotes) -> bool:
     """Whether a run that passed was a run of an uncompiled program."""
     return notes.graphs == 0
+
+
+def clearly_cheaper(one: AgentNotes, other: AgentNotes) -> bool:
+    """Whether of two runs that passed, of programs changed otherwise, this one's leaves more to the compiler.
+
+    Their times were measured beside each other and beside other processes, so little of a difference says nothing.
+    """
+    if compiles_nothing(one) or compiles_nothing(other):
+        return not compiles_nothing(one)
+    if one.steps is None or other.steps is None:
+        return False
+    return CLEARLY * one.steps.seconds < other.steps.seconds
 
 
 def cost_in_words(

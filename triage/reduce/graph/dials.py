@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 
 from triage.judge.asking import Judge
 from triage.judge.boundary import boundary, gallop
@@ -97,14 +98,26 @@ def nearest_passing(driver: Judge[Candidate], current: Candidate, needed: Iterab
             if candidate is not None:
                 return Neighbour(candidate, dial.boundary(dial.value, dial.value - 1))
     edits = [edit for choice in needed for edit in choice.edits]
-    changed = [(edit.what, candidate) for edit in edits if (candidate := current.maybe(edit)) is not None]
-    # What is known already costs nothing.
-    changed.sort(key=lambda pair: driver.remembered(pair[1]) is None)
-    for what, candidate in changed:
+    lines = _lines(current)
+    found = [(edit.what, candidate) for edit in edits if (candidate := current.maybe(edit)) is not None]
+    changed = sorted(((len(lines ^ _lines(each)), what, each) for what, each in found), key=itemgetter(0))
+    # What is known already costs nothing, so others are asked only where they are far nearer.
+    known = next((each for each in changed if _is_known_to_pass(driver, each[2])), None)
+    for distance, what, candidate in changed:
+        if left <= 0 or (known is not None and 2 * distance > known[0]):
+            break
         if driver.remembered(candidate) is None:
             left -= 1
-        if left < 0:
-            break
-        if driver.judge(candidate).verdict is Verdict.NO_FAILURE:
-            return Neighbour(candidate, f"It passes {what}.")
-    return None
+            if driver.judge(candidate).verdict is Verdict.NO_FAILURE:
+                return Neighbour(candidate, f"It passes {what}.")
+    return Neighbour(known[2], f"It passes {known[1]}.") if known is not None else None
+
+
+def _is_known_to_pass(driver: Judge[Candidate], candidate: Candidate) -> bool:
+    remembered = driver.remembered(candidate)
+    return remembered is not None and remembered.verdict is Verdict.NO_FAILURE
+
+
+def _lines(candidate: Candidate) -> frozenset[str]:
+    """Of its text; none of one that cannot be printed, which is refused when it is judged."""
+    return frozenset((candidate.text() or "").splitlines())

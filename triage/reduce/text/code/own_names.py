@@ -103,6 +103,28 @@ def _assigns(kind: ast.ClassDef) -> bool:
     return not all(isinstance(item, Function | ast.Pass | ast.Expr) for item in kind.body)
 
 
+class Methods:
+    """The methods of the script's classes that are called on `self`, and that nothing in the script replaces."""
+
+    def __init__(self, script: Script, times: Counter[str]) -> None:
+        self._script, self._times = script, times
+        self._set = {target.attr for target, _ in _kept(script) if isinstance(target, ast.Attribute)}
+        self._set |= {
+            str(node.value) for node in script.nodes if isinstance(node, ast.Constant)
+        }  # setattr(x, "name", f)
+
+    def fits(self, call: ast.Call) -> bool:
+        """False where a method of the class that it stands in is called with other arguments than it takes."""
+        callee = call.func
+        if not (isinstance(callee, ast.Attribute) and ast.unparse(callee.value) == "self"):
+            return True
+        if self._times[callee.attr] != 1 or callee.attr in self._set:
+            return True
+        kind = next((above for above in self._script.above(call) if isinstance(above, ast.ClassDef)), None)
+        method = _methods(kind).get(callee.attr) if kind is not None else None
+        return method is None or takes(method.args, call, bound=1)
+
+
 def is_module(kind: ast.ClassDef) -> bool:
     """Whether `torch.nn.Module` is its only base."""
     return len(kind.bases) == 1 and ast.unparse(kind.bases[0]) in MODULE
@@ -131,19 +153,22 @@ class Modules:
 
     def fits(self, call: ast.Call) -> bool:
         """False where a call makes or calls one of these with other arguments than it takes."""
-        callee = call.func
-        if isinstance(callee, ast.Name) and callee.id in self._kinds:
-            method, name = self._kinds[callee.id], "__init__"
-        elif isinstance(callee, ast.Name) and callee.id in self._held:
-            method, name = self._held[callee.id], "forward"
-        elif isinstance(callee, ast.Attribute) and callee.attr in self._held and ast.unparse(callee.value) == "self":
-            method, name = self._held[callee.attr], "forward"
-        elif isinstance(callee, ast.Call) and (made := self._made(callee)) is not None:
-            method, name = made, "forward"
-        else:
-            return True
-        found = _methods(method).get(name)
+        made = self._kinds.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        found = _methods(made).get("__init__") if made is not None else self.forward(call)
         return found is None or takes(found.args, call, bound=1)
+
+    def forward(self, call: ast.Call) -> Function | None:
+        """What a call of one of these runs."""
+        callee = call.func
+        if isinstance(callee, ast.Attribute) and ast.unparse(callee.value) == "self":
+            kind = self._held.get(callee.attr)
+        else:
+            kind = self.kind(callee) if isinstance(callee, ast.Name | ast.Call) else None
+        return _methods(kind).get("forward") if kind is not None else None
+
+    def kind(self, value: ast.expr) -> ast.ClassDef | None:
+        """The class that a name or a call surely gives an object of."""
+        return self._made(value)
 
     def _made(self, value: ast.expr | None) -> ast.ClassDef | None:
         """The class of `A(1)`, `A(1).eval()`, `torch.compile(a)`; None where it is not known."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.code.tolerances import changes, tolerances
-from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.passes.choice import Choice, one
 
 
 def propose(script: Script) -> Iterator[Choice]:
@@ -35,6 +35,18 @@ def propose(script: Script) -> Iterator[Choice]:
         if len(nodes) > 1:
             for node in nodes if _texts(value, nodes[0]) else ():
                 yield Choice(tuple((Edit(*script.span(node), text),) for text in _texts(value, node)[:3]))
+    for node in (node for (kind, value), nodes in places.items() if kind == "int" and value for node in nodes):
+        if _is_index(script, node):  # the first of several is one of them; no size is 0 by it
+            yield one(Edit(*script.span(node), "0"))
+
+
+def _is_index(script: Script, node: ast.expr) -> bool:
+    """Whether it says which of several is meant: the number in `x[2]`, `x[:, 2]`; of a slice it would be a size."""
+    above: ast.AST = script.parents[node]
+    inner: ast.AST = node
+    if isinstance(above, ast.Tuple):
+        inner, above = above, script.parents[above]
+    return isinstance(above, ast.Subscript) and above.slice is inner and isinstance(above.ctx, ast.Load)
 
 
 def _is_looked_for(script: Script, node: ast.expr) -> bool:

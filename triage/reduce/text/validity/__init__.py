@@ -44,7 +44,7 @@ RULES = (
     Rule("registrations are complete", operators.unfit_operators),
     Rule("operators are registered", operators.unknown_operators),
     Rule("kernels take what torch gives", operators.misfit_kernels),
-    Rule("tensors are not called", operators.called_tensors),
+    Rule("tensors and numbers are not called", operators.called_values),
 )
 SEEDED = Rule(
     "what was seeded stays seeded", seeding.unseeded, by_words=True

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import ast
 import bisect
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from triage.reduce.text.code.names import KNOWN, Occurrences
 from triage.reduce.text.code.nodes import own_nodes
-from triage.reduce.text.code.own_names import Modules, fits_known, is_module, known_definitions, spreads, times_bound
+from triage.reduce.text.code.own_names import (
+    Methods,
+    Modules,
+    fits_known,
+    is_module,
+    known_definitions,
+    spreads,
+    times_bound,
+)
 from triage.reduce.text.code.script import Definition, Function, Script
 
 _LEAST_ARGUMENTS = {
@@ -26,23 +35,33 @@ _LEAST_ARGUMENTS = {
     "isinstance getattr map",
     3: "torch.nn.Conv1d torch.nn.Conv2d torch.nn.Conv3d torch.nn.Bilinear",
 }  # a function's own number is the largest it stands at
+# Functions of torch take something, but for those that ask it for a state, switch one, or stand above a definition.
+_FUNCTION = re.compile(r"torch\.(?:(?:func|linalg|fft|special|nn\.functional)\.)?[a-z]\w*")
+_NEEDS_NOTHING = re.compile(r"torch\.(?:compile|finfo|(?:get|is|are|has)_\w+|\w*(?:_grad|_mode|seed))")
 _MOST_NEEDED = max(_LEAST_ARGUMENTS)
 _LEAST = {name: least for least, names in _LEAST_ARGUMENTS.items() for name in names.split()}
 _NO_SEQUENCES = frozenset({"range", "len", "print", "int", "float", "list", "tuple", "dict", "object", "type", "zip"})
+_ITERATED = ("__iter__", "__getitem__")
 _DEEP = 3  # functions that return what functions return
 
 
 def misfit_calls(script: Script) -> Iterator[str]:
     """Calls of own functions and modules that do not fit their parameters, and of some others that need more than they have."""
     known, times = known_definitions(script), times_bound(script)
-    modules = Modules(script, times)
+    modules, methods = Modules(script, times), Methods(script, times)
     for call in script.calls:
         given = len(call.args) + len(call.keywords)
         name = ast.unparse(call.func) if given < _MOST_NEEDED else ""
-        if given < _LEAST.get(name, 0) and times[name.split(".")[0]] == name.startswith("torch.") and not spreads(call):
+        if given < _least(name) and times[name.split(".")[0]] == name.startswith("torch.") and not spreads(call):
             yield f"{name}() is given {given or 'nothing'}"
-        elif not fits_known(call, known) or not modules.fits(call):
+        elif not (fits_known(call, known) and modules.fits(call) and methods.fits(call)):
             yield f"{ast.unparse(call.func)} does not take these arguments"
+
+
+def _least(name: str) -> int:
+    """How many arguments it needs at least, as far as that is known."""
+    takes_some = _FUNCTION.fullmatch(name) and not _NEEDS_NOTHING.fullmatch(name)
+    return _LEAST.get(name, 1 if takes_some else 0)
 
 
 def bare_modules(script: Script) -> Iterator[str]:
@@ -88,6 +107,7 @@ def unset_attributes(script: Script) -> Iterator[str]:
 def bad_unpacking(script: Script) -> Iterator[str]:
     """Tuples and loops over what cannot be iterated over, or has another number of elements."""
     known, times = known_definitions(script), times_bound(script)
+    modules = Modules(script, times)
     for node in script.nodes:
         if isinstance(node, ast.For):
             values, count = node.iter, None
@@ -98,7 +118,7 @@ def bad_unpacking(script: Script) -> Iterator[str]:
             values, count = node.value, len(targets)
         else:
             continue
-        if _never_gives(values, count, known, times):
+        if _never_gives(values, count, known, times, modules):
             yield f"{ast.unparse(values)} does not give {'elements' if count is None else f'{count} elements'}"
 
 
@@ -127,13 +147,20 @@ def early_reads(script: Script) -> Iterator[str]:
 
 
 def _never_gives(
-    value: ast.expr | None, count: int | None, known: dict[str, Definition], times: Counter[str], depth: int = 0
+    value: ast.expr | None,
+    count: int | None,
+    known: dict[str, Definition],
+    times: Counter[str],
+    modules: Modules,
+    depth: int = 0,
 ) -> bool:
     """Whether a value surely has not so many elements, or (`count` is None) surely none that one could iterate over."""
     if value is None or isinstance(value, ast.Lambda):
         return True
     if isinstance(value, ast.Constant):
         return not isinstance(value.value, str | bytes) or (count is not None and len(value.value) != count)
+    if isinstance(value, ast.Name | ast.Call) and (kind := modules.kind(value)) is not None:
+        return not any(isinstance(item, Function) and item.name in _ITERATED for item in kind.body)
     if isinstance(value, ast.Name):
         own = isinstance(known.get(value.id), Function)
         return own or (value.id in _NO_SEQUENCES and not times[value.id])
@@ -141,12 +168,15 @@ def _never_gives(
         return (
             count is not None and len(value.elts) != count and not any(isinstance(i, ast.Starred) for i in value.elts)
         )
-    made = known.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
-    if not isinstance(made, ast.FunctionDef) or depth > _DEEP:
+    if not isinstance(value, ast.Call) or depth > _DEEP:
+        return False
+    made = known.get(value.func.id) if isinstance(value.func, ast.Name) else None
+    made = made or modules.forward(value)
+    if not isinstance(made, ast.FunctionDef):
         return False
     inner = list(own_nodes(made))
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inner):
         return False
     returned = [node.value for node in inner if isinstance(node, ast.Return)]
     # A local name may hide the definition of the same name, but such a name is bound twice and so not known.
-    return all(_never_gives(item, count, known, times, depth + 1) for item in returned)
+    return all(_never_gives(item, count, known, times, modules, depth + 1) for item in returned)
