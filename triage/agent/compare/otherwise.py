@@ -37,24 +37,13 @@ def _nudged(torch, result, before):
     def change(value):
         if not isinstance(value, torch.Tensor) or isinstance(value, torch.nn.Parameter) or _place(value) in known:
             return value
-        changed = modes.shaken(torch, value, False)
-        if changed is not value and changed.requires_grad:  # gradients are results too
-            changed.register_hook(functools.partial(_shaken_gradient, torch))
-        return changed
+        return modes.shaken(torch, value, False, whole=True)  # and gradients, by the same factors
 
     try:
         for tensor, version in before:
             if version != _version(tensor):  # by `.data`, which autograd does not take for a change
-                tensor.data.copy_(modes.shaken(torch, tensor.data, False))
+                tensor.data.copy_(modes.shaken(torch, tensor.data, False, whole=True))
         return _pytree.tree_map(change, result)
-    finally:
-        put_back()
-
-
-def _shaken_gradient(torch, gradient):
-    put_back = randomness.kept(torch)
-    try:
-        return modes.shaken(torch, gradient, False)
     finally:
         put_back()
 
