@@ -202,6 +202,36 @@ def test_what_the_program_makes_of_a_rounding_is_rounding(
     assert found.stage is (Stage.NONE if amplified else Stage.AOT_AUTOGRAD)
 
 
+class AmplifyingDynamo(Amplifying):
+    passes = ("uncompiled",)
+
+
+SEEN = Check("values", difference=0.001, relative=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "rounds"),
+    [
+        (Check("values", difference=0.002, relative=6e-4), True),
+        (replace(SEEN, difference=4e-4), False),  # what Dynamo makes of the calls is further off
+        (Check("values"), False),
+        (None, False),
+    ],
+)
+def test_what_dynamo_rounds_otherwise_is_rounding(
+    walk: Callable[..., Walk], otherwise: Check | None, rounds: bool
+) -> None:
+    """Its graphs agree with themselves, so none tells of it."""
+    it = walk(AmplifyingDynamo(AgentNotes(compared=2), SEEN, otherwise))
+    it.first()
+    it.settle()
+    assert comparing.worth_checking(it)
+    comparing.check(it)
+    found = it.conclusion()
+    assert (found.stage, found.symptom is Symptom.ROUNDING) == (Stage.NONE if rounds else Stage.DYNAMO, rounds)
+    assert ("It is rounding" in summary_sentence(found, it.start, None)) is rounds
+
+
 @pytest.mark.parametrize(
     ("notes", "check"),
     [

@@ -387,6 +387,18 @@ def test_eager_that_rounds_often_is_not_wrong_itself() -> None:
     assert (told["eager_wrong"], told["spread"] > told["difference"] / 10) == (0, True)
 
 
+def test_eager_that_seldom_comes_over_a_step_is_not_wrong_itself() -> None:
+    def stepped(x: Any) -> tuple[Any, ...]:
+        return (torch.where(x + 1000 - 1000 > 0.55, 3.0, 1.0).to(x.dtype),)
+
+    x = torch.full((400,), -10.0)
+    x[::100] = 0.6  # 0.5 in half precision, whose neighbours are on both sides
+    made, wrong = judged(lambda x: (stepped(x.float())[0].half(),), stepped, x.half())
+    told = made.rounding()
+    assert wrong == []
+    assert (told["eager_wrong"], told["difference"], told["spread"]) == (0, 2.0, 2.0)
+
+
 def test_what_is_zero_but_for_rounding_is_told_where_all_else_is_close() -> None:
     def given(zero: float, other: float, dtype: Any = torch.float32) -> Any:
         found = run.Given()

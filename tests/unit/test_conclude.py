@@ -287,6 +287,13 @@ def test_direction(exception: RaisedException, direction: Direction) -> None:
     assert direction_of(Outcome(OutcomeKind.CRASH)) is None
 
 
+def test_the_direction_of_a_hang_is_told_by_its_stacks() -> None:
+    own = 'Current thread 0x1 (most recent call first):\n%s  File "/home/ann/train.py", line 45 in <module>\n'
+    back = f'  File "{SITE}/_functorch/_aot_autograd/runtime_wrappers.py", line 3529 in _backward_impl\n'
+    for frames, direction in ((back, Direction.BACKWARD), ("", None)):
+        assert direction_of(Outcome(OutcomeKind.HANG, stacks=own % frames)) is direction
+
+
 def test_a_check_of_the_programs_own_says_nothing_about_the_direction() -> None:
     own = Frame("/home/ann/train.py", 62, "main", "assert error < 1e-5")
     checks = Frame(f"{SITE}/testing/_comparison.py", 1631, "assert_close", "raise error_metas[0].to_error(msg)")

@@ -181,6 +181,14 @@ def test_none_of_several_where_a_pass_of_the_programs_own_fails():
     assert fails_by_itself(found, replace(mine, role="lowering")) and fails_by_itself(found, None)
 
 
+def test_none_of_several_where_a_backend_of_the_programs_own_hangs():
+    mine = OwnCode("backend", "train.py:24", "train.py:24 in compiler: def compiler(gm, inputs)", False, needed=True)
+    for symptom, by_itself in ((Symptom.HANG, False), (Symptom.EXCEPTION, True)):
+        told = Conclusion(Stage.BACKEND, symptom)
+        found = SimpleNamespace(reproduced=None, walk=SimpleNamespace(conclusion=lambda told=told: told))
+        assert fails_by_itself(found, mine) is by_itself
+
+
 def test_none_where_so_many_are_left_that_the_last_is_there_by_chance():
     names = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "neg", "relu")
     long = case([tensor("x", 4)], [op(name, f"torch.{name}", "%x", out=meta(4)) for name in names], "relu")

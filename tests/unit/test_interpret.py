@@ -223,6 +223,16 @@ def test_the_time_limit_tells_what_was_going_on() -> None:
     assert outcome(-9, timed_out=True).detail == "no compilation had begun"
 
 
+def test_a_backward_that_is_compiled_once_it_is_run_is_compiled() -> None:
+    """No agent sees a backend of the program's own, on AOTAutograd, get its backward graph."""
+    lazy = 'Current thread 0x1 (most recent call first):\n  File "/home/ann/net.py", line 14 in fold\n'
+    lazy += '  File "/x/site-packages/torch/_dynamo/backends/common.py", line 83 in _wrapped_bw_compiler\n'
+    ran = [event("breadcrumb", text="graph 0/1 ran")]
+    for stacks, detail in ((lazy, "compile graph 0/1, backward"), ("", "graph 0/1 ran")):
+        done = Exit(code=-15, seconds=9.0, timed_out=True)
+        assert outcome_of(done, agent_notes([event("start"), *ran]), "", "", stacks).detail == detail
+
+
 def test_cancelled_or_not_started_says_nothing() -> None:
     assert outcome(-15, cancelled=True).kind is OutcomeKind.INVALID
     done = Exit(None, 0.0, error="FileNotFoundError: nope")

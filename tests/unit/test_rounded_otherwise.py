@@ -21,6 +21,13 @@ def test_what_is_returned():
     assert near(found["a"], x.sin()) and near(found["b"][0], x.cos().double()) and found["b"][1] == 3
 
 
+def test_each_number_is_off():
+    """So that how far the largest is off is no chance: a check compares that with what it saw."""
+    x = torch.rand(100).half() + 1
+    off = (rounding_otherwise(torch, lambda x: x * 1)(x) - x).abs() / x
+    assert off.min() > 4e-4 and off.max() < 2e-3
+
+
 def test_what_is_written_into_arguments():
     x, untouched = torch.rand(100), torch.rand(100)
     kept, wanted = untouched.clone(), x * 2
@@ -62,7 +69,7 @@ def test_gradients_go_through():
         return (x.exp() * 2).sum()
 
     rounding_otherwise(torch, work)(x, torch.empty(10)).backward()
-    torch.testing.assert_close(x.grad, x.detach().exp() * 2)
+    assert near(x.grad, x.detach().exp() * 2)
 
 
 def test_what_returns_its_argument_returns_it():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
-from triage.locate.graphs_compared import nothing_but_rounding, only_unsteady
+from triage.locate.graphs_compared import may_round, nothing_but_rounding, only_unsteady
 from triage.locate.walk import Walk
 from triage.locate.which_graph import apart, told
 from triage.model.accuracy import Comparison, GraphCall
@@ -108,7 +108,8 @@ def worth_checking(walk: Walk) -> bool:
     if found.outcome is None or found.failing is None or not found.settled or not is_script_check(found.outcome):
         return False
     if found.stage is Stage.DYNAMO:  # eager runs its graphs: all they can say is that eager is not sure of itself
-        return walk.start.notes.graphs > 0 and (walk.checked_first is None or only_unsteady(walk.checked_first))
+        unasked = walk.checked_first is None or only_unsteady(walk.checked_first)
+        return walk.start.notes.graphs > 0 and (unasked or may_round(found.outcome))
     return not found.fails_uncompiled and found.stage is not Stage.NONE
 
 
@@ -171,14 +172,20 @@ def check(walk: Walk) -> Conclusion:
     if found.stage is Stage.DYNAMO:
         seen = walk.checked_first = _checked(walk, walk.own_rung, found.outcome)
         walk.checked = seen if only_unsteady(seen) else None
+        if walk.checked is None and may_round(found.outcome):
+            walk.rounded_otherwise = _rounded_otherwise(walk)
         return walk.conclusion()
     rung = rung_that_shows(found, walk.seen)
     walk.checked = _checked(walk, rung, found.outcome)
     found = walk.conclusion()
     if found.stage is not Stage.NONE and found.wrong is None and nothing_but_rounding(walk.checked):
         # More than one rounding makes, and no graph is wrong: does the program itself make so much of one?
-        walk.rounded_otherwise = walk.ask(UNCOMPILED, "uncompiled-rounded-otherwise", rounds_otherwise=True)
+        walk.rounded_otherwise = _rounded_otherwise(walk)
         found = walk.conclusion()
     if found.symptom is Symptom.ROUNDING:
         walk.emulated = walk.ask(walk.own_rung, "emulated-casts", extra_env=EMULATE)
     return found
+
+
+def _rounded_otherwise(walk: Walk) -> Probe:
+    return walk.ask(UNCOMPILED, "uncompiled-rounded-otherwise", rounds_otherwise=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from triage.judge.likeness import in_other_words, is_torn, met_as, same_face, same_failure
 from triage.judge.signature import FailureSignature, is_programs_own, is_verdict, signature_of, torch_frame
 from triage.judge.skeleton import short_type
+from triage.judge.stacks import program_thread
 from triage.locate.doors import Door, door_of
 from triage.model import accuracy
 from triage.model.accuracy import Rounding, WrongResult
@@ -243,28 +244,32 @@ def symptom_of(outcome: Outcome) -> Symptom:
 
 
 def direction_of(outcome: Outcome) -> Direction | None:
-    """Backward where the exception left a backward pass, or was raised while the joint or backward graph was traced.
+    """Backward where the exception left a backward pass, or was raised while the joint or backward graph was traced, or where
+    a program hangs in one.
 
     None where the program's own line raised it, outside of compiled code, or it ended with a status: a check of gradients stands
     behind both passes.
     """
     exception = outcome.exception
     if exception is None:
-        return None
-    if exception.phase == "backward":
-        return Direction.BACKWARD
+        frames = [(frame.file, frame.function) for frame in program_thread(outcome.stacks)]
+        return Direction.BACKWARD if outcome.kind is OutcomeKind.HANG and _in_backward(frames) else None
     frames = [(frame.file, frame.function) for level in exception.levels for frame in level.frames]
-    if any("runtime_wrappers" in file and function == "backward" for file, function in frames):
-        return Direction.BACKWARD
-    if any(
-        function in ("_backward_impl", "backward_impl", "call_bw_compiler", "_compile_bw") for _, function in frames
-    ):
-        return Direction.BACKWARD
-    if any("torch/autograd/__init__" in file and function in ("grad", "backward") for file, function in frames):
+    if exception.phase == "backward" or _in_backward(frames):
         return Direction.BACKWARD
     if is_script_check(outcome) and (is_programs_own(exception) or not exception.frames):
         return None
     return Direction.FORWARD
+
+
+def _in_backward(frames: Sequence[tuple[str, str]]) -> bool:
+    """Whether these frames, of files and functions, are those of a backward pass, or of its compilation."""
+    return any(
+        function in ("_backward_impl", "backward_impl", "call_bw_compiler", "_compile_bw")
+        or ("runtime_wrappers" in file and function == "backward")
+        or ("torch/autograd/__init__" in file and function in ("grad", "backward"))
+        for file, function in frames
+    )
 
 
 def _direction(probe: Probe, stage: Stage) -> Direction | None:

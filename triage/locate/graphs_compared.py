@@ -8,7 +8,7 @@ from triage.judge.likeness import same_face
 from triage.judge.signature import is_programs_word, is_verdict
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion, is_script_check
-from triage.model.accuracy import GROSS, Check, Rounding, WrongResult
+from triage.model.accuracy import ALIKE, GROSS, Check, Rounding, WrongResult
 from triage.model.outcome import Outcome
 from triage.model.stage import Direction, Stage, Symptom
 from triage.probe.run import Probe
@@ -50,6 +50,38 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
             direction=None,
         )
     return found
+
+
+def with_rounding_of_dynamo(found: Conclusion, otherwise: Probe | None) -> Conclusion:
+    """The conclusion where Dynamo alone fails such a check: of what it made of the program's calls no graph can tell.
+
+    It is rounding if the `otherwise` run is as far off, by the same check of such a tensor.
+    """
+    if found.stage is not Stage.DYNAMO or otherwise is None or not fails_alike(otherwise, found):
+        return found
+    if not _as_far_off(otherwise.outcome, found.outcome):
+        return found
+    return replace(found, stage=Stage.NONE, symptom=Symptom.ROUNDING, amplified=True, direction=None)
+
+
+def may_round(failed: Outcome | None) -> bool:
+    """Whether a check saw numbers that differ by what rounding may make."""
+    check = _check_of(failed)
+    return check is not None and check.kind == "values" and (check.relative or 0.0) <= GROSS
+
+
+def _as_far_off(otherwise: Outcome, failed: Outcome | None) -> bool:
+    one, other = _check_of(otherwise), _check_of(failed)
+    if one is None or other is None or not may_round(failed):
+        return False
+    if (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    pairs = ((one.difference, other.difference, ALIKE), (one.relative, other.relative, 1.0))
+    return all(more is not None and less is not None and less <= factor * more for more, less, factor in pairs)
+
+
+def _check_of(outcome: Outcome | None) -> Check | None:
+    return outcome.exception.check if outcome is not None and outcome.exception is not None else None
 
 
 def fails_alike(otherwise: Probe, found: Conclusion) -> bool:

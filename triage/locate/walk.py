@@ -26,7 +26,7 @@ from triage.locate.conclude import (
     its_own_fault,
     not_to_blame,
 )
-from triage.locate.graphs_compared import only_unsteady, with_graphs_compared
+from triage.locate.graphs_compared import only_unsteady, with_graphs_compared, with_rounding_of_dynamo
 from triage.locate.ladder import ladder_for, suspect
 from triage.locate.lateness import Lateness
 from triage.locate.leftovers import AS_IT_IS, looks_alike
@@ -83,7 +83,7 @@ class Walk(Visits):
         if self.other_stream is not None and self.other_stream.outcome.failed:
             return not_to_blame(found)
         if self.checked is None or (self.operators_break and self.checked.notes.wrong is None):
-            return found
+            return with_rounding_of_dynamo(found, self.rounded_otherwise)
         return with_graphs_compared(found, self.checked, self.rounded_otherwise)
 
     def first(self) -> Probe:

@@ -40,6 +40,9 @@ _COMPARING = re.compile(
     r"/(?:torch|numpy)/testing/.*:assert_(?:close|equal|allclose|\w*almost_equal\w*|array_\w*equal\w*)$"
 )
 _LATE_DUMP = re.compile(r"^Timeout \(\d+:\d\d:\d\d", re.MULTILINE)  # as faulthandler heads it
+# A backend of a program's own, on AOTAutograd, is called so where its forward graph has run (torch 2.1 and newer).
+_COMPILES_BACKWARD = re.compile(r'/_dynamo/backends/common\.py", line \d+ in _wrapped_bw_compiler$', re.MULTILINE)
+_RAN = re.compile(r"graph (\S+) (?:compiled|ran)")
 _LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
 # Raised by a program because a process that it started failed: the failure is that process's.
 _LAUNCHERS = (
@@ -105,7 +108,7 @@ def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str,
         if notes.main_ended:
             return Outcome(OutcomeKind.OK, detail="its main thread had ended; other threads went on", **base)
         return Outcome(
-            OutcomeKind.HANG, detail=notes.last_breadcrumb or "no compilation had begun", late=done.late, **base
+            OutcomeKind.HANG, detail=_last_heard(notes, stacks) or "no compilation had begun", late=done.late, **base
         )
     launchers = next(filter(_is_launchers, failures), None)
     if ended is None and launchers is not None:
@@ -134,6 +137,12 @@ def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str,
     return Outcome(_kind(exception), exception=exception, **base)
 
 
+def _last_heard(notes: AgentNotes, stacks: str) -> str:
+    """The agent's last word, but for a backward pass that is compiled only once it is run: of that it says nothing."""
+    ran = _RAN.fullmatch(notes.last_breadcrumb)
+    return f"compile graph {ran[1]}, backward" if ran and _COMPILES_BACKWARD.search(stacks) else notes.last_breadcrumb
+
+
 def _died_of_the_dump(done: Exit, stacks: str) -> bool:
     """Whether a process that was about to reach its limit died while its stacks were written.
 
@@ -158,7 +167,7 @@ def _crash(
         return Outcome(
             OutcomeKind.OOM, detail=f"killed by SIGKILL (out of memory?), last seen: {notes.last_breadcrumb}", **base
         )
-    detail = telling or (ENDED if notes.main_ended else notes.last_breadcrumb) or base["signal"]
+    detail = telling or (ENDED if notes.main_ended else _last_heard(notes, base["stacks"])) or base["signal"]
     return Outcome(OutcomeKind.CRASH, detail=detail[:2000], exception=exception, **base)
 
 

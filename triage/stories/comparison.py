@@ -100,6 +100,11 @@ AMPLIFIED = (
     "not hang on the last bits."
 )
 
+ROUNDED_BY_DYNAMO = (
+    "Dynamo may write one call as several (`x.addcdiv_(a, b)` as a quotient that is added), each of which rounds. Compare both "
+    "with a run in double precision."
+)
+
 EAGER_WRONG = (
     "An operation's eager kernel is wrong for such values, or a value is too large for its dtype on the way. Look where in eager "
     "the first of them comes up, and compare with a run in double precision."

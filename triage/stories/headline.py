@@ -114,9 +114,14 @@ def _comparison_blames_nothing(conclusion: Conclusion, face: str) -> str | None:
             f"The script's own check fails with {face}, but eager gives something else itself when {when}: no part of the "
             "compiler is blamed."
         )
-    if conclusion.rounding is None:
-        return None
     rung = f" `{conclusion.failing.name}` is the first backend that" if conclusion.failing else ""
+    if conclusion.rounding is None:
+        if conclusion.symptom is not Symptom.ROUNDING:
+            return None
+        return (
+            f"It is rounding: the script's own check fails with {face}, and by as much without torch.compile where what the "
+            f"compiled functions give is a rounding off.{rung and f'{rung} rounds otherwise.'}"
+        )
     if conclusion.rounding.eager_wrong:
         return (
             f"It is eager that is wrong, not the compiler: the script's own check fails with {face}, and eager gives "

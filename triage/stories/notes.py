@@ -15,6 +15,7 @@ from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report.excerpt import hints_of
 from triage.stories.comparison import (
+    ROUNDED_BY_DYNAMO,
     another_failure,
     another_operation,
     begins_above,
@@ -55,7 +56,7 @@ def _of_rounding(found: Findings, conclusion: Conclusion) -> Told:
     if conclusion.unsteady and found.walk.checked is not None:
         return [unsteady_note(found.walk.checked)]
     if conclusion.rounding is None:
-        return []
+        return [ROUNDED_BY_DYNAMO] if conclusion.symptom is Symptom.ROUNDING else []
     return rounding_notes(found.walk, conclusion.rounding, amplified=conclusion.amplified)
 
 

@@ -74,8 +74,10 @@ def own_check_alone(found: Findings) -> bool:
 def fails_by_itself(found: Findings, own: OwnCode | None) -> bool:
     """Whether the graph that is left fails by itself: then a chain of its operations ends in the guilty one.
 
-    A pass of the program's `own` is given the whole graph, and fails wherever it stands in it.
+    A pass of the program's `own` is given the whole graph, and fails wherever it stands in it; so is a backend that hangs.
     """
+    if own is not None and own.role == "backend" and found.walk.conclusion().symptom is Symptom.HANG:
+        return False
     return not own_check_alone(found) and (own is None or own.role not in PASSES)
 
 

@@ -130,9 +130,17 @@ class Call:
             return None
         self.names = None
         reference = self._reference()
-        varied = self._varied or ()
-        told = [roundoff.rounding(self.torch, name, eager, compiled, reference, varied) for name in names]
+        told = [self._rounding(name, reference) for name in names]
         return max(told, key=roundoff.rank)
+
+    def _rounding(self, name, reference):
+        """Of one of them. That eager's numbers are far off is said after as many runs as would blame the compiler."""
+        varied = self._varied or ()
+        told = roundoff.rounding(self.torch, name, *self._both, reference, varied)
+        if roundoff.FAR_OFF in told["eager_gives"] and varied:
+            more = [*varied, *self._second_round(name)]
+            told = roundoff.rounding(self.torch, name, *self._both, reference, more)
+        return told
 
     def first_overflow(self):
         """The first operation that gives infinity or NaN of finite numbers in eager, not in double precision; empty for none."""
@@ -212,9 +220,7 @@ class Call:
         found = []
         for name in doubtful[:TRIED]:
             # Once more and for certain: many runs, of which this one tensor is kept.
-            self.names = [name]
-            count = SECOND_ROUND if eager.tensors[name].numel() <= SMALL else FIRST_ROUND + SECOND_ROUND // 3
-            more = [*varied, *self._others(range(FIRST_ROUND, FIRST_ROUND + count))]
+            more = [*varied, *self._second_round(name)]
             facts = self._values(name, eager, compiled, reference, more)
             if facts is not None:
                 if name in compiled.absent - eager.absent:
@@ -228,6 +234,13 @@ class Call:
         """Tensors that are smaller throughout count as of this size."""
         fine = self.fine or (self.checked and not name.startswith(GRADIENT))
         return rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
+
+    def _second_round(self, name):
+        """Many more runs that give what else eager may give for one tensor; of a large one, fewer."""
+        self.names = [name]
+        large = self._both[0].tensors[name].numel() > SMALL
+        count = FIRST_ROUND + SECOND_ROUND // 3 if large else SECOND_ROUND
+        return self._others(range(FIRST_ROUND, FIRST_ROUND + count))
 
     def _values(self, name, eager, compiled, reference, varied, smallest=None):
         others = [given.tensors.get(name) for given in varied]

@@ -228,8 +228,8 @@ def is_float(value):
     return value.dtype.is_floating_point or value.dtype.is_complex
 
 
-def shaken(torch, value, rough):
-    """A tensor whose elements are each a little off; anything else as it is."""
+def shaken(torch, value, rough, whole=False):
+    """A tensor whose elements are each a little off, by chance as far as that or by the `whole` of it; anything else as it is."""
     if not isinstance(value, torch.Tensor) or not is_float(value) or not value.numel() or value.layout != torch.strided:
         return value
     dtype = value.dtype
@@ -237,7 +237,8 @@ def shaken(torch, value, rough):
     real = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
     if real not in (torch.float32, torch.float64):
         real = torch.float32
-    noise = torch.rand(value.shape, dtype=real, device=value.device).mul_(2 * far).add_(1 - far)
+    noise = torch.rand(value.shape, dtype=real, device=value.device)
+    noise = (noise.round_() if whole else noise).mul_(2 * far).add_(1 - far)
     wide = value if dtype.is_complex or dtype == real else value.to(real)
     return (wide * noise).to(dtype)
 

@@ -36,12 +36,12 @@ def _nudged(torch, result, before):
     def change(value):
         if not isinstance(value, torch.Tensor) or isinstance(value, torch.nn.Parameter) or _memory(value) in known:
             return value
-        return modes.shaken(torch, value, False)
+        return modes.shaken(torch, value, False, whole=True)  # and gradients, by the same factors
 
     try:
         for tensor, version in before:
             if version != compat.version_of(tensor):  # by `.data`, which autograd does not take for a change
-                tensor.data.copy_(modes.shaken(torch, tensor.data, False))
+                tensor.data.copy_(modes.shaken(torch, tensor.data, False, whole=True))
         leaves, put_back_leaves = compat.flattened(result)
         return put_back_leaves([change(leaf) for leaf in leaves])
     finally:

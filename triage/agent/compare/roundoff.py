@@ -22,6 +22,7 @@ def steps_otherwise(eager, compiled, name, varied):
 
 
 NOTHING = 1e-2  # a value that is so much smaller than the errors of both is none but for rounding
+FAR_OFF = "numbers that are far off"
 
 
 def rounding(torch, name, eager, compiled, reference, varied=()):
@@ -73,7 +74,7 @@ def rank(told):
 
 def _gives(numbers):
     """What these numbers are."""
-    found = (("NaN", numbers.isnan()), ("infinity", numbers.isinf()), ("numbers that are far off", numbers.isfinite()))
+    found = (("NaN", numbers.isnan()), ("infinity", numbers.isinf()), (FAR_OFF, numbers.isfinite()))
     return " and ".join(name for name, there in found if bool(there.any()))
 
 
