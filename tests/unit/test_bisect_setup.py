@@ -59,6 +59,18 @@ def test_pytorchs_index_comes_first(mirror):
     assert found.indexes == ("https://download.pytorch.org/whl/cpu",)
 
 
+def test_the_index_itself_is_asked_and_may_keep_silent_for_moments_only(mirror, monkeypatch):
+    silences: list[float] = []
+
+    def open_url(request: object, *, timeout: float, context: object) -> object:
+        silences.append(timeout)
+        raise OSError("no route")
+
+    monkeypatch.setattr("urllib.request.urlopen", open_url)
+    assert "no route" in look(ask(), IndexSettings()).notes[0]
+    assert silences == [setup.QUICK_SECONDS]
+
+
 def test_without_any_index_there_is_one_message(monkeypatch):
     monkeypatch.setattr(
         setup, "all_wheels", lambda project, settings: ([], ["https://pypi.org/simple/torch/: no route"])

@@ -29,6 +29,8 @@ from triage.session.session import Session
 
 QUICK_SECONDS = 8.0  # for an index that can be done without
 
+AskIndex = Callable[[str, str, str | None, float], list[Wheel]]  # project, index, certificates, seconds
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -95,7 +97,7 @@ def axis_of(ask: Ask, stable: list[Release], nightlies: list[Release]) -> Axis:
     return release_axis([*stable, *nightlies], ask.wish)
 
 
-def look(ask: Ask, settings: IndexSettings, ask_index: Callable[..., list[Wheel]] = project_wheels) -> Found:
+def look(ask: Ask, settings: IndexSettings, ask_index: AskIndex = project_wheels) -> Found:
     """Ask PyTorch's index of the flavour, and the configured ones. Raises TargetError where none can be reached.
 
     Without PyTorch's own index the configured one serves, with bigger wheels.

@@ -47,16 +47,18 @@ class IndexUnreachableError(Exception):
     """An index did not answer, or not with anything that can be read. The text says which and why."""
 
 
-def project_wheels(project: str, index: str, cert: str | None = None) -> list[Wheel]:
+def project_wheels(
+    project: str, index: str, cert: str | None = None, patience: float = TIMEOUT_SECONDS
+) -> list[Wheel]:
     """The wheels of a project on one simple index; none where the index does not have it.
 
-    Raises IndexUnreachableError.
+    `patience`: seconds that it may keep silent. Raises IndexUnreachableError.
     """
     page = f"{index.rstrip('/')}/{project}/"
     if urlsplit(index).scheme in ("", "file"):
         text = _local_page(page)
     else:
-        text = fetch(page, cert)
+        text = fetch(page, cert, patience)
     if text is None:
         return []
     wheels = parse_page(text, page)
@@ -113,11 +115,11 @@ def parse_page(text: str, page: str) -> list[Wheel]:
     return found
 
 
-def fetch(url: str, cert: str | None = None) -> str | None:
+def fetch(url: str, cert: str | None = None, patience: float = TIMEOUT_SECONDS) -> str | None:
     """The text at an address; None where there is none (404). Raises IndexUnreachableError."""
     request = urllib.request.Request(bare(url), headers={"Accept": ACCEPT, "User-Agent": "torch-triage", **_login(url)})
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=_tls(cert)) as answer:
+        with urllib.request.urlopen(request, timeout=patience, context=_tls(cert)) as answer:
             body: bytes = answer.read(LONGEST)
             return body.decode("utf-8", "replace")
     except urllib.error.HTTPError as error:
