@@ -186,7 +186,7 @@ def _jobs(settings: Settings) -> int:
 def _outlook(setup: Setup, hunt: Hunt) -> dict[str, object]:
     return {
         "versions": list(setup.axis.names),
-        "kind": setup.axis.kind,
+        "change": setup.axis.kind,
         "unit": setup.axis.unit,
         "tested": [tested.version for tested in hunt.results.values()],
         "sizes": dict(zip(setup.axis.names, setup.sizes, strict=False)),

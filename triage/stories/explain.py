@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.errors import TriageError
 from triage.explain import breaks, recompiles, times
 from triage.explain.cures import Trial
 from triage.explain.fullgraph import first_to_fail
@@ -145,6 +146,9 @@ def explain(
         return watch.ended(found, EXIT_INTERRUPTED, "interrupted")
     except BudgetSpentError:
         return watch.ended(found, EXIT_PARTIAL, f"the budget of {settings.budget:.0f} s ended")
+    except TriageError as error:
+        emit("run_ended", directory=str(session.directory), exit_code=error.exit_code)
+        raise
     outcome = seen.probe.outcome
     if not outcome.failed:
         return watch.ended(found)
