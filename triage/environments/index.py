@@ -47,9 +47,7 @@ class IndexUnreachableError(Exception):
     """An index did not answer, or not with anything that can be read. The text says which and why."""
 
 
-def project_wheels(
-    project: str, index: str, cert: str | None = None, patience: float = TIMEOUT_SECONDS
-) -> list[Wheel]:
+def project_wheels(project: str, index: str, cert: str | None = None, patience: float = TIMEOUT_SECONDS) -> list[Wheel]:
     """The wheels of a project on one simple index; none where the index does not have it.
 
     `patience`: seconds that it may keep silent. Raises IndexUnreachableError.
