@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.judge.signature import headline
+from triage.judge.skeleton import short_type
 from triage.model.outcome import Outcome
 from triage.model.text import clip, first_line
 from triage.probe.run import Probe, ProbeRequest, run_probe
@@ -39,8 +40,8 @@ def announced(session: Session, request: ProbeRequest, rung: str) -> Probe:
 
 def ended_facts(outcome: Outcome) -> Mapping[str, object]:
     """How a run ended, as listeners are told."""
-    error = outcome.exception
-    facts = {"exception": error.type, "message": error.message} if error is not None else {}
+    error = outcome.exception.innermost() if outcome.exception is not None else None
+    facts = {"exception": short_type(error.type), "message": error.message} if error is not None else {}
     return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
 
 
