@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
 
 KERNELS = "kernels"
+LONGEST_LABEL = 200  # bytes: a name has at most 255 of them
 MOST_KEPT_BYTES = 512 * 1024 * 1024  # of the store below; one that has grown larger is emptied
 
 
@@ -103,7 +105,7 @@ def reopen_session(
 
 
 def _make_directory(out: Path | None, label: str, cwd: Path) -> Path:
-    wanted = out if out is not None else cwd / "triage-out" / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+    wanted = out if out is not None else cwd / "triage-out" / name_of_run(label)
     wanted = wanted if wanted.is_absolute() else cwd / wanted
     for number in range(1, 1000):
         path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
@@ -126,6 +128,12 @@ def _make_directory(out: Path | None, label: str, cwd: Path) -> Path:
     raise UsageError(
         what=f"{wanted} exists a thousand times.", why="Runs are never overwritten.", next="Use --out DIR."
     )
+
+
+def name_of_run(label: str) -> str:
+    """The script's name and the time: one word for a shell, and no longer than a file system allows."""
+    plain = re.sub(r"[\s\x00-\x1f\x7f]+", "-", label).encode(errors="replace")[:LONGEST_LABEL].decode(errors="ignore")
+    return f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _check_writable(path: Path) -> None:

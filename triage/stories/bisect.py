@@ -38,7 +38,7 @@ from triage.report.store import FILES, load_report, write_report
 from triage.report.writing import writing
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter, Journal
-from triage.session.session import Session, neutral_store, open_session
+from triage.session.session import Session, name_of_run, neutral_store, open_session
 from triage.session.settings import Settings
 from triage.stories.bisect_subject import Subject, find_subject
 
@@ -147,7 +147,7 @@ def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | No
         return Session(out.absolute(), settings, emit, Clock(settings.budget), neutral_store())
     if out is None:
         label = subject.target(find_python(None)).label
-        default = subject.cwd / "triage-out" / f"bisect-{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+        default = subject.cwd / "triage-out" / name_of_run(f"bisect-{label}")
         out = subject.run / "bisect" if subject.run is not None else default
     session = open_session(replace(settings, out=out), "bisect", Path.cwd(), emit)
     ignore = session.directory.parent / ".gitignore"
